@@ -1,0 +1,244 @@
+"""Actions: the words a schedule is written in.
+
+An action is one unit of work of one pipeline stage: the forward of a microbatch, its backward, a
+transfer, a collective. Its text form is PyTorch's, ``<stage><KIND><microbatch>[.<slice>]``:
+
+>>> Action.parse("3I7.1")
+Action(stage=3, kind=<Kind.I: 2>, microbatch=7, slice=1, partner=None)
+>>> str(Action.parse("(0F7;7B3)OVERLAP_F_B"))
+'(0F7;7B3)OVERLAP_F_B'
+
+``B`` is the full backward, ``I`` the backward for the input only and ``W`` for the weights only
+(the zero-bubble papers and PyTorch's first CSV files write ``B`` for ``I``; see
+``formats.pytorch_csv``). Stages, microbatches and slices count from 0. Kinds that belong to a stage
+and not to a microbatch (``UNSHARD``, ``STEP``, ...) have microbatch ``NONE``. A schedule of half a
+million actions is ordinary, so many of them live as columns in an ``ActionTable``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = -1
+MAX_STAGE, MAX_MICROBATCH, MAX_SLICE = (1 << 16) - 2, (1 << 24) - 2, (1 << 12) - 2
+
+
+class Kind(IntEnum):
+    """What an action does; the names are the text form."""
+
+    F = 0
+    B = 1
+    I = 2  # noqa: E741 - the field's letter for the input gradient
+    W = 3
+    R = 4
+    EVICT = 5
+    LOAD = 6
+    OFFLOAD = 7
+    RELOAD = 8
+    UNSHARD = 9
+    RESHARD = 10
+    REDUCE_GRAD = 11
+    STEP = 12
+    SEND_F = 13
+    RECV_F = 14
+    SEND_B = 15
+    RECV_B = 16
+    OVERLAP_F_B = 17
+
+
+FORWARD_KINDS = (Kind.F, Kind.OVERLAP_F_B)
+BACKWARD_KINDS = (Kind.B, Kind.I, Kind.OVERLAP_F_B)
+COMMUNICATION_KINDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
+STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP)
+
+_TEXT = re.compile(r"(\d{1,9})([A-Z_]+?)(?:(\d{1,9})(?:\.(\d{1,9}))?)?")
+_OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One action; ``partner`` is the backward that an ``OVERLAP_F_B`` runs with its forward.
+
+    Raises ``ValueError`` for a negative index, a missing or needless microbatch, or a bad partner.
+    """
+
+    stage: int
+    kind: Kind
+    microbatch: int = NONE
+    slice: int = 0
+    partner: Action | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.stage <= MAX_STAGE:
+            raise ValueError(f"stage must be 0 to {MAX_STAGE}, got {self.stage}")
+        if (self.microbatch == NONE) != (self.kind in STAGE_KINDS):
+            wants = "no microbatch" if self.kind in STAGE_KINDS else "a microbatch"
+            raise ValueError(f"{self.kind.name} takes {wants}, got {self.microbatch}")
+        if not NONE <= self.microbatch <= MAX_MICROBATCH:
+            raise ValueError(f"microbatch must be 0 to {MAX_MICROBATCH}, got {self.microbatch}")
+        if not 0 <= self.slice <= MAX_SLICE:
+            raise ValueError(f"slice must be 0 to {MAX_SLICE}, got {self.slice}")
+        if (self.partner is None) == (self.kind is Kind.OVERLAP_F_B):
+            raise ValueError(f"{self.kind.name}: exactly OVERLAP_F_B has a partner action")
+        if self.partner is not None and self.partner.kind is not Kind.B:
+            raise ValueError(f"OVERLAP_F_B pairs an F with a B, got {self.partner}")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text form; the whole text must match (PyTorch's reader accepts ``0F0x``).
+
+        Raises ``ValueError`` saying what was expected and what was found.
+        """
+        if overlap := _OVERLAP.fullmatch(text):
+            forward, backward = (Action.parse(part.strip()) for part in overlap.groups())
+            if (forward.kind, backward.kind) != (Kind.F, Kind.B) or backward.slice != forward.slice:
+                raise ValueError(f"expected (<F action>;<B action>)OVERLAP_F_B, got {text[:60]!r}")
+            return cls(
+                stage=forward.stage,
+                kind=Kind.OVERLAP_F_B,
+                microbatch=forward.microbatch,
+                slice=forward.slice,
+                partner=backward,
+            )
+        match = _TEXT.fullmatch(text)
+        if match is None or match[2] not in Kind.__members__ or match[2] == "OVERLAP_F_B":
+            raise ValueError(f"expected <stage><KIND><microbatch>[.<slice>], got {text[:60]!r}")
+        microbatch = NONE if match[3] is None else int(match[3])
+        return cls(
+            stage=int(match[1]),
+            kind=Kind[match[2]],
+            microbatch=microbatch,
+            slice=int(match[4] or 0),
+        )
+
+    def label(self, *, sliced: bool = False) -> str:
+        """The text form; with ``sliced`` slice 0 is written out too."""
+        if self.partner is not None:
+            forward = Action(
+                stage=self.stage, kind=Kind.F, microbatch=self.microbatch, slice=self.slice
+            )
+            inside = f"{forward.label(sliced=sliced)};{self.partner.label(sliced=sliced)}"
+            return f"({inside})OVERLAP_F_B"
+        index = "" if self.microbatch == NONE else str(self.microbatch)
+        return f"{self.stage}{self.kind.name}{index}" + (
+            f".{self.slice}" if sliced or self.slice else ""
+        )
+
+    def __str__(self) -> str:
+        return self.label()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ActionTable:
+    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is no partner."""
+
+    kind: Ints
+    stage: Ints
+    microbatch: Ints
+    slice: Ints
+    partner_stage: Ints
+    partner_microbatch: Ints
+
+    def __post_init__(self) -> None:
+        lengths = {len(getattr(self, field.name)) for field in fields(self)}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of an ActionTable differ in length: {sorted(lengths)}")
+
+    @classmethod
+    def of(
+        cls,
+        kind: Ints | int,
+        stage: Ints | int,
+        microbatch: Ints | int,
+        slice: Ints | int = 0,
+    ) -> ActionTable:
+        """Broadcast scalars and columns to one table without partners."""
+        columns = np.broadcast_arrays(kind, stage, microbatch, slice)
+        flat = [np.ascontiguousarray(column, dtype=np.int64).ravel() for column in columns]
+        none = np.broadcast_to(np.int64(NONE), flat[0].shape)
+        return cls(
+            kind=flat[0],
+            stage=flat[1],
+            microbatch=flat[2],
+            slice=flat[3],
+            partner_stage=none,
+            partner_microbatch=none,
+        )
+
+    @classmethod
+    def from_actions(cls, actions: Iterable[Action]) -> ActionTable:
+        """Columns of the given actions, in their order."""
+        rows = [
+            (a.kind, a.stage, a.microbatch, a.slice, a.partner.stage, a.partner.microbatch)
+            if a.partner
+            else (a.kind, a.stage, a.microbatch, a.slice, NONE, NONE)
+            for a in actions
+        ]
+        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 6).T
+        return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
+
+    @classmethod
+    def concatenate(cls, tables: Iterable[ActionTable]) -> ActionTable:
+        """The rows of all tables, one after another."""
+        parts = list(tables) or [cls.from_actions(())]
+        return cls(
+            **{f.name: np.concatenate([getattr(t, f.name) for t in parts]) for f in fields(cls)}
+        )
+
+    def take(self, rows: Ints | Bools) -> ActionTable:
+        """The chosen rows (indices or a mask), in the chosen order."""
+        return ActionTable(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __getitem__(self, row: int) -> Action:
+        partner = None
+        if self.partner_stage[row] != NONE:
+            partner = Action(
+                stage=int(self.partner_stage[row]),
+                kind=Kind.B,
+                microbatch=int(self.partner_microbatch[row]),
+                slice=int(self.slice[row]),
+            )
+        return Action(
+            stage=int(self.stage[row]),
+            kind=Kind(int(self.kind[row])),
+            microbatch=int(self.microbatch[row]),
+            slice=int(self.slice[row]),
+            partner=partner,
+        )
+
+    def __iter__(self) -> Iterator[Action]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether any action names a slice above 0, so that labels should write slices out."""
+        return bool((self.slice > 0).any())
+
+    def label(self, row: int) -> str:
+        """The text form of one row, with slices written out when the table has any."""
+        return self[row].label(sliced=self.is_sliced)
+
+    def keys(self) -> Ints:
+        """One integer per row, equal exactly for equal (kind, stage, microbatch, slice)."""
+        return (
+            ((self.kind << 17 | (self.stage + 1)) << 25 | (self.microbatch + 1)) << 13
+        ) | self.slice
+
+    def is_kind(self, *kinds: Kind) -> Bools:
+        """Mask of the rows whose kind is one of ``kinds``."""
+        lookup = np.zeros(len(Kind), dtype=bool)
+        lookup[list(kinds)] = True
+        return lookup[self.kind]

@@ -1,0 +1,52 @@
+"""Published schedules, one file each; ``families()`` lists them by their command-line names."""
+
+from __future__ import annotations
+
+from bubbleproof.theory.families.bfs import BreadthFirst
+from bubbleproof.theory.families.family import Family, FamilyMember
+from bubbleproof.theory.families.gpipe import GPipe
+from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
+from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
+
+__all__ = [
+    "Family",
+    "FamilyMember",
+    "Parameters",
+    "families",
+    "family",
+    "make_parameters",
+    "member",
+    "parse_parameters",
+]
+
+_FAMILIES: tuple[Family, ...] = (
+    GPipe(),
+    OneForwardOneBackward(),
+    Interleaved(),
+    BreadthFirst(),
+    ZeroBubbleH1(),
+)
+
+
+def families() -> dict[str, Family]:
+    """Every family by its name, in the order of the documentation."""
+    return {family.name: family for family in _FAMILIES}
+
+
+def family(name: str) -> Family:
+    """The family of that name. Raises ``ValueError`` listing the names when there is none."""
+    known = families()
+    if name not in known:
+        raise ValueError(f"no family {name!r}; the families are {' '.join(known)}")
+    return known[name]
+
+
+def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
+    """The schedule of a family, by the parameters' short names.
+
+    >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
+    1F0 1B0 1F1 1B1
+    """
+    return family(name).member(make_parameters(params))

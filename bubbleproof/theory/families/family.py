@@ -1,0 +1,143 @@
+"""What a family of schedules is: a named rule that orders the tasks of a pipeline.
+
+A family turns parameters into a ``Pipeline`` (with unit activations and the given durations), and
+any pipeline of its shape into a ``Program``. The order depends on the shape alone, so a family's
+program also applies to a user's pipeline with uneven stages, latencies and bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bubbleproof.theory.actions import ActionTable, Ints, Kind
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FamilyMember:
+    """One schedule of a family: its pipeline, the problem that poses, and the left-shifted schedule."""
+
+    pipeline: Pipeline
+    problem: Problem
+    schedule: Schedule
+    params: dict[str, int | tuple[int, ...]]
+
+
+class Family(ABC):
+    """A named rule that orders the tasks of any pipeline of its shape."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    options: ClassVar[frozenset[str]] = frozenset()
+    default_chunks: ClassVar[int] = 1
+    placement: ClassVar[str] = "loop"
+    is_split: ClassVar[bool] = False
+
+    @abstractmethod
+    def program(self, pipeline: Pipeline) -> Program:
+        """The order on each rank. Precondition: ``refusal(pipeline)`` is None."""
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        """Why this family has no schedule for the pipeline's shape, or None when it has one."""
+        if pipeline.num_chunks != 1 and "v" not in self.options:
+            return f"{self.name} has one chunk per rank, got v={pipeline.num_chunks}"
+        if pipeline.num_slices != 1 and "s" not in self.options:
+            return f"{self.name} does not slice samples, got s={pipeline.num_slices}"
+        expected = pipeline.with_changes(placement=self.placement).stage_ranks
+        if pipeline.stage_ranks != expected:
+            return f"{self.name} places stages as {self.placement}: {expected}"
+        if pipeline.split_backward is not self.is_split:
+            kind = "split" if self.is_split else "full"
+            return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"
+        return None
+
+    def pipeline(self, params: Parameters) -> Pipeline:
+        """The pipeline that the parameters describe. Raises ``ValueError`` for one it cannot take."""
+        for name in ("v", "s", "f", "e", "d"):
+            value = getattr(params, name)
+            if name not in self.options and value is not None and not (name in "vs" and value == 1):
+                raise ValueError(f"{self.name} takes no parameter {name}, got {name}={value}")
+        input_ticks, weight_ticks = params.split_ticks if self.is_split else (1, 1)
+        return Pipeline(
+            num_ranks=params.p,
+            num_microbatches=params.m,
+            num_chunks=params.v or self.default_chunks,
+            num_slices=params.s or 1,
+            placement=self.placement,
+            split_backward=self.is_split,
+            forward=params.tF,
+            backward=input_ticks + weight_ticks if self.is_split else params.full_ticks,
+            input_backward=input_ticks,
+            weight_backward=weight_ticks,
+        )
+
+    def schedule(self, pipeline: Pipeline, problem: Problem | None = None) -> Schedule:
+        """The left-shifted schedule on a pipeline. Raises ``ValueError`` quoting ``refusal``."""
+        if (why := self.refusal(pipeline)) is not None:
+            raise ValueError(why)
+        return left_shift(problem or pipeline.problem(), self.program(pipeline))
+
+    def member(self, params: Parameters) -> FamilyMember:
+        """The family's schedule for the parameters, with every default filled in."""
+        pipeline = self.pipeline(params)
+        problem = pipeline.problem()
+        schedule = self.schedule(pipeline, problem)
+        return FamilyMember(
+            pipeline=pipeline,
+            problem=problem,
+            schedule=schedule,
+            params=self.full_params(params, pipeline),
+        )
+
+    def full_params(
+        self, params: Parameters, pipeline: Pipeline
+    ) -> dict[str, int | tuple[int, ...]]:
+        """The parameters by their short names, defaults filled in."""
+        ticks = (
+            dict(zip(("tI", "tW"), params.split_ticks, strict=True))
+            if self.is_split
+            else {"tB": params.full_ticks}
+        )
+        return {
+            "p": params.p,
+            "m": params.m,
+            "v": pipeline.num_chunks,
+            "s": pipeline.num_slices,
+            "tF": params.tF,
+            **ticks,
+        }
+
+
+def program_of_ranks(rows: list[tuple[Ints, Ints, Ints]]) -> Program:
+    """A program from one (kind, stage, microbatch) triple of columns per rank."""
+    kind, stage, microbatch = (np.concatenate([row[i] for row in rows]) for i in range(3))
+    return Program(
+        actions=ActionTable.of(kind, stage, microbatch),
+        resource=np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows]),
+    )
+
+
+def one_forward_one_backward(warmup: int, count: int) -> tuple[Ints, Ints]:
+    """The pattern of n=``count`` forwards and n backwards: ``warmup`` F, then B and F in turn, then B.
+
+    Returns (kind, position) columns of length 2n; ``position`` counts forwards and backwards apart.
+    Forward ``warmup + i`` follows backward i; with ``warmup`` 0 it precedes backward i instead.
+    """
+    warmup = min(warmup, count)
+    index = np.arange(count)
+    forward_slot = np.where(index < warmup, index, 2 * index - warmup + 1)
+    backward_slot = np.where(index < count - warmup, 2 * index + warmup, index + count)
+    kind = np.zeros(2 * count, dtype=np.int64)
+    position = np.zeros(2 * count, dtype=np.int64)
+    kind[forward_slot], position[forward_slot] = Kind.F, index
+    kind[backward_slot], position[backward_slot] = Kind.B, index
+    return kind, position

@@ -1,0 +1,30 @@
+"""1F1B: as few forwards ahead as keep the pipeline busy, then one backward per forward.
+
+Rank r of p warms up with min(p - r, m) forwards and then runs one backward and one forward in turn.
+Source: Narayanan et al., "PipeDream" (SOSP 2019); the flushed form is DAPPLE's (PPoPP 2021) and
+BPipe's Figure 2. Legal range: any p, m. Peak on rank r: min(p - r, m) activations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.theory.families.family import Family, one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+
+
+class OneForwardOneBackward(Family):
+    """p - r forwards on rank r, then one backward and one forward in turn."""
+
+    name = "1f1b"
+    title = "1F1B"
+    source = "DAPPLE (PPoPP 2021); BPipe section 2, Figure 2"
+
+    def program(self, pipeline: Pipeline) -> Program:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        rows = []
+        for rank in range(p):
+            kind, microbatch = one_forward_one_backward(p - rank, m)
+            rows.append((kind, np.full(2 * m, rank), microbatch))
+        return program_of_ranks(rows)

@@ -1,0 +1,102 @@
+"""Family parameters: the short names of the command line, read and checked.
+
+Symbols: ``p`` ranks, ``m`` microbatches, ``v`` chunks per rank, ``s`` slices, ``f`` forwards before
+the first backward, ``e``/``d`` enqueue and dequeue sequences, ``tF tB tI tW`` ticks of one action at
+the schedule's own granularity (defaults 1, 2, 1, 1; tB = tI + tW when the backward is split).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+COUNTS = ("p", "m", "v", "s", "f")
+SEQUENCES = ("e", "d")
+TICKS = ("tF", "tB", "tI", "tW")
+NAMES = (*COUNTS, *SEQUENCES, *TICKS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """The parameters that were given; ``None`` where the family's default applies."""
+
+    p: int
+    m: int
+    v: int | None = None
+    s: int | None = None
+    f: int | None = None
+    e: tuple[int, ...] | None = None
+    d: tuple[int, ...] | None = None
+    tF: int = 1  # noqa: N815 - the command's names
+    tB: int | None = None  # noqa: N815
+    tI: int | None = None  # noqa: N815
+    tW: int | None = None  # noqa: N815
+
+    def __post_init__(self) -> None:
+        for name in COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be 1 or more, got {value}")
+        for name in TICKS:
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must be 0 or more, got {value}")
+
+    @property
+    def split_ticks(self) -> tuple[int, int]:
+        """(tI, tW) of a split backward. Raises ``ValueError`` when tB is given and is not their sum."""
+        parts = (1 if self.tI is None else self.tI, 1 if self.tW is None else self.tW)
+        if self.tB is not None and self.tB != sum(parts):
+            raise ValueError(
+                f"tB must be tI + tW = {parts[0]} + {parts[1]} where the backward is split, "
+                f"got {self.tB}; give tI and tW"
+            )
+        return parts
+
+    @property
+    def full_ticks(self) -> int:
+        """tB of a full backward. Raises ``ValueError`` when tI and tW are given and add up to less or more."""
+        if self.tB is None and self.tI is None and self.tW is None:
+            return 2
+        full = sum(self.split_ticks) if self.tB is None else self.tB
+        if (self.tI is not None or self.tW is not None) and full != sum(self.split_ticks):
+            raise ValueError(f"tB must be tI + tW, got {full}")
+        return full
+
+
+def parse_parameters(tokens: Iterable[str]) -> Parameters:
+    """Read ``key=value`` words.
+
+    >>> parse_parameters(["p=4", "m=8", "e=8,4"]).e
+    (8, 4)
+
+    Raises ``ValueError`` for an unknown or repeated key, a value that is no whole number, and for
+    missing ``p`` or ``m``.
+    """
+    given: dict[str, int | tuple[int, ...]] = {}
+    for token in tokens:
+        key, equals, value = token.partition("=")
+        if not equals or key not in NAMES:
+            raise ValueError(f"expected key=value with a key of {' '.join(NAMES)}, got {token!r}")
+        if key in given:
+            raise ValueError(f"parameter {key} is given twice")
+        given[key] = _value(key, value)
+    missing = [name for name in ("p", "m") if name not in given]
+    if missing:
+        raise ValueError(f"parameter {missing[0]} is missing; for example p=4 m=8")
+    return make_parameters(given)
+
+
+def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> Parameters:
+    """Parameters from a mapping of their names. Precondition: the names are known."""
+    return Parameters(**given)  # type: ignore[arg-type]  # the keys decide the value types
+
+
+def _value(key: str, text: str) -> int | tuple[int, ...]:
+    if key in SEQUENCES and re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+        return tuple(int(part) for part in text.split(","))
+    if key not in SEQUENCES and re.fullmatch(r"-?\d{1,15}", text):
+        return int(text)
+    wanted = "whole numbers joined by commas" if key in SEQUENCES else "a whole number"
+    raise ValueError(f"{key} must be {wanted}, got {text[:40]!r}")

@@ -1,0 +1,28 @@
+"""Placements: which rank holds which stage.
+
+With p ranks and v chunks per rank there are p*v stages g = 0..p*v-1; chunk c of a rank is the stage
+with g div p = c. Two named placements (DESIGN vocabulary):
+
+- ``loop``: stage g on rank g mod p (Megatron's interleaving).
+- ``wave``: even chunks on g mod p, odd chunks on p-1-(g mod p) (V shape, Hanayo, ZB-V, DualPipeV).
+
+>>> stage_ranks("wave", num_ranks=3, num_chunks=2)
+(0, 1, 2, 2, 1, 0)
+"""
+
+from __future__ import annotations
+
+PLACEMENTS = ("loop", "wave")
+
+
+def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int, ...]:
+    """The rank of each stage g = 0..p*v-1. Raises ``ValueError`` for an unknown placement."""
+    stages = range(num_ranks * num_chunks)
+    if placement == "loop":
+        return tuple(g % num_ranks for g in stages)
+    if placement == "wave":
+        return tuple(
+            g % num_ranks if (g // num_ranks) % 2 == 0 else num_ranks - 1 - g % num_ranks
+            for g in stages
+        )
+    raise ValueError(f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}")

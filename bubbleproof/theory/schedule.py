@@ -1,0 +1,87 @@
+"""Programs and schedules: an order per resource, and a start per task.
+
+A ``Program`` says in which order each resource does its actions; a ``Schedule`` adds the start of
+each in ticks. Both are plain tables and promise nothing: they may miss tasks, repeat them or name
+foreign ones. Whether a schedule solves a problem is for ``verify`` to say.
+
+A program may also hold SEND and RECV actions (a *lowered* program, see ``theory.lowering``); these
+stand in the order of their rank's compute stream and have no duration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
+
+from bubbleproof.theory.actions import Action, ActionTable, Ints
+
+Claim = int | str | Fraction | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Program:
+    """An order per resource: row i does ``actions[i]`` on ``resource[i]``, rows grouped by resource.
+
+    Within a resource, rows stand in execution order. Rows given ungrouped are sorted (stably).
+    """
+
+    actions: ActionTable
+    resource: Ints
+
+    def __post_init__(self) -> None:
+        if len(self.actions) != len(self.resource):
+            raise ValueError(f"{len(self.actions)} actions but {len(self.resource)} resources")
+        if len(self.resource) and (np.diff(self.resource) < 0).any():
+            order = np.argsort(self.resource, kind="stable")
+            object.__setattr__(self, "actions", self.actions.take(order))
+            object.__setattr__(self, "resource", self.resource[order])
+
+    @classmethod
+    def from_orders(cls, orders: Sequence[Sequence[Action | str]]) -> Program:
+        """The program whose resource r does ``orders[r]``, given as actions or in text form."""
+        actions = [Action.parse(a) if isinstance(a, str) else a for order in orders for a in order]
+        sizes = [len(order) for order in orders]
+        return cls(
+            actions=ActionTable.from_actions(actions),
+            resource=np.repeat(np.arange(len(orders)), sizes),
+        )
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def orders(self, num_resources: int) -> list[list[Action]]:
+        """The actions of each resource 0..num_resources-1, in order."""
+        result: list[list[Action]] = [[] for _ in range(num_resources)]
+        for resource, action in zip(self.resource.tolist(), self.actions, strict=True):
+            result[resource].append(action)
+        return result
+
+    def without(self, *rows: int) -> Program:
+        """The program less the given rows."""
+        keep = np.ones(len(self), dtype=bool)
+        keep[list(rows)] = False
+        return Program(actions=self.actions.take(keep), resource=self.resource[keep])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Schedule:
+    """A program with the start of each row in ticks, and what its author claims of it.
+
+    ``claims`` maps a measure's name (``makespan``, ``idle_ratio``, ``peak_memory``, ...) to the
+    claimed value; ``verify`` compares it with the measured one.
+    """
+
+    program: Program
+    start: Ints
+    claims: Mapping[str, Claim] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if len(self.program) != len(self.start):
+            raise ValueError(f"{len(self.program)} actions but {len(self.start)} starts")
+
+    def __len__(self) -> int:
+        return len(self.start)
