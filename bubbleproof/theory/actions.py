@@ -140,7 +140,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActionTable:
-    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is no partner."""
+    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is none."""
 
     kind: Ints
     stage: Ints

@@ -1,6 +1,6 @@
 """Measures: makespan, the four bubbles and the memory peaks, each defined once.
 
-For p ranks, with ``work`` the ticks of compute on all ranks together and ``work_r`` those on rank r:
+For p ranks, with ``work`` the ticks of compute on all ranks together and ``work_r`` those on r:
 
 - ``makespan``: last end - first start over all ranks;
 - ``rank_span(r)``: last end - first start on rank r;
@@ -30,7 +30,7 @@ from bubbleproof.theory.schedule import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """What a schedule costs; ticks and memory units as int, ratios as ``Fraction``, lists by rank."""
+    """What a schedule costs: ticks and memory units as int, ratios exact, lists by rank."""
 
     makespan: int
     work: int
@@ -44,7 +44,7 @@ class Measures:
 
 
 def measure(problem: Problem, schedule: Schedule) -> Measures:
-    """Measure a schedule; rows that are no task of the problem, or repeat one, count for nothing."""
+    """Measure a schedule; rows that are no task of the problem, or repeat one, do not count."""
     task, resource, start = known_rows(problem, schedule)
     return measure_rows(problem, task, resource, start)
 

@@ -35,9 +35,15 @@ class MemoryProfile:
         return peak
 
     def curve(self, problem: Problem, store: int) -> tuple[Ints, Ints]:
-        """(times, loads) of one store as a staircase: ``loads[i]`` holds from ``times[i]`` on."""
+        """(times, loads) of one store as a staircase: ``loads[i]`` holds from ``times[i]`` on.
+
+        The first step is the base load at time 0, or at the first event where that is earlier.
+        """
         rows = self.store == store
         time, level = self.time[rows], self.level[rows]
+        origin = min(0, int(time[0])) if len(time) else 0
+        time = np.concatenate([[origin], time])
+        level = np.concatenate([[problem.stores[store].base], level])
         last = np.flatnonzero(np.diff(time, append=np.iinfo(np.int64).max))
         return time[last], level[last]
 

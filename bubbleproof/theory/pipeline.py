@@ -45,8 +45,8 @@ class Link:
 class Pipeline:
     """A training step of ``num_ranks`` x ``num_chunks`` stages over ``num_microbatches`` samples.
 
-    ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks of
-    one action, given once or per stage; ``activation``, ``released_at_input`` and ``static`` are
+    ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks
+    of one action, given once or per stage; ``activation``, ``released_at_input`` and ``static`` are
     memory units, likewise; ``capacity`` is the memory of each rank, given once, per rank, or None.
     ``placement`` is ``loop``, ``wave`` or the rank of each stage. ``split_backward`` is one choice
     for all or a row per stage with one flag per microbatch. ``latency`` holds for every pair of
@@ -87,16 +87,8 @@ class Pipeline:
             )
         for name, minimum in _PER_STAGE.items():
             object.__setattr__(self, name, self._per_stage(name, minimum))
-        _require("latency", self.latency, minimum=0)
-        for link in self.links:
-            _require(f"latency of link {link.ranks}", link.latency, minimum=0)
-            if not (0 <= min(link.ranks) < max(link.ranks) < self.num_ranks):
-                raise ValueError(
-                    f"a link joins two different ranks of 0..{self.num_ranks - 1}, got {link.ranks}"
-                )
-        for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
-            if released > held:
-                raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
+        self._check_links()
+        self._check_memory()
         if not isinstance(self.split_backward, bool):
             shape = {len(row) for row in self.split_backward}
             if len(self.split_backward) != self.num_stages or shape != {self.num_microbatches}:
@@ -104,11 +96,28 @@ class Pipeline:
                     f"split_backward must be one flag or {self.num_stages} rows (stages) of "
                     f"{self.num_microbatches} flags (microbatches)"
                 )
-        if isinstance(self.capacity, tuple) and len(self.capacity) != self.num_ranks:
+
+    def _check_links(self) -> None:
+        _require("latency", self.latency, minimum=0)
+        for link in self.links:
+            _require(f"latency of link {link.ranks}", link.latency, minimum=0)
+            if min(link.ranks) < 0 or max(link.ranks) >= self.num_ranks or len(set(link.ranks)) < 2:
+                raise ValueError(
+                    f"a link joins two different ranks of 0..{self.num_ranks - 1}, got {link.ranks}"
+                )
+
+    def _check_memory(self) -> None:
+        for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
+            if released > held:
+                raise ValueError(f"released_at_input ({released}) exceeds activation ({held})")
+        caps = self.capacity if isinstance(self.capacity, tuple) else (self.capacity,)
+        if len(caps) not in (1, self.num_ranks):
             raise ValueError(
-                f"capacity must be one number or one per rank ({self.num_ranks}), "
-                f"got {len(self.capacity)}"
+                f"capacity must be one number or one per rank ({self.num_ranks}), got {len(caps)}"
             )
+        for cap in caps:
+            if cap is not None:
+                _require("capacity", cap, minimum=0)
 
     def _per_stage(self, name: str, minimum: int | None) -> tuple[int, ...]:
         given = getattr(self, name)
@@ -197,7 +206,7 @@ class _ProblemBuilder:
         self.columns = pipeline.per_stage
         self.ranks = np.array(pipeline.stage_ranks)
         shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
-        flags = np.atleast_2d(np.array(pipeline.split_backward, dtype=bool))
+        flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
         self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
         size = int(np.prod(shape))
         self.forward = np.arange(size).reshape(shape)
@@ -250,7 +259,7 @@ class _ProblemBuilder:
         return Edges(
             before=np.concatenate([before.ravel() for before, _, _ in parts]),
             after=np.concatenate([after.ravel() for _, after, _ in parts]),
-            lag=np.concatenate([np.broadcast_to(lag, b.shape).ravel() for b, _, lag in parts]),
+            lag=np.concatenate([(np.zeros_like(b) + lag).ravel() for b, _, lag in parts]),
         )
 
     def _boundary_lags(self) -> Ints:
@@ -271,7 +280,7 @@ class _ProblemBuilder:
             Store(
                 name=f"memory of rank {r}",
                 base=int(base[r]),
-                capacity=caps[r] if isinstance(caps, tuple) else caps,
+                capacity=caps[r % len(caps)] if isinstance(caps, tuple) else caps,
             )
             for r in range(pipeline.num_ranks)
         )
@@ -302,8 +311,8 @@ def fuse(problem: Problem, overlaps: Sequence[Overlap]) -> Problem:
     """The problem with each (F, B) pair joined to one ``OVERLAP_F_B`` task of the summed duration.
 
     Each element names ((stage, microbatch) of the F, (stage, microbatch) of the B), both on one
-    resource and unsliced. The joint task inherits every edge and memory event of both, so all inputs must be there
-    when it starts. Raises ``ValueError`` for a pair that is not there or on two resources.
+    resource and unsliced. The joint task inherits every edge and memory event of both, so all
+    inputs must be there when it starts. Raises ``ValueError`` for a pair that is not there or on two resources.
     """
     pairs = np.array(overlaps, dtype=np.int64).reshape(len(overlaps), 4)
     first = problem.locate(ActionTable.of(int(Kind.F), pairs[:, 0], pairs[:, 1]))

@@ -72,7 +72,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MemoryEvents:
-    """Changes of load: at the start (or, where ``at_end``, the end) of ``task``, ``store += delta``."""
+    """Changes of load: ``store += delta`` when ``task`` starts (or, where ``at_end``, ends)."""
 
     task: Ints = field(default_factory=_empty)
     at_end: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
@@ -88,7 +88,7 @@ class Problem:
     """Tasks on unary resources, with precedences and memory.
 
     ``actions[t]`` and ``duration[t]`` (ticks) describe task ``t``; ``unit`` names one tick and
-    ``memory_unit`` one unit of load. Compute resources carry the ranks 0..p-1, in that order, first.
+    ``memory_unit`` one unit of load. Compute resources carry the ranks 0..p-1, in order, first.
     Raises ``ValueError`` when a column points outside the problem or two tasks are the same action.
     """
 
@@ -131,7 +131,7 @@ class Problem:
             ("events.task", self.events.task, tasks),
             ("events.store", self.events.store, stores),
         ):
-            if len(column) and not (0 <= column.min() and column.max() < limit):
+            if len(column) and not (column.min() >= 0 and column.max() < limit):
                 raise ValueError(f"{name} must lie in 0..{limit - 1}, got {column.max()}")
         if (np.diff(self.occupancy.task) < 0).any():
             raise ValueError("occupancy must be ordered by task")
@@ -156,7 +156,7 @@ class Problem:
         return self.actions.keys()[self._order]
 
     def locate(self, actions: ActionTable) -> Ints:
-        """The task of each action, or ``NONE`` where the problem has no such task. Shape: (rows,)."""
+        """The task of each action, or ``NONE`` where the problem has none such. Shape: (rows,)."""
         keys = self._keys
         wanted = actions.keys()
         if not len(keys):

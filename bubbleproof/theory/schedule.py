@@ -24,7 +24,7 @@ Claim = int | str | Fraction | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Program:
-    """An order per resource: row i does ``actions[i]`` on ``resource[i]``, rows grouped by resource.
+    """An order per resource: row i does ``actions[i]`` on ``resource[i]``, grouped by resource.
 
     Within a resource, rows stand in execution order. Rows given ungrouped are sorted (stably).
     """

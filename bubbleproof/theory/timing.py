@@ -16,7 +16,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Claim, Program, Schedule
 
 
-class UntimedProgram(ValueError):
+class UntimedProgram(ValueError):  # noqa: N818 - a state of the program, not of the caller
     """A program that has no timing: not one row per task and resource, or a deadlock."""
 
 
@@ -37,8 +37,8 @@ def left_shift(
 ) -> Schedule:
     """The earliest schedule with the program's orders.
 
-    Raises ``Deadlock`` with the waiting cycle, and ``UntimedProgram`` when the program does not hold
-    each task of the problem exactly once on each of its resources.
+    Raises ``Deadlock`` with the waiting cycle, and ``UntimedProgram`` when the program does not
+    hold each task of the problem exactly once on each of its resources.
     """
     task = problem.locate(program.actions)
     if (task == NONE).any():
@@ -61,7 +61,7 @@ def left_shift(
 
 
 def waiting_edges(problem: Problem, program: Program, task: Ints) -> tuple[Ints, Ints, Ints]:
-    """The precedences and order edges as columns (before, after, lag); ``task`` locates each row."""
+    """Precedences and order edges as columns (before, after, lag); ``task`` locates each row."""
     edges = problem.edges
     follows = np.diff(program.resource) == 0
     return (
@@ -72,7 +72,7 @@ def waiting_edges(problem: Problem, program: Program, task: Ints) -> tuple[Ints,
 
 
 def successors(num_tasks: int, before: Ints) -> tuple[Ints, Ints]:
-    """Edges grouped by their origin: ``order[first[t]:first[t + 1]]`` are the edges out of task t."""
+    """Edges by their origin: ``order[first[t]:first[t + 1]]`` are the edges out of task t."""
     order = np.argsort(before, kind="stable")
     first = np.zeros(num_tasks + 1, dtype=np.int64)
     np.cumsum(np.bincount(before, minlength=num_tasks), out=first[1:])
@@ -109,7 +109,7 @@ def earliest_starts(duration: Ints, before: Ints, after: Ints, lag: Ints) -> Int
 
 
 def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
-    """A cycle of nodes, each waiting for the next. Precondition: the edges have a cycle."""
+    """A cycle of nodes, each waiting for the next and the last for the first; empty if acyclic."""
     order, first = successors(num_nodes, before)
     waiting = np.bincount(after, minlength=num_nodes).tolist()
     targets, bounds = after[order].tolist(), first.tolist()
@@ -125,6 +125,8 @@ def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
         if waiting[earlier] and waiting[later]:
             blocker[later] = earlier
     seen: dict[int, int] = {}
+    if not blocker:
+        return []
     node = next(iter(blocker))
     while node not in seen:
         seen[node] = len(seen)

@@ -1,0 +1,22 @@
+"""The judge: whether a given schedule, program or certificate is right. Small; read it first.
+
+``check`` decides rules 1 to 5 and 8 for a schedule, ``check_program`` for an order without times,
+``check_communication`` rule 6 for a program with SEND and RECV.
+"""
+
+from bubbleproof.verify.check import check, check_program
+from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+
+__all__ = [
+    "Finding",
+    "Rule",
+    "Semantics",
+    "Verdict",
+    "Violation",
+    "check",
+    "check_communication",
+    "check_program",
+    "compute_part",
+    "join",
+]

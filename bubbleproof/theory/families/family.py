@@ -23,7 +23,7 @@ from bubbleproof.theory.timing import left_shift
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FamilyMember:
-    """One schedule of a family: its pipeline, the problem that poses, and the left-shifted schedule."""
+    """One schedule of a family: its pipeline, its problem, and the left-shifted schedule."""
 
     pipeline: Pipeline
     problem: Problem
@@ -61,7 +61,7 @@ class Family(ABC):
         return None
 
     def pipeline(self, params: Parameters) -> Pipeline:
-        """The pipeline that the parameters describe. Raises ``ValueError`` for one it cannot take."""
+        """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
         for name in ("v", "s", "f", "e", "d"):
             value = getattr(params, name)
             if name not in self.options and value is not None and not (name in "vs" and value == 1):
@@ -127,7 +127,7 @@ def program_of_ranks(rows: list[tuple[Ints, Ints, Ints]]) -> Program:
 
 
 def one_forward_one_backward(warmup: int, count: int) -> tuple[Ints, Ints]:
-    """The pattern of n=``count`` forwards and n backwards: ``warmup`` F, then B and F in turn, then B.
+    """``warmup`` F, then B and F in turn, then B, for n=``count`` forwards and n backwards.
 
     Returns (kind, position) columns of length 2n; ``position`` counts forwards and backwards apart.
     Forward ``warmup + i`` follows backward i; with ``warmup`` 0 it precedes backward i instead.

@@ -6,8 +6,8 @@ group starts (backwards: chunk v-1 first). With groups of n microbatches, rank r
 and then runs one backward and one forward in turn.
 
 Source: Narayanan et al., "Megatron-LM" (SC 2021) section 2.2; order as in Megatron-LM's
-``get_schedule_table``. Where p divides m the groups are p microbatches, as there. Where it does not,
-a short last group can deadlock (first at p=4, m=5, v=3; Megatron refuses such sizes), so the
+``get_schedule_table``. Where p divides m the groups are p microbatches, as there. Where it does
+not, a short last group can deadlock (first at p=4, m=5, v=3; Megatron refuses such sizes), so the
 remainder is spread over the max(1, m div p) groups instead, larger groups first; every group but a
 lone one then has at least p microbatches.
 Legal range: any p, m, v.
@@ -52,7 +52,7 @@ def group_sizes(p: int, m: int) -> Ints:
 
 
 def depth_first_table(sizes: Ints, v: int) -> tuple[Ints, Ints]:
-    """(chunk, microbatch) of each forward in order, shape (m*v,): group by group, chunk by chunk."""
+    """(chunk, microbatch) of each forward in order, shape (m*v,): by group, then by chunk."""
     ends = np.cumsum(sizes)
     groups = [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     chunk = np.concatenate([np.repeat(np.arange(v), len(group)) for group in groups])

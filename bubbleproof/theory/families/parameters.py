@@ -1,8 +1,8 @@
 """Family parameters: the short names of the command line, read and checked.
 
 Symbols: ``p`` ranks, ``m`` microbatches, ``v`` chunks per rank, ``s`` slices, ``f`` forwards before
-the first backward, ``e``/``d`` enqueue and dequeue sequences, ``tF tB tI tW`` ticks of one action at
-the schedule's own granularity (defaults 1, 2, 1, 1; tB = tI + tW when the backward is split).
+the first backward, ``e``/``d`` enqueue and dequeue sequences, ``tF tB tI tW`` ticks of one action
+at the schedule's own granularity (defaults 1, 2, 1, 1; tB = tI + tW when the backward is split).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Parameters:
 
     @property
     def split_ticks(self) -> tuple[int, int]:
-        """(tI, tW) of a split backward. Raises ``ValueError`` when tB is given and is not their sum."""
+        """(tI, tW) of a split backward. Raises ``ValueError`` when tB is given and not their sum."""
         parts = (1 if self.tI is None else self.tI, 1 if self.tW is None else self.tW)
         if self.tB is not None and self.tB != sum(parts):
             raise ValueError(
@@ -56,7 +56,7 @@ class Parameters:
 
     @property
     def full_ticks(self) -> int:
-        """tB of a full backward. Raises ``ValueError`` when tI and tW are given and add up to less or more."""
+        """tB of a full backward. Raises ``ValueError`` when tI and tW are given and do not add up."""
         if self.tB is None and self.tI is None and self.tW is None:
             return 2
         full = sum(self.split_ticks) if self.tB is None else self.tB

@@ -36,7 +36,7 @@ class ZeroBubbleH1(Family):
 
 
 def delayed_weights(m: int, *, warmup: int, delay: int) -> tuple[Ints, Ints]:
-    """(kind, microbatch) of one rank: ``warmup`` F, then I(j), W(j - delay), F(j + warmup) in turn."""
+    """(kind, microbatch) of one rank: ``warmup`` F, then I(j), W(j-delay), F(j+warmup) in turn."""
     index = np.arange(m)
     # Sort keys: step j holds I, W, F in this order; warm-up forwards come before step 0 and the
     # weight gradients left over after step m-1.
