@@ -1,0 +1,83 @@
+"""Linear layers whose weight gradient can wait.
+
+The backward of y = x W^T is two GEMMs: dx = dy W, which the preceding stage waits for, and
+dW = dy^T x, which nobody waits for. A full backward (B) does both; a split one does the first in I
+and leaves the second, with its two operands, in a ``WeightGradStore`` until W. Either way the same
+kernel sees the same operands, so the gradient has the same bits.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.autograd.function import FunctionCtx
+
+from bubbleproof.reference_exec.saved import Hold, Ledger
+
+
+def weight_gradient(output_gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """dW = dy^T x, shape (outputs, inputs), over all leading dimensions of both."""
+    rows = output_gradient.reshape(-1, output_gradient.shape[-1])
+    return rows.t() @ x.reshape(-1, x.shape[-1])
+
+
+class WeightGradStore:
+    """The weight-gradient GEMMs of one microbatch on one stage that I left for W."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.is_deferring = False
+        self._ledger = ledger
+        self._left: list[tuple[nn.Parameter, Hold, Hold]] = []
+
+    def put(self, weight: nn.Parameter, output_gradient: torch.Tensor, x: torch.Tensor) -> None:
+        """Leave one GEMM for later and hold its operands."""
+        self._left.append((weight, Hold(self._ledger, output_gradient), Hold(self._ledger, x)))
+
+    @torch.no_grad()
+    def run(self) -> None:
+        """Do every GEMM left and add it to its weight's gradient; the operands are let go."""
+        assert self._left, "a weight-gradient store ran without work"
+        for weight, output_gradient, x in self._left:
+            gradient = weight_gradient(output_gradient.tensor, x.tensor)
+            if weight.grad is None:
+                weight.grad = gradient
+            else:
+                weight.grad += gradient
+        self._left.clear()
+
+
+class _DeferrableProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, x: torch.Tensor, weight: nn.Parameter, store: WeightGradStore
+    ) -> torch.Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.store, ctx.weight = store, weight  # type: ignore[attr-defined]  # torch's idiom
+        return nn.functional.linear(x, weight)
+
+    @staticmethod
+    def backward(
+        ctx: FunctionCtx, *output_gradients: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
+        x, weight = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
+        store: WeightGradStore = ctx.store  # type: ignore[attr-defined]  # set in forward
+        (output_gradient,) = output_gradients
+        input_gradient = output_gradient @ weight
+        if store.is_deferring:
+            store.put(ctx.weight, output_gradient, x)  # type: ignore[attr-defined]  # set in forward
+            return input_gradient, None, None
+        return input_gradient, weight_gradient(output_gradient, x), None
+
+
+class DeferredLinear(nn.Module):
+    """y = x W^T; without a store it is torch's own linear, which is what the oracles use."""
+
+    def __init__(self, inputs: int, outputs: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, dtype=dtype))
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        if store is None:
+            return nn.functional.linear(x, self.weight)
+        product: torch.Tensor = _DeferrableProduct.apply(x, self.weight, store)  # type: ignore[no-untyped-call]  # torch's stub
+        return product

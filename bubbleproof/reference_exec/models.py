@@ -1,0 +1,176 @@
+"""The reference models: stages of an MLP and of a small transformer, and their data.
+
+Everything follows from ``ModelSpec.seed`` and the stage's or microbatch's number, so each rank
+builds its own stages and the oracles build all of them, bit for bit the same. Values are drawn in
+float64 and rounded to the model's type. They come from numpy: torch's own generator looks at no
+more than 32 bits of its seed.
+
+A stage is called with a ``WeightGradStore`` by a rank (its linears then know F/B/I/W) and with
+``None`` by the oracles (plain torch).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.autograd.function import FunctionCtx
+
+from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
+from bubbleproof.reference_exec.spec import INNER_FACTOR, ModelSpec
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32}
+_STREAMS = {"weights": 0, "input": 1, "target": 2}
+
+
+class MLPLayer(nn.Module):
+    """x + W2 relu(W1 norm(x) + b1) + b2."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        dtype, inner = DTYPES[spec.dtype], INNER_FACTOR * spec.hidden
+        self.norm = nn.LayerNorm(spec.hidden, dtype=dtype)
+        self.up = DeferredLinear(spec.hidden, inner, dtype)
+        self.up_bias = nn.Parameter(torch.empty(inner, dtype=dtype))
+        self.down = DeferredLinear(inner, spec.hidden, dtype)
+        self.down_bias = nn.Parameter(torch.empty(spec.hidden, dtype=dtype))
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        inner = torch.relu(self.up(self.norm(x), store) + self.up_bias)
+        result: torch.Tensor = x + (self.down(inner, store) + self.down_bias)
+        return result
+
+
+class TransformerLayer(nn.Module):
+    """x' = x + Wo attention(norm(x)); x' + W2 gelu(W1 norm(x'))."""
+
+    mask: torch.Tensor
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        dtype, hidden = DTYPES[spec.dtype], spec.hidden
+        self.heads = spec.heads
+        self.norm1 = nn.LayerNorm(hidden, dtype=dtype)
+        self.query = DeferredLinear(hidden, hidden, dtype)
+        self.key = DeferredLinear(hidden, hidden, dtype)
+        self.value = DeferredLinear(hidden, hidden, dtype)
+        self.output = DeferredLinear(hidden, hidden, dtype)
+        self.norm2 = nn.LayerNorm(hidden, dtype=dtype)
+        self.up = DeferredLinear(hidden, INNER_FACTOR * hidden, dtype)
+        self.down = DeferredLinear(INNER_FACTOR * hidden, hidden, dtype)
+        future = torch.full((spec.sequence, spec.sequence), -math.inf, dtype=dtype).triu(1)
+        self.register_buffer("mask", future, persistent=False)
+
+    def _heads_first(self, x: torch.Tensor) -> torch.Tensor:
+        batch, sequence, hidden = x.shape
+        parts = x.view(batch, sequence, self.heads, hidden // self.heads).transpose(1, 2)
+        return parts.reshape(batch * self.heads, sequence, hidden // self.heads)
+
+    def _attention(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        query, key, value = (
+            self._heads_first(linear(x, store)) for linear in (self.query, self.key, self.value)
+        )
+        scale = query.shape[-1] ** -0.5
+        scores = torch.baddbmm(self.mask, query, key.transpose(1, 2), alpha=scale)
+        mixed = torch.bmm(torch.softmax(scores, dim=-1), value)
+        batch, sequence, hidden = x.shape
+        together = mixed.view(batch, self.heads, sequence, hidden // self.heads).transpose(1, 2)
+        result: torch.Tensor = self.output(together.reshape(batch, sequence, hidden), store)
+        return result
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        x = x + self._attention(self.norm1(x), store)
+        inner = nn.functional.gelu(self.up(self.norm2(x), store))
+        result: torch.Tensor = x + self.down(inner, store)
+        return result
+
+
+_LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer]] = {
+    "mlp": MLPLayer,
+    "transformer": TransformerLayer,
+}
+
+
+class Stage(nn.Module):
+    """One pipeline stage: (batch, sequence, hidden) to the same shape."""
+
+    def __init__(self, spec: ModelSpec, stage: int) -> None:
+        super().__init__()
+        layer = _LAYERS[spec.kind]
+        self.layers = nn.ModuleList(layer(spec) for _ in range(spec.layers_of(stage)))
+        generator = _generator(spec, "weights", stage)
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                parameter.copy_(_initial(name, parameter.shape, generator))
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x, store)
+        return x
+
+    def gemm_weights(self) -> frozenset[str]:
+        """The names of the parameters whose gradient W computes; I computes the others'."""
+        return frozenset(
+            f"{name}.weight"
+            for name, module in self.named_modules()
+            if isinstance(module, DeferredLinear)
+        )
+
+
+class SquaredError(torch.autograd.Function):
+    """scale / 2 times the sum of (y - target)^2, a scalar; saves the error y - target alone."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, y: torch.Tensor, target: torch.Tensor, scale: float
+    ) -> torch.Tensor:
+        error = y - target
+        ctx.save_for_backward(error)
+        ctx.scale = scale  # type: ignore[attr-defined]  # torch's idiom
+        return error.square().sum() * (scale / 2)
+
+    @staticmethod
+    def backward(
+        ctx: FunctionCtx, *output_gradients: torch.Tensor
+    ) -> tuple[torch.Tensor, None, None]:
+        (error,) = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
+        return error * (output_gradients[0] * ctx.scale), None, None  # type: ignore[attr-defined]
+
+
+def microbatch_loss(
+    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
+) -> torch.Tensor:
+    """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch."""
+    scale = 1.0 / (num_microbatches * math.prod(spec.shape))
+    loss: torch.Tensor = SquaredError.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
+    return loss
+
+
+def microbatch_input(spec: ModelSpec, microbatch: int) -> torch.Tensor:
+    """The input activations of one microbatch, shape (batch, sequence, hidden)."""
+    return _data(spec, "input", microbatch)
+
+
+def microbatch_target(spec: ModelSpec, microbatch: int) -> torch.Tensor:
+    """What the last stage should put out, shape (batch, sequence, hidden)."""
+    return _data(spec, "target", microbatch)
+
+
+def _data(spec: ModelSpec, stream: str, microbatch: int) -> torch.Tensor:
+    values = _generator(spec, stream, microbatch).standard_normal(spec.shape)
+    return torch.from_numpy(values).to(DTYPES[spec.dtype])
+
+
+def _generator(spec: ModelSpec, stream: str, number: int) -> np.random.Generator:
+    """A generator of its own for every seed, stage and microbatch."""
+    return np.random.default_rng([spec.seed, _STREAMS[stream], number])
+
+
+def _initial(name: str, shape: torch.Size, generator: np.random.Generator) -> torch.Tensor:
+    """GEMM weights of variance 1 / inputs, norm gains around 1, biases around 0, in float64."""
+    values = torch.from_numpy(generator.standard_normal(tuple(shape)))
+    if len(shape) == 2:
+        return values / math.sqrt(shape[1])
+    return 0.1 * values + (1.0 if name.endswith("weight") else 0.0)

@@ -1,0 +1,198 @@
+"""Replay: run a verified schedule on torch and compare what happens with what was promised.
+
+What was not verified does not run: ``replay`` itself checks the schedule against its problem and
+the lowered program against the training step the problem poses, and raises ``NotVerified`` with the
+first violation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from bubbleproof.reference_exec.gloo import run_gloo
+from bubbleproof.reference_exec.oracle import (
+    TOLERANCES,
+    are_equal,
+    max_relative_error,
+    order_matched,
+    ordinary,
+    single_threaded,
+)
+from bubbleproof.reference_exec.plan import Plan, predicted_peak_bytes, training_step
+from bubbleproof.reference_exec.rank import Gradients, RankResult
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify.check import check
+from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.verdict import Verdict
+
+BACKENDS = ("virtual", "gloo")
+
+
+class NotVerified(ValueError):  # noqa: N818 - the schedule's state
+    """A schedule or program that does not pass ``verify``; the message is its first violation."""
+
+
+def replay(
+    problem: Problem,
+    schedule: Schedule,
+    spec: ModelSpec,
+    *,
+    program: Program | None = None,
+    backend: str = "virtual",
+    seed: int = 0,
+    semantics: Semantics | str | None = None,
+    timeout: float = 60.0,
+    progress: Callable[[str], None] | None = None,
+) -> ReplayReport:
+    """Verify a schedule, run it on torch and compare gradients and peak bytes.
+
+    Parameters
+    ----------
+    problem, schedule
+        What the schedule solves, and the schedule.
+    spec
+        The model to train; its sizes decide bytes and run time.
+    program
+        The lowered program to run; by default ``theory.lowering.lower`` makes it.
+    backend
+        ``virtual`` (all ranks in this process) or ``gloo`` (a process per rank).
+    seed
+        Picks the interleaving of ``virtual``. (The model's seed is in ``spec``.)
+    semantics
+        What SEND and RECV are assumed to wait for. ``virtual`` (default ``pair-stream``) runs under
+        it; on ``gloo`` sends never wait and receives arrive in order, which is its default
+        ``buffered``, and stricter semantics are verified only.
+    timeout
+        Seconds the ranks of ``gloo`` may take, their start not counted.
+    progress
+        Called with a line of text now and then.
+
+    Raises
+    ------
+    NotVerified
+        The schedule or the program violates a rule.
+    ValueError
+        The problem is no training step that ranks can run, or an option is unknown.
+    ReplayStalled, MessageMismatch, RankFailed
+        A rank went astray all the same.
+    """
+    chosen = _semantics(backend, semantics)
+    step = training_step(problem)
+    spec.require_stages(step.num_stages)
+    _require_ok(check(problem, schedule))
+    lowered = lower(problem, schedule) if program is None else program
+    compute = _verified_compute(step, schedule, lowered, chosen)
+    plan = Plan(
+        spec=spec,
+        program=lowered,
+        stage_ranks=step.stage_ranks,
+        num_microbatches=step.num_microbatches,
+    )
+    with single_threaded():
+        begun = time.perf_counter()
+        if backend == "virtual":
+            results = run_virtual(plan, seed=seed, semantics=chosen, progress=progress)
+        else:
+            results = run_gloo(plan, timeout=timeout, progress=progress)
+        seconds = time.perf_counter() - begun
+        return _compare(
+            plan,
+            results,
+            predicted=predicted_peak_bytes(step, compute, spec),
+            backend=backend,
+            semantics=chosen,
+            seed=seed,
+            seconds=seconds,
+        )
+
+
+def _semantics(backend: str, semantics: Semantics | str | None) -> Semantics:
+    if backend not in BACKENDS:
+        raise ValueError(f"replay backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    default = Semantics.PAIR_STREAM if backend == "virtual" else Semantics.BUFFERED
+    try:
+        chosen = default if semantics is None else Semantics(semantics)
+    except ValueError:
+        known = ", ".join(Semantics)
+        raise ValueError(f"semantics must be one of {known}, got {semantics!r}") from None
+    return chosen
+
+
+def _require_ok(verdict: Verdict) -> None:
+    if verdict.ok:
+        return
+    if verdict.violations:
+        raise NotVerified(f"replay refuses what is not verified: {verdict.violations[0]}")
+    rule, why = verdict.undecided[0]
+    raise NotVerified(f"replay refuses what is not verified: {rule.name.lower()} undecided: {why}")
+
+
+def _verified_compute(
+    step: Pipeline, schedule: Schedule, lowered: Program, semantics: Semantics
+) -> Program:
+    """The compute rows of the lowered program, once they are the schedule's and messages match."""
+    on_ranks = np.flatnonzero(schedule.program.resource < step.num_ranks)
+    expected = schedule.program.actions.take(on_ranks), schedule.program.resource[on_ranks]
+    compute = compute_part(lowered)
+    found = compute.actions, compute.resource
+    if [list(column) for column in found] != [list(column) for column in expected]:
+        raise NotVerified(
+            "replay refuses what is not verified: the lowered program's computations are not "
+            "the schedule's, in its order"
+        )
+    _require_ok(check_communication(step.problem(), lowered, (semantics,)))
+    return compute
+
+
+def _compare(
+    plan: Plan,
+    results: list[RankResult],
+    *,
+    predicted: tuple[int, ...],
+    backend: str,
+    semantics: Semantics,
+    seed: int,
+    seconds: float,
+) -> ReplayReport:
+    gradients: Gradients = {}
+    losses: dict[int, torch.Tensor] = {}
+    for result in results:
+        gradients |= result.gradients
+        losses |= result.losses
+    matched, matched_losses = order_matched(plan)
+    exact, exact_loss = ordinary(plan)
+    loss = sum(losses[microbatch].item() for microbatch in sorted(losses))
+    error = max(
+        max_relative_error(gradients, exact), abs(loss - exact_loss) / max(abs(exact_loss), 1e-300)
+    )
+    return ReplayReport(
+        backend=backend,
+        semantics=semantics.value,
+        seed=seed,
+        model=plan.spec.kind,
+        dtype=plan.spec.dtype,
+        ranks=plan.num_ranks,
+        stages=plan.num_stages,
+        microbatches=plan.num_microbatches,
+        gradients_equal=are_equal(gradients, matched),
+        losses_equal=losses.keys() == matched_losses.keys()
+        and all(torch.equal(losses[j], matched_losses[j]) for j in losses),
+        max_relative_error=error,
+        tolerance=TOLERANCES[plan.spec.dtype],
+        loss=loss,
+        measured_peak_bytes=tuple(max(result.live_bytes, default=0) for result in results),
+        predicted_peak_bytes=predicted,
+        live_bytes=tuple(result.live_bytes for result in results),
+        seconds=seconds,
+        torch_version=torch.__version__,
+    )

@@ -1,0 +1,78 @@
+"""Replay reports: what a replay showed, and whether it is what was promised.
+
+Three promises: the gradients (and losses) equal the order-matched oracle bit for bit, they agree
+with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
+to the byte on every rank. ``live_bytes`` and the peaks are sampled at action boundaries, after each
+F, B, I and W (see ``saved``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """The outcome of one replay.
+
+    ``semantics`` is what the communication was verified (and, on ``virtual``, run) under;
+    ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
+    ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
+    against the ordinary backward; ``seconds`` the time of the ranks alone, start included.
+    """
+
+    backend: str
+    semantics: str
+    seed: int
+    model: str
+    dtype: str
+    ranks: int
+    stages: int
+    microbatches: int
+    gradients_equal: bool
+    losses_equal: bool
+    max_relative_error: float
+    tolerance: float
+    loss: float
+    measured_peak_bytes: tuple[int, ...]
+    predicted_peak_bytes: tuple[int, ...]
+    live_bytes: tuple[tuple[int, ...], ...]
+    seconds: float
+    torch_version: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise holds."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each promise that is broken."""
+        found = []
+        if not self.gradients_equal:
+            found.append("gradients differ from those of each microbatch alone, summed in order")
+        if not self.losses_equal:
+            found.append("losses differ from those of each microbatch alone")
+        if not self.max_relative_error <= self.tolerance:
+            found.append(
+                f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
+                f"(relative), more than {self.tolerance:.0e}"
+            )
+        for rank, (measured, predicted) in enumerate(
+            zip(self.measured_peak_bytes, self.predicted_peak_bytes, strict=True)
+        ):
+            if measured != predicted:
+                found.append(
+                    f"rank {rank} held {measured} bytes at its peak, {predicted} were predicted"
+                )
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields and ``ok`` for JSON; the claims are booleans and integers, never floats."""
+        return {"ok": self.ok, "failures": list(self.failures), **asdict(self)}
+
+    def __str__(self) -> str:
+        head = f"{self.backend} replay of {self.ranks} ranks, {self.microbatches} microbatches"
+        if self.ok:
+            return f"{head}: gradients equal, peaks {list(self.measured_peak_bytes)} as predicted"
+        return f"{head}: {'; '.join(self.failures)}"

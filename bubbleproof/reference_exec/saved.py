@@ -1,0 +1,67 @@
+"""Live activation bytes: every storage that something still needs, counted once.
+
+A ``Ledger`` counts the storages of one rank. A ``Hold`` stands for one need of one tensor; it is
+owned by whoever needs it (the autograd graph through saved-tensor hooks, the rank's root of the
+graph, the weight-gradient store) and its death is the release, so a storage counts exactly as long
+as its last owner lives. Parameters do not count; neither do messages, which are buffers between an
+action and the next, nor gradients.
+
+The ledger is *sampled at action boundaries*, after each action: what an action allocates and frees
+within itself is not seen, as it is not in the model of a schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+
+class Hold:
+    """One need of one tensor; the ledger counts its storage for as long as this object lives."""
+
+    __slots__ = ("_key", "_ledger", "tensor")
+
+    def __init__(self, ledger: Ledger, tensor: torch.Tensor) -> None:
+        self.tensor = tensor.detach()  # never the graph: a graph that owns itself is never freed
+        self._ledger = ledger
+        self._key = ledger.acquire(self.tensor)
+
+    def __del__(self) -> None:
+        self._ledger.release(self._key)
+
+
+class Ledger:
+    """The storages held on one rank and their bytes together, ``live_bytes``."""
+
+    def __init__(self) -> None:
+        self.live_bytes = 0
+        self._parameters: set[int] = set()
+        self._holds: dict[int, int] = {}
+        self._bytes: dict[int, int] = {}
+
+    def exclude(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Do not count the storages of ``parameters``."""
+        self._parameters.update(p.untyped_storage().data_ptr() for p in parameters)
+
+    def acquire(self, tensor: torch.Tensor) -> int:
+        """Count one more need of the tensor's storage; returns the storage's key."""
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr()
+        if key not in self._holds:
+            self._bytes[key] = 0 if key in self._parameters else storage.nbytes()
+            self.live_bytes += self._bytes[key]
+        self._holds[key] = self._holds.get(key, 0) + 1
+        return key
+
+    def release(self, key: int) -> None:
+        """End one need of the storage with this key."""
+        self._holds[key] -= 1
+        if not self._holds[key]:
+            del self._holds[key]
+            self.live_bytes -= self._bytes.pop(key)
+
+    def hooks(self) -> saved_tensors_hooks:
+        """A context in which everything autograd saves is held in this ledger by the graph."""
+        return saved_tensors_hooks(lambda tensor: Hold(self, tensor), lambda hold: hold.tensor)

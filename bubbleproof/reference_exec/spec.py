@@ -1,0 +1,88 @@
+"""Model specifications: which reference model a replay trains, and on what.
+
+Two reference models are known, both pre-norm residual stacks over activations of shape
+(batch, sequence, hidden):
+
+- ``mlp``: x + W2 relu(W1 norm(x) + b1) + b2, with 4 x hidden inner units;
+- ``transformer``: causal attention and a GELU MLP, each behind a norm and a residual.
+
+A stage is ``layers`` of them. The first stage takes the input activations, the last is followed by
+a squared error, scaled so that the losses of all microbatches add up to the loss of the batch.
+Loads no torch: sizes can be asked for without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KINDS = ("mlp", "transformer")
+ELEMENT_BYTES = {"float64": 8, "float32": 4}
+INNER_FACTOR = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """A reference model and the size of one microbatch.
+
+    ``layers`` is the number of layers of every stage, or one number per stage; ``batch`` the
+    samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``.
+    Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
+    """
+
+    kind: str = "mlp"
+    hidden: int = 8
+    layers: int | tuple[int, ...] = 1
+    heads: int = 2
+    sequence: int = 4
+    batch: int = 2
+    dtype: str = "float64"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"model kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if self.dtype not in ELEMENT_BYTES:
+            known = ", ".join(ELEMENT_BYTES)
+            raise ValueError(f"model dtype must be one of {known}, got {self.dtype!r}")
+        layers = (self.layers,) if isinstance(self.layers, int) else self.layers
+        for name, value in (
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("sequence", self.sequence),
+            ("batch", self.batch),
+            *(("layers", count) for count in layers or (0,)),
+        ):
+            if value < 1:
+                raise ValueError(f"model {name} must be 1 or more, got {value}")
+        if self.hidden < 4:
+            raise ValueError(
+                f"model hidden must be 4 or more, got {self.hidden}; a norm over fewer elements "
+                "has next to no gradient"
+            )
+        if self.hidden % self.heads:
+            raise ValueError(
+                f"model hidden must be a multiple of heads ({self.heads}), got {self.hidden}"
+            )
+        if not 0 <= self.seed < 1 << 31:
+            raise ValueError(f"model seed must be 0 to 2**31 - 1, got {self.seed}")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The activation that passes between two stages: (batch, sequence, hidden)."""
+        return (self.batch, self.sequence, self.hidden)
+
+    @property
+    def element_bytes(self) -> int:
+        return ELEMENT_BYTES[self.dtype]
+
+    def layers_of(self, stage: int) -> int:
+        """The number of layers of one stage."""
+        return self.layers if isinstance(self.layers, int) else self.layers[stage]
+
+    def require_stages(self, num_stages: int) -> None:
+        """Raise ``ValueError`` where ``layers`` is per stage and not for ``num_stages`` stages."""
+        if not isinstance(self.layers, int) and len(self.layers) != num_stages:
+            raise ValueError(
+                f"model layers must be one number or one per stage ({num_stages}), "
+                f"got {len(self.layers)}"
+            )

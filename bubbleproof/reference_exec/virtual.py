@@ -1,0 +1,187 @@
+"""The virtual driver: all ranks in one process, interleaved at random but reproducibly.
+
+A message passes when both its ends are posted and each is at the head of its queue. What shares a
+queue is the *semantics*, named as in ``verify``:
+
+- ``buffered``: one queue per ordered pair of ranks and end; a send is done as soon as it is posted;
+- ``rendezvous``: the same queues, but SEND and RECV block their rank until the message has passed;
+- ``pair-stream``: a rank keeps one queue per peer for sends and receives together;
+- ``rank-stream``: a rank keeps one queue for everything.
+
+Real channels carry no tags; here every message does, and two ends that meet with different tags are
+a ``MessageMismatch``. A run that cannot go on is a ``ReplayStalled`` with what each rank waits for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.rank import Blocked, Rank, RankResult
+from bubbleproof.theory.actions import Action
+from bubbleproof.verify.communication import Semantics
+
+QueueKey = tuple[int, ...]
+
+
+class ReplayStalled(RuntimeError):  # noqa: N818 - what happened to the run
+    """Ranks that wait for each other, or for one that ended; the message lists them all."""
+
+
+class MessageMismatch(RuntimeError):  # noqa: N818 - what happened to the message
+    """A send that met the receive of another message."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Post:
+    """One end of a message, waiting in a queue of ``rank``."""
+
+    rank: int
+    peer: int
+    tag: Action
+    is_send: bool
+    tensor: torch.Tensor | None = None
+    done: bool = False
+
+    def is_done(self) -> bool:
+        return self.done
+
+    def get(self) -> torch.Tensor:
+        assert self.tensor is not None, f"{self.tag} has not arrived"
+        return self.tensor
+
+    def key(self, semantics: Semantics) -> QueueKey:
+        """The queue this end stands in."""
+        if semantics is Semantics.RANK_STREAM:
+            return (self.rank,)
+        if semantics is Semantics.PAIR_STREAM:
+            return (self.rank, self.peer)
+        return (self.rank, self.peer, int(self.is_send))
+
+    def other_key(self, semantics: Semantics) -> QueueKey:
+        """The queue in which the other end of this message stands or will stand."""
+        mirrored = _Post(rank=self.peer, peer=self.rank, tag=self.tag, is_send=not self.is_send)
+        return mirrored.key(semantics)
+
+
+class Network:
+    """The queues of all ranks."""
+
+    def __init__(self, semantics: Semantics) -> None:
+        self._semantics = semantics
+        self._queues: defaultdict[QueueKey, deque[_Post]] = defaultdict(deque)
+
+    def post(self, post: _Post) -> None:
+        """Queue one end and let every message pass that now can."""
+        post.done = post.is_send and self._semantics is Semantics.BUFFERED
+        key = post.key(self._semantics)
+        self._queues[key].append(post)
+        self._pass(key)
+
+    def waiting(self) -> list[str]:
+        """Ends whose other end never came, in words."""
+        return [
+            f"rank {post.rank} posted {'the send of ' if post.is_send else ''}{post.tag}"
+            for queue in self._queues.values()
+            for post in queue
+        ]
+
+    def _pass(self, key: QueueKey) -> None:
+        heads = [key]
+        while heads:
+            queue = self._queues[heads.pop()]
+            if not queue:
+                continue
+            post = queue[0]
+            other_queue = self._queues[post.other_key(self._semantics)]
+            if not other_queue or not _are_opposite(post, other_queue[0]):
+                continue
+            other = other_queue[0]
+            _transfer(*((post, other) if post.is_send else (other, post)))
+            queue.popleft()
+            other_queue.popleft()
+            heads += [post.key(self._semantics), other.key(self._semantics)]
+
+
+def _are_opposite(post: _Post, other: _Post) -> bool:
+    return (other.rank, other.peer) == (post.peer, post.rank) and other.is_send != post.is_send
+
+
+def _transfer(send: _Post, receive: _Post) -> None:
+    if send.tag != receive.tag:
+        raise MessageMismatch(
+            f"rank {send.rank} sent {send.tag} where rank {receive.rank} expected {receive.tag}"
+        )
+    assert send.tensor is not None
+    receive.tensor, send.tensor = send.tensor.detach().clone(), None
+    send.done = receive.done = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One rank's transport into a network."""
+
+    network: Network
+    rank: int
+    is_blocking: bool
+
+    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
+        post = _Post(rank=self.rank, peer=destination, tag=tag, is_send=True, tensor=tensor)
+        self.network.post(post)
+        return post
+
+    def irecv(self, tag: Action, *, source: int) -> _Post:
+        post = _Post(rank=self.rank, peer=source, tag=tag, is_send=False)
+        self.network.post(post)
+        return post
+
+
+def run_virtual(
+    plan: Plan,
+    *,
+    seed: int = 0,
+    semantics: Semantics = Semantics.PAIR_STREAM,
+    progress: Callable[[str], None] | None = None,
+) -> list[RankResult]:
+    """Run every rank of a plan; the seed picks who goes on next. Results in rank order.
+
+    The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
+    and ``AssertionError`` where a program uses what is not there.
+    """
+    network = Network(semantics)
+    blocking = semantics is Semantics.RENDEZVOUS
+    ranks = [
+        Rank(plan, rank, Endpoint(network=network, rank=rank, is_blocking=blocking))
+        for rank in range(plan.num_ranks)
+    ]
+    choice = random.Random(seed)
+    running = {rank.rank: rank.run() for rank in ranks}
+    blocked: dict[int, Blocked] = {}
+    while running:
+        able = [r for r in running if r not in blocked or blocked[r].transfer.is_done()]
+        if not able:
+            raise ReplayStalled(_stall(semantics, seed, blocked))
+        rank = choice.choice(able)
+        blocked.pop(rank, None)
+        try:
+            event = next(running[rank])
+        except StopIteration:
+            del running[rank]
+            if progress is not None:
+                progress(f"rank {rank} of {plan.num_ranks} has ended")
+            continue
+        if event is not None:
+            blocked[rank] = event
+    if left := network.waiting():
+        raise ReplayStalled(f"messages left over under {semantics}: {'; '.join(left)}")
+    return [rank.result() for rank in ranks]
+
+
+def _stall(semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
+    waits = "; ".join(f"rank {rank}: {blocked[rank]}" for rank in sorted(blocked))
+    return f"the replay stalled under {semantics}, seed {seed}: {waits}"

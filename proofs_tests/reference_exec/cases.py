@@ -1,0 +1,94 @@
+"""Schedules to replay: families, and random valid programs for any pipeline."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.theory.actions import Action
+from bubbleproof.theory.families import families
+from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+
+TINY = ModelSpec(hidden=4, heads=2, sequence=3, batch=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A pipeline with a valid schedule and its lowered program."""
+
+    pipeline: Pipeline
+    problem: Problem
+    schedule: Schedule
+    lowered: Program
+
+    def plan(self, spec: ModelSpec = TINY, program: Program | None = None) -> Plan:
+        """A plan of the lowered program, or of another one on the same stages."""
+        return Plan(
+            spec=spec,
+            program=program or self.lowered,
+            stage_ranks=self.pipeline.stage_ranks,
+            num_microbatches=self.pipeline.num_microbatches,
+        )
+
+
+def family_case(name: str, *, p: int, m: int, v: int | None = None) -> Case:
+    """A published schedule."""
+    member: FamilyMember = families()[name].member(Parameters(p=p, m=m, v=v))
+    return Case(
+        pipeline=member.pipeline,
+        problem=member.problem,
+        schedule=member.schedule,
+        lowered=lower(member.problem, member.schedule),
+    )
+
+
+def random_case(pipeline: Pipeline, seed: int) -> Case:
+    """A random valid program: a random topological order of the tasks, cut into ranks."""
+    problem = pipeline.problem()
+    choice = random.Random(seed)
+    waiting = np.bincount(problem.edges.after, minlength=problem.num_tasks).tolist()
+    after: dict[int, list[int]] = {}
+    edges = zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True)
+    for earlier, later in edges:
+        after.setdefault(earlier, []).append(later)
+    ready = [task for task in range(problem.num_tasks) if not waiting[task]]
+    orders: list[list[Action]] = [[] for _ in range(problem.num_ranks)]
+    while ready:
+        task = ready.pop(choice.randrange(len(ready)))
+        orders[int(problem.rank_of_task[task])].append(problem.actions[task])
+        for later in after.get(task, ()):
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    schedule = left_shift(problem, Program.from_orders(orders))
+    return Case(
+        pipeline=pipeline,
+        problem=problem,
+        schedule=schedule,
+        lowered=lower(problem, schedule),
+    )
+
+
+def edited(case: Case, rank: int, edit: dict[str, list[str]]) -> Program:
+    """The lowered program with the named actions of one rank replaced by other actions."""
+    orders = [[str(a) for a in order] for order in case.lowered.orders(case.pipeline.num_ranks)]
+    assert set(edit) <= set(orders[rank]), f"{edit} not in {orders[rank]}"
+    orders[rank] = [new for old in orders[rank] for new in edit.get(old, [old])]
+    return Program.from_orders(orders)
+
+
+def gradients_of(results: list[RankResult]) -> dict[tuple[int, str], torch.Tensor]:
+    """The gradients of all ranks together."""
+    return {key: value for result in results for key, value in result.gradients.items()}

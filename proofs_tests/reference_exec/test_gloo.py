@@ -1,0 +1,90 @@
+"""Real processes: the same gradients and peaks, and one clear end when a rank goes wrong."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.reference_exec.gloo import RankFailed, run_gloo
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.theory.schedule import Program
+from proofs_tests.reference_exec.cases import TINY, edited, family_case
+
+SPEC = replace(TINY, kind="transformer")
+
+
+@pytest.fixture(autouse=True)
+def _no_orphans() -> None:
+    assert not multiprocessing.active_children()
+
+
+def ranks_alive() -> list[str]:
+    return [process.name for process in multiprocessing.active_children()]
+
+
+@pytest.mark.parametrize(
+    ("name", "v", "dtype"),
+    [("1f1b", None, "float64"), ("interleaved", 2, "float32"), ("zb-h1", None, "float64")],
+)
+def test_published_schedules_replay_on_gloo(name: str, v: int | None, dtype: str) -> None:
+    case = family_case(name, p=4, m=4, v=v)
+    spec = replace(SPEC, dtype=dtype)
+    report = replay(case.problem, case.schedule, spec, backend="gloo")
+    virtual = replay(case.problem, case.schedule, spec)
+    assert report.ok, str(report)
+    assert (report.backend, report.semantics) == ("gloo", "buffered")
+    assert report.live_bytes == virtual.live_bytes
+    assert report.loss == virtual.loss
+    assert ranks_alive() == []
+
+
+def test_a_message_that_never_comes_ends_the_run() -> None:
+    # gloo looks at no tags: the gradient of the last microbatch is what never comes
+    case = family_case("1f1b", p=2, m=2)
+    program = edited(case, 1, {"1SEND_B1": []})
+    with pytest.raises(RankFailed) as caught:
+        run_gloo(case.plan(program=program), timeout=1.0)
+    # rank 1 ends with what it did not send; that is the cause, rank 0's waiting the effect
+    assert "rank 1 failed: AssertionError: rank 1, action" in str(caught.value)
+    assert "0RECV_B1 never sent or used" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ranks_alive() == []
+
+
+def test_ranks_that_wait_for_each_other_end_with_what_they_wait_for() -> None:
+    # both wait for a message that the other sends later
+    orders = [
+        ["0F0", "0RECV_B0", "0B0", "0SEND_F0"],
+        ["1RECV_F0", "1F0", "1B0", "1SEND_B0"],
+    ]
+    plan = family_case("1f1b", p=2, m=1).plan(program=Program.from_orders(orders))
+    with pytest.raises(RankFailed) as caught:
+        run_gloo(plan, timeout=1.0)
+    assert "rank 0 stalled: 0B0 waits for 0RECV_B0 with rank 1" in str(caught.value)
+    assert "rank 1 stalled: 1F0 waits for 1RECV_F0 with rank 0" in str(caught.value)
+    assert ranks_alive() == []
+
+
+@pytest.mark.parametrize(
+    ("kill", "message"),
+    [
+        (signal.SIGKILL, "rank 1 died with exit code -9"),
+        (signal.SIGSTOP, "rank 1 is silent "),
+    ],
+)
+def test_a_rank_that_dies_or_hangs_ends_the_run(kill: signal.Signals, message: str) -> None:
+    case = family_case("1f1b", p=2, m=200)
+
+    def strike(line: str) -> None:
+        if line == "rank 1: ready":
+            victim = next(p for p in multiprocessing.active_children() if p.name == "rank 1")
+            assert victim.pid is not None
+            os.kill(victim.pid, kill)
+
+    with pytest.raises(RankFailed, match=message):
+        run_gloo(case.plan(), timeout=1.5, progress=strike)
+    assert ranks_alive() == []

@@ -1,0 +1,130 @@
+"""A rank does what its program says and nothing that an earlier action did not make possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable, training_step
+from bubbleproof.reference_exec.rank import Rank
+from bubbleproof.reference_exec.virtual import Endpoint, Network, run_virtual
+from bubbleproof.theory.actions import Action, ActionTable
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Occupancy, Problem, Resource
+from bubbleproof.theory.schedule import Program
+from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec.cases import TINY, family_case
+
+
+def alone(*actions: str, num_microbatches: int = 1, num_stages: int = 1) -> Plan:
+    """A plan of one rank that holds all stages."""
+    return Plan(
+        spec=TINY,
+        program=Program.from_orders([actions]),
+        stage_ranks=(0,) * num_stages,
+        num_microbatches=num_microbatches,
+    )
+
+
+def test_live_bytes_rise_at_f_and_fall_at_b() -> None:
+    # TINY: N = 3 tokens, d = 4: saved 6 * 12 + 2 * 3 = 78, error 12, loss 1: 91 * 8 = 728 bytes
+    (result,) = run_virtual(alone("0F0", "0F1", "0B0", "0B1", num_microbatches=2))
+    assert result.live_bytes == (728, 1456, 728, 0)
+
+
+def test_live_bytes_of_a_split_backward() -> None:
+    # operands of W: 10 * 12 elements = 960 bytes
+    (result,) = run_virtual(alone("0F0", "0I0", "0F1", "0I1", "0W1", "0W0", num_microbatches=2))
+    assert result.live_bytes == (728, 960, 1688, 1920, 960, 0)
+
+
+def test_an_overlapped_pair_counts_as_its_two_parts() -> None:
+    (result,) = run_virtual(alone("0F0", "(0F1;0B0)OVERLAP_F_B", "0B1", num_microbatches=2))
+    assert result.live_bytes == (728, 1456, 728, 0)
+
+
+def test_stages_of_one_rank_hand_over_without_messages() -> None:
+    (result,) = run_virtual(alone("0F0", "1F0", "1B0", "0B0", num_stages=2))
+    # the middle stage's output is 12 elements, without the scalar loss: 720 bytes
+    assert result.live_bytes == (720, 1448, 720, 0)
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (("0B0",), "rank 0, action 0: 0B0 without its forward, or again"),
+        (("0F0", "0F0"), "0F0 runs twice"),
+        (("0F0", "0B0", "0B0"), "0B0 without its forward, or again"),
+        (("0F0", "0I0", "0W0", "0W0"), "0W0 without its I, or again"),
+        (("0F0", "0W0", "0I0"), "0W0 without its I, or again"),
+        (("0F0", "0B0", "0W0"), "0W0 without its I, or again"),
+        (("0F0",), "left over: 0F0 without backward"),
+        (("0F0", "0I0"), "left over: 0I0 without W"),
+    ],
+)
+def test_a_wrong_order_is_noticed(actions: tuple[str, ...], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        run_virtual(alone(*actions))
+
+
+def test_a_message_that_nobody_posted_is_noticed() -> None:
+    plan = family_case("1f1b", p=2, m=1).plan(
+        program=Program.from_orders([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1F0", "1B0"]])
+    )
+    with pytest.raises(AssertionError, match="1F0 needs 1RECV_F0, which is not posted"):
+        run_virtual(plan)
+
+
+def test_a_message_that_is_not_made_yet_is_noticed() -> None:
+    plan = family_case("1f1b", p=2, m=1).plan(program=Program.from_orders([["0SEND_F0"], []]))
+    with pytest.raises(AssertionError, match="0SEND_F0 has nothing to send"):
+        run_virtual(plan)
+
+
+def test_an_unsent_output_is_noticed() -> None:
+    plan = family_case("1f1b", p=2, m=1).plan(program=Program.from_orders([["0F0"], []]))
+    with pytest.raises(AssertionError, match="0F0 without backward, 1RECV_F0 never sent or used"):
+        run_virtual(plan)
+
+
+def test_every_runnable_kind_has_a_handler() -> None:
+    endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
+    assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(RUNNABLE_KINDS)
+
+
+@pytest.mark.parametrize("text", ["0R0", "1EVICT3", "0OFFLOAD0", "2UNSHARD", "0STEP"])
+def test_other_kinds_are_refused_by_name(text: str) -> None:
+    with pytest.raises(ValueError, match=f"replay runs F, B, I, W.*; got {text}$"):
+        alone("0F0", text)
+
+
+def test_slices_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"replay runs unsliced microbatches; got 0F0\.1"):
+        require_runnable(ActionTable.from_actions([Action.parse("0F0.0"), Action.parse("0F0.1")]))
+
+
+def test_the_training_step_is_read_back_from_its_tasks() -> None:
+    flags = ((True, False), (False, False), (True, True), (False, True))
+    pipeline = Pipeline(
+        num_ranks=2,
+        num_microbatches=2,
+        num_chunks=2,
+        placement=(1, 0, 0, 1),
+        split_backward=flags,
+        overlaps=(((0, 1), (3, 0)),),
+    )
+    step = training_step(pipeline.with_changes(forward=7, latency=2, capacity=9).problem())
+    assert step == pipeline
+
+
+def test_half_a_training_step_is_refused() -> None:
+    orders = [["0F0", "0F1", "0B0"], ["1F0", "1F1", "1B0", "1B1"]]
+    actions = Program.from_orders(orders)
+    half = Problem(
+        resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(2)),
+        actions=actions.actions,
+        duration=np.ones(7, dtype=np.int64),
+        occupancy=Occupancy(task=np.arange(7), resource=actions.resource),
+    )
+    with pytest.raises(ValueError, match="replay needs a whole step; task 0B1 is missing"):
+        training_step(half)

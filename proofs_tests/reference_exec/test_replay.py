@@ -1,0 +1,296 @@
+"""Verified schedules replay with equal gradients and predicted peaks; nothing else replays."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec import linear, oracle, plan
+from bubbleproof.reference_exec.footprint import Footprint, footprint
+from bubbleproof.reference_exec.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.replay import NotVerified, replay
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec.cases import TINY, Case, edited, family_case, random_case
+from proofs_tests.reference_exec.test_virtual import (
+    RECEIVER,
+    SENDER,
+    SWAPPED_RECEIVES,
+    SWAPPED_SENDS,
+)
+
+TRANSFORMER = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2)
+FAMILIES = [
+    ("gpipe", 3, 4, None),
+    ("1f1b", 4, 8, None),
+    ("1f1b", 3, 2, None),
+    ("interleaved", 4, 8, 2),
+    ("bfs", 2, 4, 3),
+    ("zb-h1", 4, 8, None),
+    ("zb-h1", 1, 3, None),
+]
+
+
+def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
+    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
+
+
+@pytest.mark.parametrize(("name", "p", "m", "v"), FAMILIES)
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_published_schedules_replay(
+    name: str, p: int, m: int, v: int | None, kind: str, dtype: str
+) -> None:
+    case = family_case(name, p=p, m=m, v=v)
+    for seed in range(3):
+        report = run(case, replace(TRANSFORMER, kind=kind, dtype=dtype, seed=seed), seed=seed)
+        assert report.gradients_equal
+        assert report.losses_equal
+        assert report.max_relative_error <= {"float64": 1e-12, "float32": 5e-4}[dtype]
+        assert report.measured_peak_bytes == report.predicted_peak_bytes
+        assert report.ok
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("name", ["1f1b", "zb-h1"])
+def test_lowered_programs_replay_under_every_semantics(name: str, semantics: Semantics) -> None:
+    report = run(family_case(name, p=4, m=6), semantics=semantics.value, seed=3)
+    assert report.ok
+    assert report.semantics == semantics.value
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb-h1"])
+def test_peaks_are_the_known_ones(name: str) -> None:
+    # TINY holds 720 bytes from F to B on a middle stage, 728 on the last (test_rank). Peaks with
+    # p = 4 in microbatches: GPipe m each; 1F1B p - r on rank r.
+    report = run(family_case(name, p=4, m=6))
+    expected = {
+        "gpipe": (6 * 720, 6 * 720, 6 * 720, 6 * 728),
+        "1f1b": (4 * 720, 3 * 720, 2 * 720, 728),
+        # ZB-H1: rank r runs I at once and r microbatches of W (960 each) late. Rank 0: three held
+        # and one between I and W: 3 * 720 + 960.
+        "zb-h1": (3 * 720 + 960, 2 * 720 + 2 * 960, 720 + 3 * 960, 4 * 960),
+    }
+    assert report.measured_peak_bytes == expected[name]
+
+
+PLACEMENTS: dict[str, Pipeline] = {
+    "wave": Pipeline(num_ranks=2, num_microbatches=3, num_chunks=3, placement="wave"),
+    "loop": Pipeline(num_ranks=3, num_microbatches=3, num_chunks=2),
+    "blocks": Pipeline(num_ranks=3, num_microbatches=2, num_chunks=2, placement=(2, 2, 0, 1, 1, 0)),
+    "lopsided": Pipeline(
+        num_ranks=2, num_microbatches=3, num_chunks=3, placement=(0, 0, 0, 1, 0, 0)
+    ),
+    "one rank": Pipeline(num_ranks=1, num_microbatches=2, num_chunks=3),
+}
+
+
+def mixed(pipeline: Pipeline, seed: int) -> Pipeline:
+    """The pipeline with B or I + W drawn for each stage and microbatch."""
+    choice = random.Random(seed)
+    flags = tuple(
+        tuple(choice.random() < 0.5 for _ in range(pipeline.num_microbatches))
+        for _ in range(pipeline.num_stages)
+    )
+    return pipeline.with_changes(split_backward=flags)
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_on_any_placement_replay(name: str, seed: int) -> None:
+    case = random_case(mixed(PLACEMENTS[name], seed), seed)
+    layers = tuple(1 + (stage + seed) % 2 for stage in range(case.pipeline.num_stages))
+    semantics = list(Semantics)[seed]
+    for kind in ("mlp", "transformer"):
+        spec = replace(TRANSFORMER, kind=kind, layers=layers, seed=seed)
+        assert run(case, spec, semantics=semantics, seed=seed).ok
+
+
+def test_overlapped_pairs_replay() -> None:
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=3, overlaps=(((0, 2), (0, 0)), ((1, 1), (1, 0)))
+    )
+    report = run(random_case(pipeline, 0))
+    assert report.ok
+    # rank 0 holds F0, F1 and, in the pair, F2 before B0 ends
+    assert report.measured_peak_bytes[0] == 3 * 720
+
+
+def test_a_schedule_need_not_be_left_shifted() -> None:
+    case = family_case("zb-h1", p=3, m=4)
+    late = Schedule(program=case.schedule.program, start=case.schedule.start * 5 + 100)
+    assert replay(case.problem, late, TINY).ok
+
+
+def test_durations_of_zero_ticks_do_not_change_the_prediction() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=3, forward=0)
+    report = run(random_case(pipeline, 2))
+    assert report.ok
+    assert sum(report.measured_peak_bytes) > 0
+
+
+def test_the_order_of_accumulation_matters_and_is_matched() -> None:
+    # a random W order against the ascending one: equal up to rounding, not bit for bit
+    pipeline = Pipeline(num_ranks=2, num_microbatches=6, split_backward=True)
+    case, spec = random_case(pipeline, 1), replace(TINY, dtype="float32")
+    gemm, other = oracle.accumulation_orders(case.plan(spec))
+    assert list(range(6)) not in (gemm[0], gemm[1])
+    assert gemm != other
+    ascending = family_case("gpipe", p=2, m=6).plan(spec)
+    assert not are_equal(order_matched(case.plan(spec))[0], order_matched(ascending)[0])
+    assert run(case, spec).ok
+
+
+def test_the_report_goes_to_json() -> None:
+    report = run(family_case("1f1b", p=2, m=2), semantics="rendezvous", seed=4)
+    data = json.loads(json.dumps(report.to_dict()))
+    assert data["ok"] is True
+    assert data["failures"] == []
+    assert (data["backend"], data["semantics"], data["seed"]) == ("virtual", "rendezvous", 4)
+    assert data["measured_peak_bytes"] == data["predicted_peak_bytes"] == [1440, 728]
+    assert data["live_bytes"] == [[720, 1440, 720, 0], [728, 0, 728, 0]]
+    assert str(report) == (
+        "virtual replay of 2 ranks, 2 microbatches: gradients equal, peaks [1440, 728] as predicted"
+    )
+
+
+# What must not replay, or not pass.
+
+
+def test_a_schedule_that_breaks_a_rule_is_refused() -> None:
+    case = family_case("1f1b", p=2, m=2)
+    early = Schedule(program=case.schedule.program, start=case.schedule.start * 0)
+    with pytest.raises(NotVerified, match=r"replay refuses what is not verified: .*"):
+        replay(case.problem, early, TINY)
+    row = next(i for i, a in enumerate(case.schedule.program.actions) if str(a) == "1B1")
+    short = Schedule(
+        program=case.schedule.program.without(row),
+        start=case.schedule.start[[i for i in range(len(case.schedule)) if i != row]],
+    )
+    with pytest.raises(NotVerified, match="1B1"):
+        replay(case.problem, short, TINY)
+
+
+def test_a_schedule_over_its_memory_is_refused() -> None:
+    case = family_case("gpipe", p=2, m=3)
+    with pytest.raises(NotVerified, match=r"capacity|memory"):
+        replay(case.problem.with_capacity(2), case.schedule, TINY)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"0SEND_F1": []}, "0SEND_F1 stands 0 times on rank 0, must stand once"),
+        ({"0SEND_F1": ["0SEND_F1", "0SEND_F1"]}, "0SEND_F1 stands 2 times on rank 0"),
+        ({"0RECV_B0": ["0RECV_B1"]}, "0RECV_B"),
+        ({"0B1": []}, "computations are not the schedule's, in its order"),
+        ({"0F1": ["0F1", "0F1"]}, "computations are not the schedule's, in its order"),
+        ({"0F0": ["0F1"], "0F1": ["0F0"]}, "computations are not the schedule's, in its order"),
+    ],
+)
+def test_a_lowered_program_that_is_not_verified_is_refused(
+    edit: dict[str, list[str]], message: str
+) -> None:
+    case = family_case("gpipe", p=2, m=2)
+    assert run(case, program=case.lowered).ok
+    with pytest.raises(NotVerified, match=message):
+        run(case, program=edited(case, 0, edit))
+
+
+@pytest.mark.parametrize("orders", [(SWAPPED_SENDS, RECEIVER), (SENDER, SWAPPED_RECEIVES)])
+def test_crossed_messages_are_refused(orders: tuple[list[str], list[str]]) -> None:
+    case = family_case("gpipe", p=2, m=2)
+    with pytest.raises(NotVerified, match=r"is sent as 0SEND_F. but received as 1RECV_F"):
+        run(case, program=Program.from_orders(orders))
+
+
+def test_a_program_that_deadlocks_under_its_semantics_only_is_refused_there() -> None:
+    # each rank queues its SEND before the RECV of what the other one sends
+    case = family_case("1f1b", p=2, m=2)
+    orders = [
+        ["0F0", "0SEND_F0", "0F1", "0SEND_F1", "0RECV_B0", "0B0", "0RECV_B1", "0B1"],
+        ["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1RECV_F1", "1F1", "1B1", "1SEND_B1"],
+    ]
+    program = Program.from_orders(orders)
+    assert run(case, program=program, semantics="buffered").ok
+    with pytest.raises(NotVerified, match=r"deadlock under rendezvous: .*0SEND_F1 on rank 0"):
+        run(case, program=program, semantics="rendezvous")
+
+
+def test_unknown_options_are_refused() -> None:
+    case = family_case("1f1b", p=2, m=2)
+    with pytest.raises(ValueError, match="backend must be one of virtual, gloo, got 'nccl'"):
+        run(case, backend="nccl")
+    with pytest.raises(ValueError, match=r"semantics must be one of buffered, .*, got 'mpi'"):
+        run(case, semantics="mpi")
+    with pytest.raises(ValueError, match=r"one per stage \(2\), got 3"):
+        run(case, replace(TINY, layers=(1, 1, 1)))
+
+
+def test_slices_are_refused() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=1, num_slices=2)
+    problem = pipeline.problem()
+    orders = [[f"{g}F0.0", f"{g}F0.1", f"{g}B0.1", f"{g}B0.0"] for g in range(2)]
+    schedule = left_shift(problem, Program.from_orders(orders))
+    with pytest.raises(ValueError, match=r"replay runs unsliced microbatches; got 0F0.1"):
+        replay(problem, schedule, TINY)
+
+
+def test_a_wrong_footprint_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_byte_off(spec: ModelSpec, stage: int, num_stages: int) -> Footprint:
+        right = footprint(spec, stage, num_stages)
+        return replace(right, activation_bytes=right.activation_bytes + (stage == 1))
+
+    monkeypatch.setattr(plan, "footprint", one_byte_off)
+    report = run(family_case("1f1b", p=3, m=4))
+    assert not report.ok
+    assert report.gradients_equal
+    # rank 1 of 3 holds 2 microbatches
+    assert report.failures == ("rank 1 held 1440 bytes at its peak, 1442 were predicted",)
+
+
+def test_a_wrong_weight_gradient_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = linear.weight_gradient
+
+    def slightly_off(output_gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return right(output_gradient, x) * (1 + 1e-9)
+
+    monkeypatch.setattr(linear, "weight_gradient", slightly_off)
+    report = run(family_case("zb-h1", p=2, m=3))
+    assert not report.gradients_equal
+    assert report.failures[0] == (
+        "gradients differ from those of each microbatch alone, summed in order"
+    )
+    assert report.failures[1].startswith(
+        "gradients are off the ordinary float64 backward by 1.0e-09 (relative), more than 1e-12"
+    )
+
+
+def test_gradients_in_another_order_are_noticed_bit_for_bit() -> None:
+    # the oracle of another W order is not accepted: torch.equal has no tolerance
+    pipeline = Pipeline(num_ranks=1, num_microbatches=6, split_backward=True)
+    first, second = (random_case(pipeline, seed) for seed in (0, 1))
+    (result,) = run_virtual(first.plan())
+    assert are_equal(result.gradients, order_matched(first.plan())[0])
+    assert not are_equal(result.gradients, order_matched(second.plan())[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), itertools.product(("mlp", "transformer"), ("float64", "float32"))
+)
+def test_larger_layers_are_equal_too(kind: str, dtype: str) -> None:
+    # GEMMs large enough for other kernels and, without care, for several threads
+    spec = ModelSpec(
+        kind=kind, dtype=dtype, hidden=96, heads=4, sequence=33, batch=2, layers=2, seed=9
+    )
+    assert run(family_case("zb-h1", p=2, m=3), spec).ok

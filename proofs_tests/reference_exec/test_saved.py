@@ -1,0 +1,107 @@
+"""Live bytes count each storage once, for as long as someone needs it; footprints match them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from bubbleproof.reference_exec.footprint import footprint
+from bubbleproof.reference_exec.linear import WeightGradStore
+from bubbleproof.reference_exec.models import (
+    Stage,
+    microbatch_input,
+    microbatch_loss,
+    microbatch_target,
+)
+from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.spec import ModelSpec
+
+SHAPES = [  # (hidden, heads, sequence, batch, layers)
+    (8, 2, 4, 2, 1),
+    (8, 2, 4, 2, 3),
+    (12, 3, 5, 1, 2),
+    (6, 1, 3, 2, 1),
+    (4, 2, 1, 3, 1),
+    (4, 1, 1, 1, 2),
+]
+SPECS = [
+    ModelSpec(kind=kind, dtype=dtype, hidden=d, heads=h, sequence=t, batch=b, layers=n)
+    for (d, h, t, b, n), kind, dtype in itertools.product(
+        SHAPES, ("mlp", "transformer"), ("float64", "float32")
+    )
+]
+
+
+def test_a_storage_counts_once_until_its_last_owner_is_gone() -> None:
+    ledger, tensor = Ledger(), torch.zeros(10, dtype=torch.float64)
+    whole, part = Hold(ledger, tensor), Hold(ledger, tensor[2:4])
+    assert ledger.live_bytes == 80  # 10 elements of 8 bytes, a view of them included
+    del whole
+    assert ledger.live_bytes == 80
+    del part
+    assert ledger.live_bytes == 0
+
+
+def test_parameters_do_not_count() -> None:
+    ledger, weight = Ledger(), torch.nn.Parameter(torch.zeros(3, 4))
+    ledger.exclude([weight])
+    held = Hold(ledger, weight.t())
+    assert ledger.live_bytes == 0
+    del held
+
+
+def test_the_graph_owns_what_it_saved() -> None:
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    with ledger.hooks():
+        y = x.exp().exp()  # each exp saves its own result, 40 bytes
+    assert ledger.live_bytes == 80
+    torch.autograd.backward(y.sum())
+    assert ledger.live_bytes == 0
+    with ledger.hooks():
+        y = x.exp()
+    assert ledger.live_bytes == 40
+    del y  # never run backward: nothing may keep the graph alive
+    assert ledger.live_bytes == 0
+
+
+def saved_bytes(spec: ModelSpec, stage: int, num_stages: int) -> int:
+    """Bytes that autograd saves plus the root, counted by a list of storages and no ledger."""
+    module = Stage(spec, stage)
+    storages: dict[int, torch.UntypedStorage] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+        return tensor
+
+    x = microbatch_input(spec, 0).requires_grad_()
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        root = module(x, WeightGradStore(Ledger()))
+        if stage == num_stages - 1:
+            root = microbatch_loss(spec, root, microbatch_target(spec, 0), 1)
+    pack(root)
+    for parameter in module.parameters():
+        storages.pop(parameter.untyped_storage().data_ptr(), None)
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize("stage", [0, 1], ids=["first", "last"])
+def test_footprint_is_what_autograd_saves(spec: ModelSpec, stage: int) -> None:
+    assert footprint(spec, stage, 2).activation_bytes == saved_bytes(spec, stage, 2)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_footprint_is_what_the_store_holds_after_the_input_backward(spec: ModelSpec) -> None:
+    ledger, module = Ledger(), Stage(spec, 0)
+    ledger.exclude(module.parameters())
+    store = WeightGradStore(ledger)
+    store.is_deferring = True
+    with ledger.hooks():
+        y = module(microbatch_input(spec, 0).requires_grad_(), store)
+    y.backward(microbatch_target(spec, 0))
+    assert ledger.live_bytes == footprint(spec, 0, 2).weight_bytes
+    store.run()
+    assert ledger.live_bytes == 0

@@ -1,0 +1,67 @@
+"""Model specifications and footprints, without torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bubbleproof.reference_exec.footprint import footprint
+from bubbleproof.reference_exec.spec import ModelSpec
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "cnn"}, "model kind must be one of mlp, transformer, got 'cnn'"),
+        ({"dtype": "bfloat16"}, "model dtype must be one of float64, float32, got 'bfloat16'"),
+        ({"hidden": 6, "heads": 4}, r"hidden must be a multiple of heads \(4\), got 6"),
+        ({"hidden": 2}, "model hidden must be 4 or more, got 2"),
+        ({"batch": 0}, "model batch must be 1 or more, got 0"),
+        ({"layers": (1, 0)}, "model layers must be 1 or more, got 0"),
+        ({"layers": ()}, "model layers must be 1 or more, got 0"),
+        ({"seed": -1}, "model seed must be 0"),
+    ],
+)
+def test_impossible_models_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ModelSpec(**changes)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_layers_per_stage_must_fit_the_stages() -> None:
+    with pytest.raises(ValueError, match=r"one number or one per stage \(4\), got 2"):
+        ModelSpec(layers=(1, 2)).require_stages(4)
+    ModelSpec(layers=(1, 2)).require_stages(2)
+
+
+def test_footprint_of_an_mlp_stage() -> None:
+    # N = 2 * 4 = 8 tokens, d = 8, block N d = 64, float64. Saved: x 64, statistics 8 + 8, norm 64,
+    # relu 256 = 400 elements; output 64: 464 * 8 = 3712 bytes. Operands: norm 64 and relu 256,
+    # their output gradients 256 and 64 = 640 elements: 5120 bytes, so I acquires 1408 more.
+    middle = footprint(ModelSpec(hidden=8, sequence=4, batch=2), 0, 2)
+    assert (middle.activation_bytes, middle.weight_bytes) == (3712, 5120)
+    assert middle.released_at_input_bytes == -1408
+    # The last stage holds the error (as large as the output) and a scalar loss: 8 bytes more.
+    last = footprint(ModelSpec(hidden=8, sequence=4, batch=2), 1, 2)
+    assert last.activation_bytes == 3720
+
+
+def test_footprint_of_a_transformer_stage() -> None:
+    # N = 6, d = 8, block 48; per layer 16 * 48 = 768, two norms' statistics 4 * 6 = 24,
+    # probabilities B h T^2 = 2 * 2 * 9 = 36: 828 elements; three layers and an output of 48:
+    # (2484 + 48) * 4 = 10128 bytes in float32. Operands 3 * 768 * 4 = 9216.
+    spec = ModelSpec(
+        kind="transformer", hidden=8, heads=2, sequence=3, batch=2, layers=(1, 3), dtype="float32"
+    )
+    stage = footprint(spec, 1, 3)
+    assert (stage.activation_bytes, stage.weight_bytes) == (10128, 9216)
+    assert stage.released_at_input_bytes == 912
+
+
+def test_what_needs_no_torch_loads_none() -> None:
+    code = (
+        "import sys, bubbleproof.reference_exec.plan, bubbleproof.reference_exec.report;"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
