@@ -1,0 +1,63 @@
+"""Pieces of an HTML page; every piece escapes the text it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+
+GOOD, BAD, PLAIN = "good", "bad", ""
+
+
+def paragraph(text: str, *, css: str = "") -> str:
+    """One paragraph of plain text."""
+    return f'<p class="{escape(css)}">{escape(text)}</p>'
+
+
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    moods: Sequence[str] = (),
+    mood_column: int = 0,
+) -> str:
+    """A table of text; ``moods`` gives one column's cell in each row a class (or none)."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = []
+    for number, row in enumerate(rows):
+        mood = moods[number] if number < len(moods) else PLAIN
+        cells = "".join(
+            f'<td class="{mood}">{_cell(cell)}</td>'
+            if column == mood_column and mood
+            else f"<td>{_cell(cell)}</td>"
+            for column, cell in enumerate(row)
+        )
+        body.append(f"<tr>{cells}</tr>")
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _cell(text: str) -> str:
+    """The text, with a percent sign kept on its number's line."""
+    return escape(text).replace(" %", "\u00a0%")
+
+
+def definitions(rows: Iterable[tuple[str, str]]) -> str:
+    """A list of names and what they stand for."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows)
+    return f"<dl>{items}</dl>"
+
+
+def preformatted(text: str) -> str:
+    """A block that keeps its line breaks and columns."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def embedded_json(value: object, *, name: str) -> str:
+    """Data for the page's script; no text in it can end the element or begin a comment."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return f'<script type="application/json" id="{escape(name)}">{text}</script>'

@@ -1,0 +1,240 @@
+"""One self-contained HTML page about a problem: what was compared, what holds, and every schedule.
+
+The page takes text and schedules, not verdict objects: whoever writes it says in words what was
+proved. It loads nothing from anywhere; plotly's script stands in it once. All text is escaped.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from bubbleproof.report.extras import need
+from bubbleproof.report.files import write_atomically
+from bubbleproof.report.gantt import picture
+from bubbleproof.report.html import (
+    BAD,
+    GOOD,
+    PLAIN,
+    definitions,
+    embedded_json,
+    paragraph,
+    preformatted,
+    table,
+)
+from bubbleproof.report.interactive import figure
+from bubbleproof.report.page_style import SCRIPT, STYLE
+from bubbleproof.report.timeline import Timeline, timeline
+from bubbleproof.report.units import Scale, ratio, ticks
+from bubbleproof.theory.measures import known_rows, measure_rows
+from bubbleproof.theory.memory import memory_profile
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+
+_GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
+_BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRow:
+    """One rule and what became of it; ``verdict`` is a word such as ``holds`` or ``violated``."""
+
+    rule: str
+    verdict: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """One piece of evidence from running a schedule: predicted, measured, and the verdict on it."""
+
+    quantity: str
+    predicted: str
+    measured: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """One schedule, or the reason why there is none, in the comparison of families."""
+
+    name: str
+    fits: str
+    makespan: str = ""
+    idle_ratio: str = ""
+    idle_over_work: str = ""
+    span_idle: str = ""
+    peaks: str = ""
+    proof: str = ""
+
+    @classmethod
+    def of(cls, name: str, problem: Problem, schedule: Schedule, *, proof: str = "") -> Self:
+        """Measure a schedule. ``fits`` names the first store over its capacity, if any."""
+        rows = known_rows(problem, schedule)
+        measures = measure_rows(problem, *rows)
+        peaks = memory_profile(problem, rows[0], rows[2]).peaks(problem).tolist()
+        scale = Scale.of(problem.memory_unit, max(peaks, default=0))
+        over = [
+            f"no: {store.name} holds {scale.amount(peak)}, cap {scale.number(store.capacity)}"
+            for store, peak in zip(problem.stores, peaks, strict=True)
+            if store.capacity is not None and peak > store.capacity
+        ]
+        return cls(
+            name=name,
+            fits=over[0] if over else "yes",
+            makespan=ticks(measures.makespan, problem.unit),
+            idle_ratio=ratio(measures.idle_ratio),
+            idle_over_work=ratio(measures.idle_over_work),
+            span_idle=ticks(measures.span_idle, problem.unit),
+            peaks=_peaks(peaks[: problem.num_ranks], scale),
+            proof=proof,
+        )
+
+    @classmethod
+    def refused(cls, name: str, reason: str) -> Self:
+        """A family that has no schedule for the problem."""
+        return cls(name=name, fits=f"no schedule: {reason}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScheduleSection:
+    """One schedule of the page with what is known of it; ``violations`` are printed as they are."""
+
+    name: str
+    problem: Problem
+    schedule: Schedule
+    verdicts: tuple[VerdictRow, ...] = ()
+    violations: tuple[str, ...] = ()
+    replay: tuple[ReplayRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Report:
+    """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open."""
+
+    title: str
+    summary: tuple[tuple[str, str], ...] = ()
+    comparison: tuple[ComparisonRow, ...] = ()
+    sections: tuple[ScheduleSection, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+def write_page(path: str | Path, report: Report) -> Path:
+    """Write the page to ``path`` in one step and return the path.
+
+    Raises ``ValueError`` when a drawing library that the page needs is not installed.
+    """
+    return write_atomically(path, render(report).encode())
+
+
+def render(report: Report) -> str:
+    """The whole page as text.
+
+    A schedule with more than ``timeline.MAX_BARS`` bars, too many for a browser to redraw, becomes
+    a still picture, which names what it leaves out.
+    """
+    views = [timeline(s.problem, s.schedule) for s in report.sections]
+    body = [f"<h1>{escape(report.title)}</h1>", _navigation(report)]
+    if report.summary:
+        body += ["<section>", definitions(report.summary), "</section>"]
+    if report.comparison:
+        body.append(_comparison(report.comparison))
+    for number, (section, view) in enumerate(zip(report.sections, views, strict=True)):
+        body.append(_section(number, section, view))
+    if report.versions:
+        body += ["<section><h2>Versions</h2>", definitions(report.versions), "</section>"]
+    scripts = ""
+    if not all(view.is_thinned for view in views):
+        library = need("plotly.offline").get_plotlyjs()
+        scripts = f"<script>{library}</script><script>{SCRIPT}</script>"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(report.title)}</title><style>{STYLE}</style></head>\n"
+        f"<body>{''.join(body)}{scripts}</body></html>\n"
+    )
+
+
+def _navigation(report: Report) -> str:
+    links = "".join(
+        f'<a href="#schedule-{number}">{escape(section.name)}</a>'
+        for number, section in enumerate(report.sections)
+    )
+    return f"<nav>{links}</nav>" if len(report.sections) > 1 else ""
+
+
+def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
+    columns = (
+        *("schedule", "fits memory", "makespan", "idle_ratio", "idle_over_work", "span_idle"),
+        *("peak per rank", "proof"),
+    )
+    cells = [
+        (r.name, r.fits, r.makespan, r.idle_ratio, r.idle_over_work, r.span_idle, r.peaks, r.proof)
+        for r in rows
+    ]
+    moods = [_mood(row.fits.partition(":")[0]) for row in rows]
+    explained = (
+        "idle_ratio = idle / (ranks x makespan); idle_over_work = idle / work; span_idle = the "
+        "longest idle time of one rank between its first start and its last end."
+    )
+    return (
+        "<section><h2>Comparison</h2>"
+        f"{table(columns, cells, moods=moods, mood_column=1)}{paragraph(explained, css='soft')}"
+        "</section>"
+    )
+
+
+def _section(number: int, section: ScheduleSection, view: Timeline) -> str:
+    measures = view.measures
+    facts = (
+        f"makespan {ticks(measures.makespan, view.unit)}, idle_ratio {ratio(measures.idle_ratio)}"
+    )
+    parts = [
+        f'<details id="schedule-{number}"{" open" if number == 0 else ""}>'
+        f"<summary>{escape(section.name)}<span>{escape(facts)}</span></summary>",
+        _chart(number, section, view),
+    ]
+    if section.verdicts:
+        verdicts = [(row.rule, row.verdict, row.detail) for row in section.verdicts]
+        moods = [_mood(row.verdict) for row in section.verdicts]
+        parts.append("<h3>Verdict</h3>")
+        parts.append(table(("rule", "verdict", "detail"), verdicts, moods=moods, mood_column=1))
+    if section.violations:
+        parts += ["<h3>Violations</h3>", *map(preformatted, section.violations)]
+    if section.replay:
+        evidence = [(r.quantity, r.predicted, r.measured, r.verdict) for r in section.replay]
+        moods = [_mood(row.verdict) for row in section.replay]
+        columns = ("quantity", "predicted", "measured", "verdict")
+        parts.append("<h3>Replay</h3>")
+        parts.append(table(columns, evidence, moods=moods, mood_column=3))
+    return "".join([*parts, "</details>"])
+
+
+def _chart(number: int, section: ScheduleSection, view: Timeline) -> str:
+    """The figure's data and notes, or a still picture (which holds its notes) of a thinned one."""
+    if not view.is_thinned:
+        name = f"figure-{number}"
+        notes = "".join(paragraph(note, css="note") for note in view.notes)
+        data = embedded_json(figure(view), name=name)
+        return f'<div class="chart" data-figure="{name}"></div>{notes}{data}'
+    image = b64encode(picture(view, title=section.name)).decode()
+    words = " ".join([f"Gantt chart and memory of {section.name}.", *view.notes])
+    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
+
+
+def _mood(verdict: str) -> str:
+    word = verdict.strip().lower()
+    return GOOD if word in _GOOD_WORDS else BAD if word in _BAD_WORDS else PLAIN
+
+
+def _peaks(peaks: list[int], scale: Scale) -> str:
+    """The peak of every rank, or of the fullest and the emptiest where there are many."""
+    if len(peaks) <= 8:
+        return f"{', '.join(scale.number(peak) for peak in peaks)} {scale.name}"
+    fullest = int(np.argmax(peaks))
+    return f"{scale.number(min(peaks))} to {scale.amount(peaks[fullest])} (rank {fullest})"

@@ -1,0 +1,223 @@
+"""The picture of a schedule as data: bars, gaps, clashes, memory curves, and what is left out.
+
+Free of any drawing library; ``gantt`` and ``interactive`` draw it. Times are ticks of the problem,
+loads are its memory units. A picture holds ``MAX_ROWS`` resources, ``MAX_BARS`` bars and
+``MAX_CURVES`` memory curves at most; whatever does not fit is summarised, and ``notes`` says so in
+sentences that every drawing prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bubbleproof.report.bars import Bars, bars_of, split_overlaps, thin
+from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
+from bubbleproof.report.units import plural, ticks
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.measures import Measures, known_rows, measure_rows
+from bubbleproof.theory.memory import MemoryProfile, memory_profile
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+
+MAX_ROWS = 64
+MAX_BARS = 20_000
+MAX_CURVES = 16
+
+Window = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spans:
+    """Stretches of time on rows of the picture, from ``start`` to ``end`` (ticks)."""
+
+    row: Ints
+    start: Ints
+    end: Ints
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Timeline:
+    """What a picture of a schedule shows.
+
+    ``rows`` names the rows from top to bottom, ranks first (``num_rank_rows`` of them). ``gaps``
+    are a row's idle stretches between ``window``'s ticks, ``clashes`` those in which two actions
+    claim one row (no correct schedule has any). ``measures`` are those of the whole schedule.
+    """
+
+    rows: tuple[str, ...]
+    num_rank_rows: int
+    bars: Bars
+    gaps: Spans
+    clashes: Spans
+    memory: tuple[MemoryCurve, ...]
+    window: Window
+    num_chunks: int
+    unit: str
+    memory_unit: str
+    measures: Measures
+    notes: tuple[str, ...]
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether bars are cells that stand for many actions."""
+        return bool((self.bars.actions.stage == NONE).any())
+
+
+def timeline(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    window: Window | None = None,
+    max_bars: int = MAX_BARS,
+    max_rows: int = MAX_ROWS,
+) -> Timeline:
+    """The picture of a schedule, or of its part between the two ticks of ``window``.
+
+    Raises ``ValueError`` for a window that does not end after it starts.
+    """
+    task, resource, start = known_rows(problem, schedule)
+    every = bars_of(problem, task, resource, start)
+    whole = (int(every.start.min(initial=0)), int(every.end.max(initial=0)))
+    if len(every):
+        whole = (int(every.start.min()), int(every.end.max()))
+    chosen = _checked(window) or (whole[0], max(whole[1], whole[0] + 1))
+    notes = [*_foreign(schedule, len(every)), *_cut(problem, every, window, whole)]
+    shown, row_notes = _rows(problem, resource, max_rows)
+    number = np.full(len(problem.resources), NONE)
+    number[shown] = np.arange(len(shown))
+    visible = every.take((number[resource] != NONE) & every.in_window(chosen))
+    bars = split_overlaps(replace(visible, row=number[visible.row]))
+    gaps, clashes = _gaps_and_clashes(bars, len(shown), chosen)
+    bars, thin_notes = _thinned(problem, bars, chosen, len(shown), max_bars)
+    profile = memory_profile(problem, task, start)
+    memory, memory_notes = _memory(problem, profile, chosen, whole[0])
+    return Timeline(
+        rows=tuple(problem.resources[r].name for r in shown),
+        num_rank_rows=sum(r < problem.num_ranks for r in shown),
+        bars=bars,
+        gaps=gaps,
+        clashes=clashes,
+        memory=memory,
+        window=chosen,
+        num_chunks=int(every.chunk.max(initial=0)) + 1,
+        unit=problem.unit,
+        memory_unit=problem.memory_unit,
+        measures=measure_rows(problem, task, resource, start),
+        notes=(*notes, *row_notes, *thin_notes, *memory_notes),
+    )
+
+
+def _checked(window: Window | None) -> Window | None:
+    if window is not None and window[0] >= window[1]:
+        raise ValueError(f"a window must end after it starts, got {window[0]} to {window[1]}")
+    return window
+
+
+def _foreign(schedule: Schedule, known: int) -> list[str]:
+    extra = len(schedule) - known
+    return [f"{extra:,} rows repeat an action or name none of the problem: not drawn."][: extra > 0]
+
+
+def _cut(problem: Problem, every: Bars, window: Window | None, whole: Window) -> list[str]:
+    if window is None or (window[0] <= whole[0] and whole[1] <= window[1]):
+        return []
+    inside = int(every.in_window(window).sum())
+    return [
+        f"Window {window[0]:,} to {window[1]:,} of {whole[0]:,} to {whole[1]:,} "
+        f"{plural(problem.unit)}: {inside:,} of {len(every):,} bars lie in it."
+    ]
+
+
+def _rows(problem: Problem, resource: Ints, max_rows: int) -> tuple[list[int], list[str]]:
+    """The resources to show, ranks first: every rank, and whatever else does something."""
+    ranks = list(range(problem.num_ranks))
+    others = np.unique(resource[resource >= problem.num_ranks]).tolist()
+    wanted = ranks + others
+    if len(wanted) <= max_rows:
+        return wanted, []
+    notes = []
+    if others:
+        notes.append(f"{len(others):,} links, engines or NICs are not drawn.")
+    step = -(-len(ranks) // max_rows)
+    shown = ranks[::step]
+    if step > 1:
+        notes.append(f"{len(shown):,} of {len(ranks):,} ranks are drawn, every {_nth(step)}.")
+    return shown, notes
+
+
+def _thinned(
+    problem: Problem, bars: Bars, window: Window, num_rows: int, max_bars: int
+) -> tuple[Bars, list[str]]:
+    if len(bars) <= max_bars:
+        return bars, []
+    columns = max(max_bars // num_rows, 1)
+    cell = -(-(window[1] - window[0]) // columns)
+    cells = thin(bars, window=window, num_rows=num_rows, cell_ticks=cell)
+    return cells, [
+        f"{len(bars):,} actions are too many to draw one by one: each cell of "
+        f"{ticks(cell, problem.unit)} shows what its row did longest in it."
+    ]
+
+
+def _gaps_and_clashes(bars: Bars, num_rows: int, window: Window) -> tuple[Spans, Spans]:
+    """Where a row does nothing, and where it does two things, between the window's ticks."""
+    walls = np.arange(num_rows)  # a bar of no length at either end of the window closes the row
+    one = bars.lane != 2  # an overlapped pair counts once
+    row = np.concatenate([bars.row[one], walls, walls])
+    start = np.concatenate(
+        [np.maximum(bars.start[one], window[0]), *np.repeat([window], num_rows, axis=0).T]
+    )
+    end = np.concatenate([np.minimum(bars.end[one], window[1]), start[-2 * num_rows :]])
+    order = np.lexsort((end, start, row))
+    row, start, end = row[order], start[order], end[order]
+    if not len(row):
+        return Spans(row=row, start=start, end=end), Spans(row=row, start=start, end=end)
+    span = window[1] - window[0] + 1  # rows laid end to end, so that one running maximum serves all
+    reach = np.maximum.accumulate(end - window[0] + row * span) - row * span + window[0]
+    follows = row[1:] == row[:-1]
+    idle = follows & (start[1:] > reach[:-1])
+    clash = follows & (start[1:] < reach[:-1]) & (end[1:] > start[1:])
+    return (
+        Spans(row=row[1:][idle], start=reach[:-1][idle], end=start[1:][idle]),
+        Spans(
+            row=row[1:][clash],
+            start=start[1:][clash],
+            end=np.minimum(reach[:-1], end[1:])[clash],
+        ),
+    )
+
+
+def _memory(
+    problem: Problem, profile: MemoryProfile, window: Window, origin: int
+) -> tuple[tuple[MemoryCurve, ...], list[str]]:
+    stores, notes = list(range(len(problem.stores))), []
+    if len(stores) > MAX_CURVES:
+        step = -(-len(stores) // (MAX_CURVES - 1))
+        fullest = int(np.argmax(profile.peaks(problem)))
+        stores = sorted({*stores[::step], fullest})
+        notes.append(
+            f"Memory of {len(stores)} of {len(problem.stores):,} stores, "
+            f"every {_nth(step)} and the fullest."
+        )
+    curves = tuple(
+        thin_curve(memory_curve(problem, profile, s, window=window, origin=origin)) for s in stores
+    )
+    longest = max((curve.step_size for curve in curves), default=1)
+    if longest > 1:
+        notes.append(f"Memory shows the highest and lowest of every {longest:,} steps.")
+    return curves, notes
+
+
+def _nth(step: int) -> str:
+    """The ordinal of a number.
+
+    >>> _nth(2), _nth(3), _nth(11), _nth(21)
+    ('2nd', '3rd', '11th', '21st')
+    """
+    endings = {} if step % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}
+    return f"{step}{endings.get(step % 10, 'th')}"

@@ -1,0 +1,66 @@
+"""Numbers as people read them: ticks and memory with their unit, ratios as fraction and percent.
+
+>>> ticks(33, "tick"), ticks(1, "tick"), ticks(1234567, "us")
+('33 ticks', '1 tick', '1,234,567 us')
+>>> ratio(Fraction(3, 11))
+'3/11 (27.3 %)'
+>>> Scale.of("byte", 3 << 30).amount(3 << 29)
+'1.5 GiB'
+>>> Scale.of("activation", 4).amount(4)
+'4 activations'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+_BYTE_NAMES = frozenset({"byte", "bytes", "B"})
+_BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))
+_WORDS = frozenset({"tick", "activation", "unit", "sample"})  # units with an English plural
+
+
+def plural(unit: str) -> str:
+    """The unit as an axis names it."""
+    return f"{unit}s" if unit in _WORDS else unit
+
+
+def ticks(value: int, unit: str) -> str:
+    """A time or a count of ticks with its unit."""
+    return f"{value:,} {unit if value == 1 else plural(unit)}"
+
+
+def ratio(value: Fraction) -> str:
+    """A ratio exactly, where it is short, and in percent rounded to a tenth."""
+    tenths = round(value * 1000)
+    percent = f"{'-' if tenths < 0 else ''}{abs(tenths) // 10}.{abs(tenths) % 10} %"
+    return f"{value} ({percent})" if value.denominator < 10_000 else f"about {percent}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How loads are written: the problem's units divided by ``divisor``, called ``name``."""
+
+    name: str
+    divisor: int
+
+    @classmethod
+    def of(cls, memory_unit: str, largest: int) -> Scale:
+        """Bytes in the binary unit that suits the ``largest`` load; any other unit as it is."""
+        if memory_unit not in _BYTE_NAMES:
+            return cls(name=plural(memory_unit), divisor=1)
+        name, shift = next(row for row in _BINARY if largest >= 1 << row[1] or not row[1])
+        return cls(name=name, divisor=1 << shift)
+
+    def number(self, load: int) -> str:
+        """The load in this scale without its unit, three decimals at most."""
+        if load % self.divisor == 0:
+            return f"{load // self.divisor:,}"
+        return f"{load / self.divisor:,.3f}".rstrip("0").rstrip(".")
+
+    def amount(self, load: int) -> str:
+        """The load in this scale with its unit."""
+        name = self.name
+        if load == self.divisor and name.endswith("s") and name[:-1] in {*_WORDS, "byte"}:
+            name = name[:-1]
+        return f"{self.number(load)} {name}"

@@ -1,0 +1,1 @@
+"""Tests of the pictures and pages; what they show is derived by hand or by brute force."""

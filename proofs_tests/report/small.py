@@ -1,0 +1,26 @@
+"""1F1B with two ranks and two microbatches, worked out by hand (tF = 1, tB = 2).
+
+Rank 1 starts when 0F0 ends at 1: F0 1-2, B0 2-4, F1 4-5, B1 5-7. Rank 0 runs F0 0-1, F1 1-2, then
+waits for 1B0 (ends at 4): B0 4-6; then for 1B1 (ends at 7): B1 7-9. The makespan is 9 ticks; of
+2 x 9 = 18 ticks 12 are work, so idle_ratio = 6/18 = 1/3. Rank 0 is idle at 2-4 and 6-7, rank 1 at
+0-1 and 7-9.
+
+Memory of rank 0: 1 from 0, 2 from 1, 1 from 6 (B0 ends), 0 from 9. Of rank 1: 1 from 1; at 4, B0
+ends before F1 starts, so the load stays 1; 0 from 7.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.theory.families import FamilyMember, member
+
+BARS = {  # kind -> (rank, start, end)
+    "F": {(0, 0, 1), (0, 1, 2), (1, 1, 2), (1, 4, 5)},
+    "B": {(0, 4, 6), (0, 7, 9), (1, 2, 4), (1, 5, 7)},
+}
+GAPS = {(0, 2, 4), (0, 6, 7), (1, 0, 1), (1, 7, 9)}
+LOADS = ([1, 2, 2, 2, 2, 2, 1, 1, 1], [0, 1, 1, 1, 1, 1, 1, 0, 0])  # per rank, in ticks 0..8
+
+
+def small() -> FamilyMember:
+    """The worked example."""
+    return member("1f1b", p=2, m=2)
