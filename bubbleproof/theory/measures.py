@@ -53,11 +53,12 @@ def known_rows(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints, Ints]:
     """The rows (task, resource, start) that name a task of the problem, each pair once."""
     task = problem.locate(schedule.program.actions)
     known = task != NONE
-    key = task * len(problem.resources) + schedule.program.resource
+    resource = schedule.program.resource
+    key = task * (int(resource.max(initial=0)) + 1) + resource
     once = np.zeros(len(task), dtype=bool)
     once[np.unique(key, return_index=True)[1]] = True
     rows = np.flatnonzero(known & once)
-    return task[rows], schedule.program.resource[rows], schedule.start[rows]
+    return task[rows], resource[rows], schedule.start[rows]
 
 
 def measure_rows(problem: Problem, task: Ints, resource: Ints, start: Ints) -> Measures:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.actions import Bools, Ints
 from bubbleproof.theory.problem import Problem
 
 
@@ -27,6 +27,12 @@ class MemoryProfile:
     store: Ints
     time: Ints
     level: Ints
+
+    @property
+    def is_settled(self) -> Bools:
+        """Mask of the rows whose level is the load after *all* changes of their instant."""
+        moves_on = (self.store[1:] != self.store[:-1]) | (self.time[1:] != self.time[:-1])
+        return np.append(moves_on, np.ones(min(1, len(self.time)), dtype=bool))
 
     def peaks(self, problem: Problem) -> Ints:
         """The highest load of each store, base included, shape (stores,)."""
@@ -49,11 +55,11 @@ class MemoryProfile:
 
 
 def memory_profile(problem: Problem, task: Ints, start: Ints) -> MemoryProfile:
-    """The loads when ``task[i]`` runs at ``start[i]`` (ticks); each task at most once."""
+    """The loads when ``task[i]`` runs at ``start[i]`` (ticks); a task's first row counts."""
     events = problem.events
     begin = np.zeros(problem.num_tasks, dtype=np.int64)
     runs = np.zeros(problem.num_tasks, dtype=bool)
-    begin[task], runs[task] = start, True
+    begin[task[::-1]], runs[task] = start[::-1], True  # of repeated indices the last is kept
     happens = np.flatnonzero(runs[events.task])
     when = begin[events.task] + np.where(events.at_end, problem.duration[events.task], 0)
     order = happens[_by_store_and_time(events.store[happens], when[happens], events.delta[happens])]

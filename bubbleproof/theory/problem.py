@@ -191,6 +191,12 @@ class Problem:
         """The text form of a task."""
         return self.actions.label(task)
 
+    def resource_name(self, resource: int) -> str:
+        """The name of a resource, also of one that only a program names."""
+        if resource < len(self.resources):
+            return self.resources[resource].name
+        return f"resource {resource} (not in the problem)"
+
     def task(self, text: str) -> int:
         """The index of the task written ``text``; raises ``KeyError`` where there is none."""
         found = int(self.locate(ActionTable.from_actions([Action.parse(text)]))[0])

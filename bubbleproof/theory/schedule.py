@@ -35,6 +35,8 @@ class Program:
     def __post_init__(self) -> None:
         if len(self.actions) != len(self.resource):
             raise ValueError(f"{len(self.actions)} actions but {len(self.resource)} resources")
+        if len(self.resource) and self.resource.min() < 0:
+            raise ValueError(f"resources count from 0, got {self.resource.min()}")
         if len(self.resource) and (np.diff(self.resource) < 0).any():
             order = np.argsort(self.resource, kind="stable")
             object.__setattr__(self, "actions", self.actions.take(order))

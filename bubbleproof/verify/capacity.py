@@ -22,7 +22,9 @@ def memory(rows: Rows) -> Finding:
         dtype=np.int64,
     )
     base = np.array([store.base for store in problem.stores], dtype=np.int64)
-    wrong = np.flatnonzero((profile.level > limit[profile.store]) | (profile.level < 0))
+    wrong = np.flatnonzero(
+        (profile.level > limit[profile.store]) | ((profile.level < 0) & profile.is_settled)
+    )
     full = np.flatnonzero(base > limit)
     violations = [
         Violation(

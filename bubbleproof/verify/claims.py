@@ -17,7 +17,9 @@ def claims(rows: Rows, measured: Measures) -> Finding:
     for name, claimed in rows.schedule.claims.items():
         if name not in names:
             message = f"{name} is claimed, but no measure has that name"
-        elif _as_value(claimed) != (value := getattr(measured, name)):
+        elif (number := _as_value(claimed)) is None:
+            message = f"{name} is claimed to be {claimed!r}, which is no number"
+        elif number != (value := getattr(measured, name)):
             message = f"{name} is claimed to be {claimed}, but measures {value}"
         else:
             continue
@@ -25,5 +27,9 @@ def claims(rows: Rows, measured: Measures) -> Finding:
     return finding(Rule.CLAIMS, len(violations), violations)
 
 
-def _as_value(claimed: Claim) -> int | Fraction | tuple[int, ...]:
-    return Fraction(claimed) if isinstance(claimed, str) else claimed
+def _as_value(claimed: Claim) -> int | Fraction | tuple[int, ...] | None:
+    """The claimed value, a text read as a fraction; None where the text is none."""
+    try:
+        return Fraction(claimed) if isinstance(claimed, str) else claimed
+    except (ValueError, ZeroDivisionError):
+        return None

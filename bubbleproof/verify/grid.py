@@ -45,7 +45,7 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
             b = (int(end[row]) - left) * columns_per_tick // ticks_per_column
             _put(cells, a, b, schedule.program.actions.label(row), row in marked)
         text = "".join(cells).rstrip()[: WIDTH + 20]
-        lines.append(f"{problem.resources[resource].name:>8}  {text}")
+        lines.append(f"{problem.resource_name(resource):>8}  {text}")
         if any(row in marked for row in rows.tolist()):
             lines.append(" " * 10 + "".join("^" if c in "[]" else " " for c in text).rstrip())
     return "\n".join(lines)
@@ -85,7 +85,7 @@ def step_grid(problem: Problem, program: Program, marked: Ints) -> str:
         lead = "... " if low else ""
         tail = " ..." if high < len(rows) else ""
         text = _shortened(lead + "  ".join(cells) + tail)
-        lines.append(f"{problem.resources[resource].name:>8}  {text}")
+        lines.append(f"{problem.resource_name(resource):>8}  {text}")
     return "\n".join(lines)
 
 

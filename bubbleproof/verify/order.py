@@ -50,7 +50,7 @@ def exclusive(rows: Rows) -> Finding:
     for row in clash[:SHOWN].tolist():
         first, second = (schedule.program.actions.label(r) for r in (row, row + 1))
         message = (
-            f"{problem.resources[int(resource[row])].name} starts {second} at "
+            f"{problem.resource_name(int(resource[row]))} starts {second} at "
             f"{schedule.start[row + 1]}, but {first}, listed before it, runs until {end[row]}"
         )
         pair = np.array([row, row + 1])

@@ -16,21 +16,21 @@ def complete(rows: Rows) -> Finding:
     given, times = np.unique(
         rows.pair(rows.task[known], program.resource[known]), return_counts=True
     )
-    misplaced = np.setdiff1d(given, required, assume_unique=True) // len(problem.resources)
+    misplaced = np.setdiff1d(given, required, assume_unique=True) // rows.width
     missing = np.setdiff1d(required, given, assume_unique=True)
-    missing = missing[~np.isin(missing // len(problem.resources), misplaced)]
+    missing = missing[~np.isin(missing // rows.width, misplaced)]
     foreign, repeated = np.flatnonzero(~known), given[times > 1]
     violations = [_foreign(rows, row) for row in foreign[:SHOWN].tolist()]
     for pair in missing[:SHOWN].tolist():
-        task, resource = divmod(pair, len(problem.resources))
+        task, resource = divmod(pair, rows.width)
         violations.append(_missing(rows, task, resource))
     for pair in repeated[:SHOWN].tolist():
-        task, resource = divmod(pair, len(problem.resources))
+        task, resource = divmod(pair, rows.width)
         where = rows.rows_of(task)
         where = where[program.resource[where] == resource]
         message = (
             f"{rows.name(task)} stands {len(where)} times on "
-            f"{problem.resources[resource].name}, must stand once"
+            f"{problem.resource_name(resource)}, must stand once"
         )
         violations.append(
             rows.violation(Rule.COMPLETE, message, where, int(rows.schedule.start[where[1]]))
@@ -40,13 +40,13 @@ def complete(rows: Rows) -> Finding:
 
 def _foreign(rows: Rows, row: int) -> Violation:
     program = rows.schedule.program
-    where = rows.problem.resources[int(program.resource[row])].name
+    where = rows.problem.resource_name(int(program.resource[row]))
     message = f"{program.actions.label(row)} on {where} is no task of the problem"
     return rows.violation(Rule.COMPLETE, message, np.array([row]), int(rows.schedule.start[row]))
 
 
 def _missing(rows: Rows, task: int, resource: int) -> Violation:
-    where = rows.problem.resources[resource].name
+    where = rows.problem.resource_name(resource)
     message = f"{rows.name(task)} is missing on {where}"
     stage_kind = (rows.problem.actions.stage[task], rows.problem.actions.kind[task])
     actions = rows.schedule.program.actions
@@ -73,8 +73,8 @@ def placed(rows: Rows) -> Finding:
         task = int(rows.task[row])
         homes = problem.occupancy.resource[problem.occupancy.task == task]
         message = (
-            f"{rows.name(task)} stands on {problem.resources[int(resource[row])].name}, "
-            f"belongs on {' and '.join(problem.resources[h].name for h in homes.tolist())}"
+            f"{rows.name(task)} stands on {problem.resource_name(int(resource[row]))}, "
+            f"belongs on {' and '.join(problem.resource_name(h) for h in homes.tolist())}"
         )
         violations.append(
             rows.violation(Rule.PLACED, message, np.array([row]), int(rows.schedule.start[row]))

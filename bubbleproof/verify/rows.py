@@ -66,8 +66,15 @@ class Rows:
         labels = tuple(self.schedule.program.actions.label(row) for row in rows.tolist())
         return Violation(rule=rule, tasks=labels, at=at, message=message, picture=picture)
 
+    @property
+    def width(self) -> int:
+        """One more than the highest resource of the problem and of the schedule."""
+        listed = self.schedule.program.resource
+        return max(len(self.problem.resources), int(listed.max(initial=0)) + 1)
+
     def pair(self, task: Ints, resource: Ints) -> Ints:
-        return task * len(self.problem.resources) + resource
+        """One integer per (task, resource); ``divmod`` by ``width`` takes it apart."""
+        return task * self.width + resource
 
 
 def finding(rule: Rule, count: int, violations: list[Violation]) -> Finding:

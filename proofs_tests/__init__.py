@@ -1,0 +1,1 @@
+"""The tests, room by room; ``strategies`` is the public module of hypothesis strategies."""

@@ -1,0 +1,1 @@
+"""Tests of the vocabulary, the timing, the measures and the published families."""

@@ -1,0 +1,1 @@
+"""Tests of the judge, against a second checker and a simulator written independently of it."""
