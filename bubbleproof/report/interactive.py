@@ -11,13 +11,14 @@ import numpy as np
 from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
-from bubbleproof.report.timeline import Timeline
+from bubbleproof.report.timeline import Timeline, Window
 from bubbleproof.report.units import Scale, plural
 from bubbleproof.theory.actions import Kind
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 _ROW, _CURVE, _TOP, _GAP, _BOTTOM = 30, 62, 62, 46, 46  # pixels
+_PIXELS = 920  # the usual width of the time axis
 _THICKNESS = 0.86
 _MEMORY_LINE = "#6f8bab"
 _OVER = "#d9534a"  # readable on white and on dark ground
@@ -32,6 +33,20 @@ def figure(view: Timeline) -> dict[str, Json]:
     for index, curve in enumerate(view.memory):
         data.append(_memory_trace(view, curve, index, scale))
     return {"data": data, "layout": _layout(view, scale)}
+
+
+def opening_window(view: Timeline) -> Window:
+    """The part of the time axis a chart opens with: all of it, or as much as keeps bars visible.
+
+    A browser widens a bar to a whole pixel, so that at full width many short bars would hide each
+    other; the opening leaves the median bar about three pixels.
+    """
+    length = view.bars.end - view.bars.start
+    if not len(length):
+        return view.window
+    first, last = view.window
+    room = max(int(_PIXELS / 3 * float(np.median(length))), 1)
+    return first, min(last, first + room)
 
 
 def _bar_traces(view: Timeline) -> list[dict[str, Json]]:
@@ -138,11 +153,11 @@ def _layout(view: Timeline, scale: Scale) -> dict[str, Json]:
         "font": {"size": 12},
         "uniformtext": {"mode": "hide", "minsize": 8},
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#8a929b"},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#8a929b", "activecolor": "#2f62b8"},
         "hoverlabel": {"align": "left"},
         "xaxis": {
             "title": {"text": f"time ({plural(view.unit)})", "standoff": 6},
-            "range": [*view.window],
+            "range": [*opening_window(view)],
             "anchor": f"y{curves + 1}" if curves else "y",
             "zeroline": False,
             "tickformat": ",d",

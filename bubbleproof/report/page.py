@@ -27,7 +27,7 @@ from bubbleproof.report.html import (
     preformatted,
     table,
 )
-from bubbleproof.report.interactive import figure
+from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page_style import SCRIPT, STYLE
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.report.units import Scale, ratio, ticks
@@ -219,12 +219,22 @@ def _chart(number: int, section: ScheduleSection, view: Timeline) -> str:
     """The figure's data and notes, or a still picture (which holds its notes) of a thinned one."""
     if not view.is_thinned:
         name = f"figure-{number}"
-        notes = "".join(paragraph(note, css="note") for note in view.notes)
+        notes = "".join(paragraph(n, css="note") for n in (*_opening_note(view), *view.notes))
         data = embedded_json(figure(view), name=name)
         return f'<div class="chart" data-figure="{name}"></div>{notes}{data}'
     image = b64encode(picture(view, title=section.name)).decode()
     words = " ".join([f"Gantt chart and memory of {section.name}.", *view.notes])
     return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
+
+
+def _opening_note(view: Timeline) -> list[str]:
+    first, last = opening_window(view)
+    if (first, last) == view.window:
+        return []
+    return [
+        f"The chart opens at {first:,} to {last:,} of {ticks(view.window[1], view.unit)}; pan to "
+        "see the rest, or autoscale to see all (bars below a pixel then hide one another)."
+    ]
 
 
 def _mood(verdict: str) -> str:

@@ -34,7 +34,7 @@ img { max-width: 100%; height: auto; background: #ffffff; border-radius: 4px; }
 .chart { width: 100%; }
 @media print { body { max-width: none; padding: 0; font-size: 11px; } table { font-size: 10px; }
   nav { display: none; } section, details { break-inside: avoid-page; }
-  pre, .wide { overflow: visible; white-space: pre-wrap; } }
+  pre, .wide { overflow: visible; } pre { font-size: 8px; } .modebar { display: none; } }
 """
 
 SCRIPT = """
@@ -52,11 +52,13 @@ SCRIPT = """
     });
     return layout;
   }
-  function show(box, isDark) {
+  function show(box, isDark, width) {
     var figure = JSON.parse(document.getElementById(box.dataset.figure).textContent);
     figure.layout = paint(figure.layout, isDark);
+    if (width) { figure.layout.width = width; }
     Plotly.react(box, figure.data, figure.layout, { responsive: true, displaylogo: false,
-      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]] });
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d",
+        "resetScale2d"]] });
   }
   function visible() {
     return Array.prototype.filter.call(document.querySelectorAll(".chart"), function (box) {
@@ -64,7 +66,9 @@ SCRIPT = """
       return !holder || holder.open;
     });
   }
-  function all(isDark) { visible().forEach(function (box) { show(box, isDark); }); }
+  function all(isDark, width) {
+    visible().forEach(function (box) { show(box, isDark, width); });
+  }
   document.querySelectorAll("details").forEach(function (holder) {
     holder.addEventListener("toggle", function () {
       if (holder.open) {
@@ -81,7 +85,7 @@ SCRIPT = """
   dark.addEventListener("change", function () { all(dark.matches); });
   addEventListener("beforeprint", function () {
     document.querySelectorAll("details").forEach(function (d) { d.open = true; });
-    all(false);
+    all(false, 700);  // an upright sheet of paper, in pixels
   });
   addEventListener("afterprint", function () { all(dark.matches); });
   all(dark.matches);

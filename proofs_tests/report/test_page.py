@@ -11,7 +11,7 @@ from pathlib import Path
 import plotly.graph_objects
 import pytest
 
-from bubbleproof.report.interactive import figure
+from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page import (
     ComparisonRow,
     ReplayRow,
@@ -176,6 +176,17 @@ def test_a_large_schedule_becomes_a_still_picture_with_its_note(tmp_path: Path) 
     assert "24,000 actions are too many to draw" in (image["alt"] or "")
     assert "script" not in [tag for tag, _ in reader.elements]
     assert [p.name for p in path.parent.iterdir()] == ["a.html"]
+
+
+def test_a_chart_of_many_short_bars_opens_with_a_part_and_says_so() -> None:
+    many = member("1f1b", p=2, m=1000)  # makespan 1001 x 3 = 3,003 ticks
+    view = timeline(many.problem, many.schedule)
+    # half of the bars take 1 tick, half 2: the median is 1.5, and 920/3 x 1.5 = 460 ticks
+    assert opening_window(view) == (0, 460)
+    part = ScheduleSection(name="many", problem=many.problem, schedule=many.schedule)
+    text = Reader(render(Report(title="T", sections=(part,)))).text
+    assert "The chart opens at 0 to 460 of 3,003 ticks" in text
+    assert opening_window(timeline(small().problem, small().schedule)) == (0, 9)
 
 
 def test_a_missing_plotly_is_one_clear_line(
