@@ -34,7 +34,15 @@ def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, is_sta
     if view.window[0] <= curve.peak_time < view.window[1]:
         colour = CAPACITY if curve.is_over else _LINE
         peak = curve.peak / scale.divisor
-        axes.plot([curve.peak_time], [peak], "o", color=colour, markersize=3.2, clip_on=False)
+        axes.plot(
+            [curve.peak_time],
+            [peak],
+            "o",
+            color=colour,
+            markersize=3.2,
+            clip_on=False,
+            gid=f"peak-{index}",
+        )
     time_axis(axes, view, marks=9 if is_stacked else 3)
     axes.set_ylim(0, top * 1.12)
     axes.set_yticks(*_levels(top))

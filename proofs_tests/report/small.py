@@ -12,6 +12,10 @@ ends before F1 starts, so the load stays 1; 0 from 7.
 from __future__ import annotations
 
 from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
 
 BARS = {  # kind -> (rank, start, end)
     "F": {(0, 0, 1), (0, 1, 2), (1, 1, 2), (1, 4, 5)},
@@ -24,3 +28,20 @@ LOADS = ([1, 2, 2, 2, 2, 2, 1, 1, 1], [0, 1, 1, 1, 1, 1, 1, 0, 0])  # per rank, 
 def small() -> FamilyMember:
     """The worked example."""
     return member("1f1b", p=2, m=2)
+
+
+def sliced_bytes() -> tuple[Problem, Schedule]:
+    """One rank, one sample in two slices of 1.5 GiB each, which just fit: F0.0, F0.1, B0.1, B0.0.
+
+    The load is 1.5 GiB from 0, 3 GiB from 1, 1.5 GiB from 4 and 0 from 6; the capacity is 3 GiB.
+    """
+    problem = Pipeline(
+        num_ranks=1,
+        num_microbatches=1,
+        num_slices=2,
+        activation=3 << 29,
+        capacity=3 << 30,
+        memory_unit="byte",
+    ).problem()
+    program = Program.from_orders([["0F0", "0F0.1", "0B0.1", "0B0"]])
+    return problem, left_shift(problem, program)

@@ -13,10 +13,7 @@ import pytest
 
 from bubbleproof.report.gantt import draw
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
-from proofs_tests.report.small import BARS, GAPS, small
+from proofs_tests.report.small import BARS, GAPS, sliced_bytes, small
 
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}"
@@ -35,10 +32,10 @@ class Drawing:
     def __init__(self, path: Path, *, ticks: int, rows: int) -> None:
         self.text = path.read_text()
         self.groups = {g.get("id"): g for g in ElementTree.fromstring(self.text).iter(f"{SVG}g")}
-        self.left, self.top, right, bottom = self._boxes("chart")[0]
+        self.left, self.top, right, bottom = self.boxes("chart")[0]
         self.per_tick, self.per_row = (right - self.left) / ticks, (bottom - self.top) / rows
 
-    def _boxes(self, group: str) -> list[Box]:
+    def boxes(self, group: str) -> list[Box]:
         """The rectangles of a group: its paths, and the uses of those that only have a name."""
         paths = {p.get("id"): _box(p.get("d", "")) for p in self.groups[group].iter(f"{SVG}path")}
         drawn = [
@@ -53,7 +50,7 @@ class Drawing:
     def bars(self, group: str) -> set[tuple[int, float, float]]:
         """(row, start, end) of a group's rectangles, in rows and ticks rounded to 1/1000."""
         found = set()
-        for left, top, right, bottom in self._boxes(group):
+        for left, top, right, bottom in self.boxes(group):
             row = ((top + bottom) / 2 - self.top) / self.per_row - 0.5
             assert row == pytest.approx(round(row), abs=1e-3)  # centred on its row
             found.add((round(row), self._ticks(left), self._ticks(right)))
@@ -115,14 +112,22 @@ def test_memory_panels_name_peak_capacity_and_unit(tmp_path: Path) -> None:
 
 
 def test_bytes_are_shown_in_gib_and_slices_as_j_k(tmp_path: Path) -> None:
-    pipeline = Pipeline(
-        num_ranks=1, num_microbatches=1, num_slices=2, activation=3 << 29, memory_unit="byte"
-    )
-    problem = pipeline.problem()
-    orders = [["0F0", "0F0.1", "0B0.1", "0B0"]]
-    path = draw(problem, left_shift(problem, Program.from_orders(orders)), tmp_path / "a.svg")
-    # two slices of 1.5 GiB
-    assert {"peak 3 GiB", "Memory (GiB)", "0.0", "0.1"} <= set(texts(path.read_text()))
+    path = draw(*sliced_bytes(), tmp_path / "a.svg")
+    found = set(texts(path.read_text()))
+    assert {"peak 3 GiB", "cap 3", "Memory (GiB)", "0.0", "0.1"} <= found
+
+
+def test_the_peak_lies_on_the_curve_and_here_on_the_capacity(tmp_path: Path) -> None:
+    drawing = Drawing(draw(*sliced_bytes(), tmp_path / "a.svg"), ticks=6, rows=1)
+    (_, top, _, bottom), *_ = drawing.boxes("memory-0")
+    (_, cap, _, _), *_ = drawing.boxes("capacity-0")
+    (left, high, right, low), *_ = drawing.boxes("peak-0")
+    assert (high + low) / 2 == pytest.approx(top, abs=0.01) == pytest.approx(cap, abs=0.01)
+    # the peak comes at tick 1 of 6
+    across = ((left + right) / 2 - drawing.left) / drawing.per_tick
+    assert across == pytest.approx(1, abs=0.01)
+    # 3 GiB stand as high above zero as the panel's height allows: 3 / (3 x 1.12) of 0.38 inches
+    assert bottom - top == pytest.approx(0.38 * 72 / 1.12, abs=0.01)
 
 
 def test_narrow_bars_stay_empty(tmp_path: Path) -> None:

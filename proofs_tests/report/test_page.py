@@ -24,7 +24,7 @@ from bubbleproof.report.page import (
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import member
 from bubbleproof.theory.problem import Resource
-from proofs_tests.report.small import BARS, LOADS, small
+from proofs_tests.report.small import BARS, LOADS, sliced_bytes, small
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
 
@@ -142,6 +142,13 @@ def test_a_comparison_states_measures_and_the_store_that_overflows() -> None:
         "2, 1 activations",
     )
     assert ComparisonRow.of("1F1B", small().problem, small().schedule).fits == "yes"
+    assert ComparisonRow.of("full", *sliced_bytes()).fits == "yes"  # a load equal to the capacity
+
+
+def test_a_figure_shows_bytes_in_gib() -> None:
+    spec = figure(timeline(*sliced_bytes()))
+    (curve,) = (t for t in plotly.graph_objects.Figure(spec).data if t.type == "scatter")
+    assert (list(curve.x), list(curve.y)) == ([0, 1, 4, 6], [1.5, 3.0, 1.5, 0.0])
 
 
 def test_a_page_shows_every_table_and_opens_the_first_schedule() -> None:

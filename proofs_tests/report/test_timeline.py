@@ -129,6 +129,8 @@ def test_a_window_says_how_much_lies_outside() -> None:
     view = timeline(small().problem, small().schedule, window=(4, 6))
     assert len(view.bars) == 3
     assert view.notes == ("Window 4 to 6 of 0 to 9 ticks: 3 of 8 bars lie in it.",)
+    # 0B1 starts at 7 and 1B0 ends at 4: neither shows between 4 and 7
+    assert len(timeline(small().problem, small().schedule, window=(4, 7)).bars) == 3
     assert view.measures.makespan == 9  # measures are those of the whole
 
 
