@@ -1,0 +1,36 @@
+"""Files in and out: schedules, problems, PyTorch tables and traces.
+
+Every reader raises ``UnusableInput`` and nothing else for content it cannot take; every writer
+replaces a file whole or not at all.
+"""
+
+from bubbleproof.formats.comparison import Comparison, comparison_pipeline
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.inference import infer_pipeline
+from bubbleproof.formats.perfetto import trace, write_trace
+from bubbleproof.formats.problem_file_layout import problem_schema
+from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.formats.pytorch_csv import CollectiveCell, TableFile, read_table
+from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.formats.schedule_json import ScheduleFile, read_schedule, write_schedule
+from bubbleproof.formats.schedule_layout import schedule_schema
+
+__all__ = [
+    "CollectiveCell",
+    "Comparison",
+    "ProblemFile",
+    "ScheduleFile",
+    "TableFile",
+    "UnusableInput",
+    "comparison_pipeline",
+    "infer_pipeline",
+    "problem_schema",
+    "read_problem",
+    "read_schedule",
+    "read_table",
+    "schedule_schema",
+    "trace",
+    "write_schedule",
+    "write_table",
+    "write_trace",
+]

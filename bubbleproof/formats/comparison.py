@@ -1,0 +1,105 @@
+"""A user's pipeline as a published family would run it.
+
+A family has a shape of its own: chunks per rank, a placement, a full or split backward. The
+user's work is put into that shape rank by rank: what the stages of a rank take and hold together
+is cut into the family's chunks as evenly as whole numbers allow. Nothing is lost or added; that
+the cut is even (an embedding may sit in one chunk alone) is the assumption of the comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bubbleproof.formats.errors import UnusableInput, nearest, quoted
+from bubbleproof.formats.files import FilePath
+from bubbleproof.theory.families import Family, families
+from bubbleproof.theory.pipeline import Pipeline
+
+CUT = (
+    "forward",
+    "backward",
+    "input_backward",
+    "weight_backward",
+    "activation",
+    "released_at_input",
+    "static",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A family to compare with, and its chunks per rank (None: the family's default)."""
+
+    family: str
+    num_chunks: int | None = None
+
+    @property
+    def label(self) -> str:
+        """As it is written in a problem file."""
+        return self.family + ("" if self.num_chunks is None else f" v={self.num_chunks}")
+
+
+def parse_comparison(path: FilePath, where: str, text: str) -> Comparison:
+    """Read ``1f1b`` or ``interleaved v=2``.
+
+    Raises ``UnusableInput`` for an unknown family or option.
+    """
+    name, _, option = text.partition(" ")
+    known = families()
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"; did you mean {close!r}?" if close else ""
+        raise UnusableInput(path, where, f"a family ({' '.join(known)})", quoted(name) + hint)
+    if not option:
+        return Comparison(family=name)
+    match = re.fullmatch(r"v=([1-9][0-9]{0,4})", option)
+    if match is None or "v" not in known[name].options:
+        takes = "v=<chunks> at most" if "v" in known[name].options else "no option"
+        raise UnusableInput(path, where, f"{takes} after {name}", quoted(option))
+    return Comparison(family=name, num_chunks=int(match[1]))
+
+
+def comparison_pipeline(
+    pipeline: Pipeline, family: Family, *, num_chunks: int | None = None
+) -> Pipeline:
+    """The pipeline in the family's shape, the work of each rank unchanged.
+
+    Precondition: where the family splits the backward, the ticks of I and W are known. Whether the
+    family takes the result is for ``family.refusal`` to say.
+    """
+    chunks = num_chunks or max(family.default_chunks, 1)
+    shape = {"num_chunks": chunks, "placement": family.placement, "split_backward": family.is_split}
+    if chunks == pipeline.num_chunks:
+        same = pipeline.with_changes(**shape)
+        if same.stage_ranks == pipeline.stage_ranks:
+            return same
+    old = pipeline.stage_ranks
+    new = Pipeline(
+        num_ranks=pipeline.num_ranks,
+        num_microbatches=1,
+        num_chunks=chunks,
+        placement=family.placement,
+    ).stage_ranks
+    cut = {name: _cut(_as_tuple(getattr(pipeline, name)), old, new, chunks) for name in CUT}
+    return pipeline.with_changes(**shape, **cut, overlaps=())
+
+
+def _cut(values: Sequence[int], old: Sequence[int], new: Sequence[int], chunks: int) -> list[int]:
+    """Values per new stage: each rank's total over its old stages, cut into its chunks."""
+    totals = [0] * (max(old) + 1)
+    for rank, value in zip(old, values, strict=True):
+        totals[rank] += value
+    seen = [0] * len(totals)
+    result = []
+    for rank in new:
+        share, rest = divmod(totals[rank], chunks)
+        result.append(share + (seen[rank] < rest))
+        seen[rank] += 1
+    return result
+
+
+def _as_tuple(values: int | Sequence[int]) -> tuple[int, ...]:
+    assert not isinstance(values, int), "a Pipeline keeps its per-stage numbers as tuples"
+    return tuple(values)

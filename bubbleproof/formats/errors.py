@@ -1,0 +1,78 @@
+"""The one error of this room: input that cannot be used, told in one clear line.
+
+The line names the file, the place in it, what was expected and what was found:
+
+>>> print(UnusableInput("a.csv", "row 1, column 3", "an action such as 0F0", quoted("0F0x")))
+a.csv: row 1, column 3: expected an action such as 0F0, found '0F0x'
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+
+LONGEST_QUOTE = 60
+
+
+class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
+    """Content that a reader cannot take, or that a writer cannot say in its format.
+
+    ``subject`` is the file (or what stands in for one), ``where`` the row, column or key in it,
+    empty for the whole. ``expected`` and ``found`` are phrases; quote a found value with
+    ``quoted``.
+    """
+
+    def __init__(
+        self, subject: str | os.PathLike[str], where: str, expected: str, found: str
+    ) -> None:
+        self.subject = os.fspath(subject)
+        self.where = where
+        self.expected = expected
+        self.found = found
+        place = f"{one_line(self.subject, 200)}: " + (f"{where}: " if where else "")
+        super().__init__(f"{place}expected {expected}, found {found}")
+
+
+def quoted(value: object) -> str:
+    """A value as it may stand in a message: on one line and at most ``LONGEST_QUOTE`` characters.
+
+    >>> quoted("x" * 1000)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...' (1000 characters)"
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        if len(value) <= LONGEST_QUOTE:
+            return repr(value)
+        return f"{value[:LONGEST_QUOTE] + '...'!r} ({len(value)} characters)"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"a table of {len(value)} keys"
+    if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
+        return f"a number of more than {LONGEST_QUOTE} digits"
+    return "nothing" if value is None else one_line(str(value), LONGEST_QUOTE)
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line without control characters, cut after ``limit`` characters."""
+    printable = "".join(c if c.isprintable() else "?" for c in text[:limit])
+    return printable + ("..." if len(text) > limit else "")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like ``word``, or None when none is much like it."""
+    close = difflib.get_close_matches(word[:LONGEST_QUOTE], list(known), n=1, cutoff=0.5)
+    return close[0] if close else None
+
+
+def unknown_key(
+    subject: str | os.PathLike[str], where: str, key: str, known: Iterable[str]
+) -> UnusableInput:
+    """The error for a key that is none of ``known``, naming the nearest one."""
+    names = list(known)
+    close = nearest(key, names)
+    hint = f"; did you mean {close!r}?" if close else ""
+    listed = ", ".join(names[:20])
+    return UnusableInput(subject, where, f"one of the keys {listed}", quoted(key) + hint)

@@ -1,0 +1,130 @@
+"""Files in and out: readers that refuse early, a writer that replaces a file whole or not at all.
+
+A reader looks at the size, then at the first ``OPENING_BYTES``, and only then at the rest, so
+that a large file of something else costs no more than its beginning. Only regular files are read
+or replaced: never a device, a pipe or a folder.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from bubbleproof.formats.errors import UnusableInput, quoted
+
+OPENING_BYTES = 1 << 16
+MEBIBYTE = 1 << 20
+
+FilePath = str | os.PathLike[str]
+
+
+def open_input(path: FilePath, *, limit: int) -> BinaryIO:
+    """Open a regular file of at most ``limit`` bytes.
+
+    Raises ``UnusableInput`` for anything else.
+    """
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise UnusableInput(path, "", "a file", "a folder")
+        if not stat.S_ISREG(status.st_mode):
+            raise UnusableInput(path, "", "a regular file", "a device or a pipe")
+        if status.st_size > limit:
+            most = f"at most {limit // MEBIBYTE} MiB"
+            raise UnusableInput(path, "", most, f"{status.st_size} bytes")
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise UnusableInput(path, "", "a file", "no such file") from None
+    except OSError as error:
+        raise UnusableInput(path, "", "a readable file", _reason(error)) from None
+    except ValueError as error:
+        if isinstance(error, UnusableInput):
+            raise
+        raise UnusableInput(path, "", "a file name", quoted(str(error))) from None
+
+
+def read_text(
+    path: FilePath, *, limit: int, opening: Callable[[str], None] = lambda _text: None
+) -> str:
+    """The UTF-8 text of a file of at most ``limit`` bytes; a byte order mark is dropped.
+
+    ``opening`` sees the text of the first ``OPENING_BYTES`` and may refuse it by raising before
+    the rest is read. Raises ``UnusableInput`` for a file that is missing, too large, binary or
+    not UTF-8.
+    """
+    with open_input(path, limit=limit) as stream:
+        first = stream.read(OPENING_BYTES)
+        opening(decode(path, first, final=False))
+        return decode(path, first + stream.read(limit + 1 - len(first)))
+
+
+def read_lines(path: FilePath, *, limit: int, line_limit: int) -> Iterator[str]:
+    """The lines of a UTF-8 file one at a time, without line ends, each at most ``line_limit``
+    bytes.
+
+    Raises ``UnusableInput`` as ``read_text`` does, and for a longer line before reading all of it.
+    """
+    with open_input(path, limit=limit) as stream:
+        decode(path, stream.read(OPENING_BYTES), final=False)
+        stream.seek(0)
+        row = 0
+        while line := stream.readline(line_limit + 1):
+            row += 1
+            if len(line) > line_limit:
+                most = f"at most {line_limit // MEBIBYTE} MiB in a row"
+                raise UnusableInput(path, f"row {row}", most, "a longer one")
+            yield decode(path, line, first=row == 1).rstrip("\r\n")
+
+
+def decode(path: FilePath, content: bytes, *, final: bool = True, first: bool = True) -> str:
+    """UTF-8 text of ``content``; with ``final`` false its last character may be cut short.
+
+    ``first`` says that this is the beginning of the file, where a byte order mark is dropped.
+    """
+    zero = content.find(0)
+    if zero >= 0:
+        raise UnusableInput(path, "", "UTF-8 text", f"a zero byte at offset {zero} (binary)")
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(content, final)
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+        raise UnusableInput(path, "", "UTF-8 text", byte) from None
+    return text.removeprefix("\ufeff") if first else text
+
+
+def write_text(path: FilePath, text: str) -> None:
+    """Write a file whole: to a temporary file beside it first, then by one rename.
+
+    Whatever fails, an existing file keeps its content. A link is followed. Raises
+    ``UnusableInput`` where the file cannot be written.
+    """
+    try:
+        content = text.encode("utf-8")
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            found = "a folder" if target.is_dir() else "a device or a pipe"
+            raise UnusableInput(path, "", "a regular file to write", found)
+        _replace(target, content)
+    except OSError as error:
+        raise UnusableInput(path, "", "a file that can be written", _reason(error)) from None
+    except UnicodeError:
+        raise UnusableInput(path, "", "UTF-8 text to write", "half a character") from None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    temporary = target.with_name(f".bubbleproof-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            stream.write(content)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,117 @@
+"""The pipeline behind a program that came without one.
+
+A table of actions tells its own shape: a rank per resource, stages and microbatches up to the
+highest index, each stage on the rank where its actions stand. Durations are unknown and taken as
+one tick (two for a full backward); links take none. Whether the program then does every task of
+that pipeline exactly once, in an order that works, is for ``verify`` to say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.sizes import refuse_oversize
+from bubbleproof.theory.actions import NONE, Bools, Ints, Kind
+from bubbleproof.theory.pipeline import Overlap, Pipeline
+from bubbleproof.theory.schedule import Program
+
+SUBJECT = "the program"
+
+
+def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
+    """The smallest pipeline that has all the program's actions as tasks.
+
+    The backward of a (stage, microbatch) is split where the program has its I or W and not its B;
+    where it has both it is full, so that the I and W stand out as foreign.
+
+    Raises ``UnusableInput`` (about ``subject``) where no pipeline has that shape: no actions, a
+    stage on no rank or on two, a number of stages that is no multiple of the ranks.
+    """
+    if not len(program):
+        raise UnusableInput(subject, "", "actions", "none")
+    actions = program.actions
+    ranks = int(program.resource.max()) + 1
+    stages = int(max(actions.stage.max(), actions.partner_stage.max())) + 1
+    microbatches = int(max(actions.microbatch.max(), actions.partner_microbatch.max())) + 1
+    if microbatches < 1:
+        raise UnusableInput(subject, "", "actions of microbatches", "collectives alone")
+    if stages % ranks:
+        expected = f"as many stages on average on each of {ranks} ranks"
+        raise UnusableInput(subject, "", expected, f"{stages} stages")
+    slices = int(actions.slice.max()) + 1
+    refuse_oversize(
+        subject, ranks=ranks, chunks=stages // ranks, microbatches=microbatches, slices=slices
+    )
+    placement = _placement(program, stages, ranks, subject)
+    return Pipeline(
+        num_ranks=ranks,
+        num_microbatches=microbatches,
+        num_chunks=stages // ranks,
+        num_slices=slices,
+        placement=placement,
+        split_backward=_split(program, stages, microbatches),
+        overlaps=_overlaps(program),
+    )
+
+
+def _placement(program: Program, stages: int, ranks: int, subject: str) -> tuple[int, ...]:
+    actions = program.actions
+    stage = np.concatenate([actions.stage, actions.partner_stage])
+    rank = np.tile(program.resource, 2)[stage != NONE]
+    stage = stage[stage != NONE]
+    home = np.full(stages, NONE)
+    home[stage] = rank
+    for wrong in stage[home[stage] != rank].tolist()[:1]:
+        raise UnusableInput(subject, "", f"stage {wrong} on one rank", "it on two")
+    for missing in np.flatnonzero(home == NONE).tolist()[:1]:
+        raise UnusableInput(
+            subject, "", f"stages 0 to {stages - 1}", f"no action of stage {missing}"
+        )
+    for idle in np.setdiff1d(np.arange(ranks), home).tolist()[:1]:
+        raise UnusableInput(
+            subject, "", f"actions on ranks 0 to {ranks - 1}", f"none on rank {idle}"
+        )
+    return tuple(home.tolist())
+
+
+def _split(program: Program, stages: int, microbatches: int) -> bool | tuple[tuple[bool, ...], ...]:
+    """One flag where all backwards are alike, else a row per stage."""
+    actions = program.actions
+    overlapped = actions.is_kind(Kind.OVERLAP_F_B)
+    full = _grid(actions.stage, actions.microbatch, actions.is_kind(Kind.B), stages, microbatches)
+    full |= _grid(
+        actions.partner_stage, actions.partner_microbatch, overlapped, stages, microbatches
+    )
+    parts = actions.is_kind(Kind.I, Kind.W)
+    split = _grid(actions.stage, actions.microbatch, parts, stages, microbatches) & ~full
+    if split.all() or not split.any():
+        return bool(split.all())
+    return tuple(tuple(row) for row in split.tolist())
+
+
+def _grid(stage: Ints, microbatch: Ints, rows: Bools, stages: int, microbatches: int) -> Bools:
+    grid = np.zeros((stages, microbatches), dtype=bool)
+    grid[stage[rows], microbatch[rows]] = True
+    return grid
+
+
+def _overlaps(program: Program) -> tuple[Overlap, ...]:
+    """The overlapped pairs; of pairs that share an action only the first: others are foreign."""
+    actions = program.actions
+    rows = np.flatnonzero(actions.is_kind(Kind.OVERLAP_F_B))
+    columns = (
+        actions.stage,
+        actions.microbatch,
+        actions.partner_stage,
+        actions.partner_microbatch,
+    )
+    forwards: set[tuple[int, int]] = set()
+    backwards: set[tuple[int, int]] = set()
+    pairs = []
+    for f, i, b, j in zip(*(column[rows].tolist() for column in columns), strict=True):
+        if (f, i) not in forwards and (b, j) not in backwards:
+            forwards.add((f, i))
+            backwards.add((b, j))
+            pairs.append(((f, i), (b, j)))
+    return tuple(pairs)

@@ -1,0 +1,48 @@
+"""Memory sizes of a problem file: whole numbers, or text such as ``80 GiB`` counted in bytes."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.files import FilePath
+from bubbleproof.formats.problem_file_layout import Size
+from bubbleproof.formats.validation import LARGEST
+
+UNITS = {"B": 1} | {
+    f"{prefix}{suffix}": base**power
+    for base, suffix, prefixes in ((1000, "B", "kMGT"), (1024, "iB", "KMGT"))
+    for power, prefix in enumerate(prefixes, start=1)
+}
+_SIZE = re.compile(r"(\d{1,16}(?:\.\d{1,16})?) ?([A-Za-z]{1,3})", re.ASCII)
+
+
+def memory_sizes(
+    path: FilePath, name: str, given: Size | list[Size], in_bytes: bool
+) -> int | tuple[int, ...]:
+    """The sizes under the key ``memory.<name>`` in the memory unit, one or several as given.
+
+    Raises ``UnusableInput`` for text that is no whole number of bytes, or that has no place here.
+    """
+    where = f"memory.{name}"
+    if isinstance(given, list):
+        return tuple(
+            _size(path, f"{where}[{index}]", value, in_bytes) for index, value in enumerate(given)
+        )
+    return _size(path, where, given, in_bytes)
+
+
+def _size(path: FilePath, where: str, given: Size, in_bytes: bool) -> int:
+    if isinstance(given, int):
+        return given
+    if not in_bytes:
+        expected = 'a whole number (units need memory_unit = "bytes")'
+        raise UnusableInput(path, where, expected, quoted(given))
+    match = _SIZE.fullmatch(given)
+    if match is None or match[2] not in UNITS:
+        raise UnusableInput(path, where, 'a size such as "80 GiB"', quoted(given))
+    size = Fraction(match[1]) * UNITS[match[2]]
+    if size.denominator != 1 or size > LARGEST:
+        raise UnusableInput(path, where, f"a whole number of bytes up to {LARGEST}", quoted(given))
+    return int(size)

@@ -1,0 +1,144 @@
+"""Schedules as traces for ui.perfetto.dev and chrome://tracing (the Trace Event Format).
+
+- a slice (``X``) per action: process = rank, thread = resource; links, NICs and copy engines
+  share one process after the ranks;
+- a flow (``s`` to ``f``) per message of ``theory.messages``, from its producer to its consumer;
+- a counter (``C``) per memory store: the load after each change, base load included;
+- names (``M``) for processes and threads.
+
+Times of the format are microseconds. Where the problem's unit is ``us`` they are true; for any
+other unit one tick is shown as one microsecond, and ``otherData.time`` says so.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.formats.files import FilePath, write_text
+from bubbleproof.formats.json_text import render_json
+from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.measures import known_rows
+from bubbleproof.theory.memory import memory_profile
+from bubbleproof.theory.messages import messages
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+
+Json = dict[str, object]
+
+
+def write_trace(path: FilePath, problem: Problem, schedule: Schedule) -> None:
+    """Write the trace of a schedule; an existing file is replaced whole or not at all.
+
+    Raises ``UnusableInput`` where the file cannot be written.
+    """
+    content = trace(problem, schedule)
+    write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
+
+
+def trace(problem: Problem, schedule: Schedule) -> Json:
+    """The trace as one JSON object. Rows that are no task of the problem appear with duration 0."""
+    is_true = problem.unit == "us"
+    time = "microseconds" if is_true else f"1 tick ({problem.unit}) is shown as 1 microsecond"
+    return {
+        "displayTimeUnit": "ms",
+        "otherData": {"producer": "bubbleproof", "time": time},
+        "traceEvents": [
+            *_names(problem),
+            *_slices(problem, schedule),
+            *_flows(problem, schedule),
+            *_counters(problem, schedule),
+        ],
+    }
+
+
+def _process(problem: Problem, resource: int) -> int:
+    return min(resource, problem.num_ranks)
+
+
+def _names(problem: Problem) -> list[Json]:
+    events: list[Json] = []
+    processes = [f"rank {rank}" for rank in range(problem.num_ranks)]
+    if max(len(problem.resources), len(problem.stores)) > problem.num_ranks:
+        processes.append("links, copy engines and other memory")
+    for pid, name in enumerate(processes):
+        events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}})
+        sort = {"sort_index": pid}
+        events.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": sort})
+    for tid, resource in enumerate(problem.resources):
+        name = resource.name if resource.rank is None else "compute"
+        pid = _process(problem, tid)
+        event = {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
+        events.append(event)
+    return events
+
+
+def _slices(problem: Problem, schedule: Schedule) -> list[Json]:
+    located = problem.locate(schedule.program.actions).tolist()
+    duration = problem.duration.tolist()
+    rows = zip(
+        located,
+        schedule.program.resource.tolist(),
+        schedule.start.tolist(),
+        schedule.program.actions,
+        strict=True,
+    )
+    return [
+        {
+            "ph": "X",
+            "name": str(action),
+            "cat": action.kind.name,
+            "pid": _process(problem, resource),
+            "tid": resource,
+            "ts": start,
+            "dur": 0 if task == NONE else duration[task],
+            "args": {
+                "stage": action.stage,
+                "microbatch": action.microbatch,
+                "slice": action.slice,
+            },
+        }
+        for task, resource, start, action in rows
+    ]
+
+
+def _flows(problem: Problem, schedule: Schedule) -> list[Json]:
+    """A flow binds to the slice that is open at its time:
+
+    the producer's last tick, the first of its target.
+    """
+    task, resource, start = known_rows(problem, schedule)
+    compute = resource < problem.num_ranks
+    begin = dict(zip(task[compute].tolist(), start[compute].tolist(), strict=True))
+    events: list[Json] = []
+    for number, message in enumerate(messages(problem)):
+        if message.producer not in begin or message.consumer not in begin:
+            continue
+        last = max(int(problem.duration[message.producer]) - 1, 0)
+        common = {"cat": "message", "name": str(message.send), "id": number}
+        source = {"pid": message.source, "tid": message.source}
+        target = {"pid": message.target, "tid": message.target}
+        events.append({"ph": "s", **common, **source, "ts": begin[message.producer] + last})
+        events.append({"ph": "f", "bp": "e", **common, **target, "ts": begin[message.consumer]})
+    return events
+
+
+def _counters(problem: Problem, schedule: Schedule) -> list[Json]:
+    task, _, start = known_rows(problem, schedule)
+    profile = memory_profile(problem, task, start)
+    first = int(schedule.start.min()) if len(schedule) else 0
+    events: list[Json] = []
+    for index, store in enumerate(problem.stores):
+        times, loads = profile.curve(problem, index)
+        points = list(zip(times.tolist(), loads.tolist(), strict=True))
+        if not points or points[0][0] > first:
+            points.insert(0, (first, store.base))
+        pid = _process(problem, index)
+        events += [
+            {
+                "ph": "C",
+                "name": store.name,
+                "pid": pid,
+                "ts": at,
+                "args": {problem.memory_unit: load},
+            }
+            for at, load in points
+        ]
+    return events

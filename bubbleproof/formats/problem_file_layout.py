@@ -1,0 +1,110 @@
+"""The keys of a problem file, their types and ranges; ``problem_toml`` tells their meaning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from bubbleproof.formats.validation import Count, Layout, Natural, Whole
+
+PerStage = Natural | list[Natural]
+Size = Whole | str
+NaturalSize = Natural | str
+RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+
+
+class DurationsLayout(Layout):
+    """Ticks of one action: a number, or a list with one per stage."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    forward: PerStage
+    backward: PerStage | None = None
+    """The full backward; input + weight where those are given."""
+    input: PerStage | None = None
+    """The backward for the input only."""
+    weight: PerStage | None = None
+    """The backward for the weights only."""
+
+
+class MemoryLayout(Layout):
+    """Memory in memory_unit, or with a unit such as "80 GiB" where memory_unit is "bytes"."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    capacity: NaturalSize | list[NaturalSize] | None = None
+    """What each rank has: one size, or a list with one per rank; absent: unlimited."""
+    activation: NaturalSize | list[NaturalSize] = 1
+    """What an action holds from its forward to its backward."""
+    released_at_input: Size | list[Size] = 0
+    """The part of it that a split backward gives back after its input part."""
+    static: NaturalSize | list[NaturalSize] = 0
+    """Weights and optimizer state of each stage."""
+
+
+class LinksLayout(Layout):
+    """Ticks of a message between any two ranks that [[link]] does not name."""
+
+    latency: Natural = 0
+
+
+class LinkLayout(Layout):
+    """Ticks of a message between two ranks, in both directions."""
+
+    ranks: RankPair
+    latency: Natural
+
+
+class CompareLayout(Layout):
+    """Published schedules to show beside the solved one, such as "1f1b" or "interleaved v=2"."""
+
+    families: list[str] = Field(default_factory=list)
+
+
+class SolveLayout(Layout):
+    """What to look for, and for how long."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    objective: Literal["makespan"] = "makespan"
+    time_limit: Count | None = None
+    """Seconds."""
+
+
+class ProblemFileLayout(Layout):
+    """A problem file."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: str = ""
+    """Default: the file's name."""
+    description: str = ""
+    unit: str = "tick"
+    """What one tick is, such as "us"."""
+    memory_unit: str = "activation"
+    """What memory is counted in, such as "bytes"."""
+    ranks: Count
+    microbatches: Count
+    chunks: Count = 1
+    """Stages per rank."""
+    slices: Count = 1
+    """Pieces of a sample along the sequence."""
+    placement: Literal["loop", "wave"] | list[Natural] = "loop"
+    """The rank of each stage, by name or as a list."""
+    split_backward: bool = False
+    """Whether every backward runs as an input and a weight part."""
+    durations: DurationsLayout
+    memory: MemoryLayout = MemoryLayout()
+    links: LinksLayout = LinksLayout()
+    link: list[LinkLayout] = Field(default_factory=list)
+    compare: CompareLayout = CompareLayout()
+    solve: SolveLayout = SolveLayout()
+
+
+def problem_schema() -> dict[str, object]:
+    """The JSON schema of a problem file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ProblemFileLayout.model_json_schema(),
+    }

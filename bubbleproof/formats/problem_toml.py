@@ -1,0 +1,218 @@
+"""Problem files: a training step that a person writes down, in TOML.
+
+::
+
+    name = "two ranks"           # default: the file's name
+    description = "..."
+    unit = "us"                  # what one tick is
+    memory_unit = "bytes"
+    ranks = 2
+    microbatches = 8
+    chunks = 1                   # stages per rank; stages = ranks * chunks
+    slices = 1                   # pieces of a sample
+    placement = "loop"           # or "wave", or the rank of each stage: [0, 1]
+    split_backward = false       # true: every backward runs as an input and a weight part
+
+    [durations]                  # ticks of one action: a number, or a list with one per stage
+    forward = 10
+    backward = 20                # the full backward; with input and weight given: their sum
+    input = 11                   # with weight: needed where split_backward = true, else only
+    weight = 9                   # to compare with families that split the backward
+
+    [memory]                     # optional, like the tables below
+    capacity = "80 GiB"          # of each rank: one, or a list; default: unlimited
+    activation = "1.5 GiB"       # held from forward to backward; a number or one per stage
+    released_at_input = 0        # the part that a split backward gives back after its input part
+    static = ["10 GiB", "11 GiB"] # weights and optimizer state of each stage
+
+    [links]
+    latency = 0                  # ticks of every message between ranks, but for these pairs:
+    [[link]]
+    ranks = [0, 1]
+    latency = 3
+
+    [compare]                    # published schedules to show beside the solved one
+    families = ["gpipe", "1f1b", "interleaved v=2"]
+
+    [solve]
+    objective = "makespan"       # the one objective so far
+    time_limit = 60              # seconds
+
+Memory is counted in ``memory_unit``; where that is ``bytes``, a string may carry a unit (B kB MB
+GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The schema is
+``docs/schemas/problem-1.json``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from bubbleproof.formats.comparison import Comparison, parse_comparison
+from bubbleproof.formats.errors import UnusableInput, one_line, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.memory_sizes import memory_sizes
+from bubbleproof.formats.problem_file_layout import DurationsLayout, ProblemFileLayout
+from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
+from bubbleproof.formats.validation import validate
+from bubbleproof.theory.families import family
+from bubbleproof.theory.pipeline import Link, Pipeline
+
+SIZE_LIMIT = MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemFile:
+    """What a problem file says.
+
+    ``has_split_ticks`` tells whether the ticks of I and W were given; without them the pipeline
+    cannot be compared with families that split the backward, and ``compare`` names none of those.
+    ``time_limit`` is in seconds.
+    """
+
+    name: str
+    description: str
+    pipeline: Pipeline
+    has_split_ticks: bool
+    compare: tuple[Comparison, ...]
+    objective: str
+    time_limit: int | None
+
+
+def read_problem(path: FilePath) -> ProblemFile:
+    """Read a problem file of at most 1 MiB.
+
+    Raises ``UnusableInput`` naming the key, what was expected and what was found.
+    """
+    layout = validate(ProblemFileLayout, _parse_toml(path), path)
+    _refuse_oversize(layout, path, chunks=layout.chunks)
+    pipeline = built(path, "", lambda: _pipeline(layout, path))
+    refuse_overflow(path, pipeline)
+    return ProblemFile(
+        name=layout.name or Path(path).stem,
+        description=layout.description,
+        pipeline=pipeline,
+        has_split_ticks=layout.durations.input is not None,
+        compare=_comparisons(layout, path),
+        objective=layout.solve.objective,
+        time_limit=layout.solve.time_limit,
+    )
+
+
+def _refuse_oversize(layout: ProblemFileLayout, path: FilePath, *, chunks: int) -> None:
+    refuse_oversize(
+        path,
+        ranks=layout.ranks,
+        microbatches=layout.microbatches,
+        chunks=chunks,
+        slices=layout.slices,
+    )
+
+
+def _parse_toml(path: FilePath) -> dict[str, object]:
+    text = read_text(path, limit=SIZE_LIMIT)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        fault = one_line(str(error), 120)
+        raise UnusableInput(path, "", "valid TOML", f"a fault: {fault}") from None
+    except RecursionError:
+        raise UnusableInput(path, "", "a few levels of nesting", "many more") from None
+    except ValueError:  # Python's limit on the digits of one number
+        raise UnusableInput(path, "", "numbers of at most 16 digits", "a longer one") from None
+
+
+def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
+    memory, in_bytes = layout.memory, layout.memory_unit == "bytes"
+    placement = layout.placement
+    ticks = _ticks(layout, path)
+    return Pipeline(
+        num_ranks=layout.ranks,
+        num_microbatches=layout.microbatches,
+        num_chunks=layout.chunks,
+        num_slices=layout.slices,
+        placement=tuple(placement) if isinstance(placement, list) else placement,
+        split_backward=layout.split_backward,
+        forward=ticks["forward"],
+        backward=ticks["backward"],
+        input_backward=ticks.get("input", 1),
+        weight_backward=ticks.get("weight", 1),
+        latency=layout.links.latency,
+        links=_links(layout, path),
+        activation=memory_sizes(path, "activation", memory.activation, in_bytes),
+        released_at_input=memory_sizes(
+            path, "released_at_input", memory.released_at_input, in_bytes
+        ),
+        static=memory_sizes(path, "static", memory.static, in_bytes),
+        capacity=None
+        if memory.capacity is None
+        else memory_sizes(path, "capacity", memory.capacity, in_bytes),
+        unit=layout.unit,
+        memory_unit=layout.memory_unit,
+    )
+
+
+def _ticks(layout: ProblemFileLayout, path: FilePath) -> dict[str, tuple[int, ...]]:
+    """Ticks per stage under the names of ``DurationsLayout``, ``backward`` always among them."""
+    stages = layout.ranks * layout.chunks
+    given = layout.durations
+    columns: dict[str, tuple[int, ...]] = {}
+    for name in DurationsLayout.model_fields:
+        value = getattr(given, name)
+        if value is None:
+            continue
+        columns[name] = (value,) * stages if isinstance(value, int) else tuple(value)
+        if len(columns[name]) != stages:
+            expected = f"one number or one per stage ({stages})"
+            raise UnusableInput(path, f"durations.{name}", expected, quoted(value))
+    return _backward_ticks(columns, layout, path)
+
+
+def _backward_ticks(
+    columns: dict[str, tuple[int, ...]], layout: ProblemFileLayout, path: FilePath
+) -> dict[str, tuple[int, ...]]:
+    lone = {"input", "weight"} & set(columns)
+    if len(lone) == 1 or (layout.split_backward and not lone):
+        missing = "weight" if "input" in lone else "input"
+        why = "both input and weight" if lone else "input and weight (split_backward = true)"
+        raise UnusableInput(path, f"durations.{missing}", why, "nothing")
+    if not lone:
+        if "backward" not in columns:
+            raise UnusableInput(path, "durations.backward", "this key", "nothing")
+        return columns
+    total = tuple(map(sum, zip(columns["input"], columns["weight"], strict=True)))
+    for stage, (full, parts) in enumerate(zip(columns.get("backward", total), total, strict=True)):
+        if full != parts:
+            expected = f"input + weight = {parts} on stage {stage}"
+            raise UnusableInput(path, "durations.backward", expected, str(full))
+    return columns | {"backward": total}
+
+
+def _comparisons(layout: ProblemFileLayout, path: FilePath) -> tuple[Comparison, ...]:
+    found = []
+    for index, text in enumerate(layout.compare.families):
+        where = f"compare.families[{index}]"
+        comparison = parse_comparison(path, where, text)
+        _refuse_oversize(layout, path, chunks=comparison.num_chunks or 1)
+        if family(comparison.family).is_split and layout.durations.input is None:
+            expected = f"durations.input and durations.weight, which {comparison.family} needs"
+            raise UnusableInput(path, where, expected, "neither")
+        found.append(comparison)
+    return tuple(found)
+
+
+def _links(layout: ProblemFileLayout, path: FilePath) -> tuple[Link, ...]:
+    seen: dict[frozenset[int], int] = {}
+    for index, link in enumerate(layout.link):
+        pair = frozenset(link.ranks)
+        if len(pair) < 2 or max(pair) >= layout.ranks:
+            expected = f"two different ranks of 0 to {layout.ranks - 1}"
+            found = f"{link.ranks[0]} and {link.ranks[1]}"
+            raise UnusableInput(path, f"link[{index}].ranks", expected, found)
+        if seen.setdefault(pair, index) != index:
+            found = f"those of link[{seen[pair]}]"
+            raise UnusableInput(path, f"link[{index}].ranks", "another pair of ranks", found)
+    return tuple(
+        Link(ranks=(min(link.ranks), max(link.ranks)), latency=link.latency) for link in layout.link
+    )

@@ -1,0 +1,197 @@
+"""PyTorch's pipeline tables: one row per rank, one cell per action, no header.
+
+A cell is ``<stage><TYPE><microbatch>`` (``3F7``), a collective ``<stage><TYPE>`` (``3UNSHARD``),
+an overlapped pair ``(0F7;7B3)OVERLAP_F_B``, or empty for an idle step. Both forms that
+``torch.distributed.pipelining`` writes are read: ``compute_only`` and ``compute_comms`` (with
+SEND and RECV). Cells are read whole: ``0F0x`` and ``0BW0`` are refused, where PyTorch's own
+reader takes them for ``0F0`` and ``0B0``. Rows may differ in length, as PyTorch's own do; the
+shorter ones idle at the end. Rows and columns in messages count from 1, as in a spreadsheet.
+
+Dialects. Since late 2024 (``new``) ``B`` is the full backward and ``I`` the input gradient;
+before (``old``) ``B`` was the input gradient and ``BW`` the full backward. A table with ``BW`` is
+old; one with ``I`` or ``OVERLAP_F_B`` is new. With ``B`` and ``W`` but neither of those, it is a
+whole old table or a broken new one, and the reader asks to be told. ``B`` alone is read as new:
+only then can the table be complete.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bubbleproof.formats.action_text import known_action
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
+from bubbleproof.formats.sizes import MAX_RANKS
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
+from bubbleproof.theory.schedule import Program
+
+Dialect = Literal["new", "old"]
+
+SIZE_LIMIT = 256 * MEBIBYTE
+ROW_LIMIT = 4 * MEBIBYTE
+LONGEST_CELL = 80
+
+COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+COMPUTATIONS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
+KINDS = frozenset({*COMPUTATIONS, *COMMUNICATION_KINDS, *COLLECTIVES})
+
+_BACKWARD = re.compile(r"(\d{1,9})(BW|B|I|W)(\d{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveCell:
+    """A collective of a table: it stands before the rank's program action number ``position``."""
+
+    rank: int
+    position: int
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableFile:
+    """What a table says.
+
+    ``program`` holds the computations and transfers, in the vocabulary of ``Kind`` whatever the
+    dialect. Collectives are no task of a pipeline's problem; they stand apart in ``collectives``.
+    """
+
+    program: Program
+    collectives: tuple[CollectiveCell, ...]
+    has_communication: bool
+    dialect: Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell that is not empty; row and column count from 0."""
+
+    row: int
+    column: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"row {self.row + 1}, column {self.column + 1}"
+
+
+def read_table(path: FilePath, *, dialect: Dialect | None = None) -> TableFile:
+    """Read a PyTorch table; ``dialect`` None takes the one that the table itself shows.
+
+    Raises ``UnusableInput`` naming row and column for a cell that is no action, an empty row, a
+    stage on two ranks, and for a table whose dialect is neither told nor shown.
+    """
+    cells = _cells(path)
+    dialect = dialect or _shown_dialect(path, cells)
+    actions = [_action(path, cell, dialect) for cell in cells]
+    _refuse_stage_on_two_ranks(path, cells, actions)
+    kept = [
+        (cell.row, action)
+        for cell, action in zip(cells, actions, strict=True)
+        if action.kind not in COLLECTIVES
+    ]
+    program = Program(
+        actions=ActionTable.from_actions(action for _, action in kept),
+        resource=np.array([row for row, _ in kept], dtype=np.int64),
+    )
+    return TableFile(
+        program=program,
+        collectives=_collectives(cells, actions),
+        has_communication=bool(program.actions.is_kind(*COMMUNICATION_KINDS).any()),
+        dialect=dialect,
+    )
+
+
+def _cells(path: FilePath) -> list[_Cell]:
+    cells: list[_Cell] = []
+    row = -1
+    for row, line in enumerate(read_lines(path, limit=SIZE_LIMIT, line_limit=ROW_LIMIT)):
+        if row >= MAX_RANKS:
+            raise UnusableInput(path, f"row {row + 1}", f"at most {MAX_RANKS} rows", "more")
+        before = len(cells)
+        for column, text in enumerate(line.split(",")):
+            if stripped := text.strip():
+                cells.append(_Cell(row, column, stripped))
+                if len(stripped) > LONGEST_CELL:
+                    raise _no_action(path, cells[-1])
+        if len(cells) == before:
+            raise UnusableInput(path, f"row {row + 1}", "the actions of a rank", "an empty row")
+    if row < 0:
+        raise UnusableInput(path, "", "a row per rank", "an empty file")
+    return cells
+
+
+def _shown_dialect(path: FilePath, cells: Sequence[_Cell]) -> Dialect:
+    """The dialect that the cells show. Raises ``UnusableInput`` where they show both or neither."""
+    first: dict[str, _Cell] = {}
+    for cell in cells:
+        if match := _BACKWARD.fullmatch(cell.text):
+            first.setdefault(match[2], cell)
+        elif cell.text.endswith("OVERLAP_F_B"):
+            first.setdefault("I", cell)
+    if "BW" in first and "I" in first:
+        new, old = first["I"], first["BW"]
+        found = f"{quoted(old.text)} (old) and, in {new.where}, {quoted(new.text)} (new)"
+        raise UnusableInput(path, old.where, "one dialect", found)
+    if "BW" in first:
+        return "old"
+    if "W" in first and "B" in first and "I" not in first:
+        expected = (
+            'dialect="old" (B is the input gradient) or dialect="new" (B is the full backward)'
+        )
+        raise UnusableInput(path, first["W"].where, expected, "a table with B and W that fits both")
+    return "new"
+
+
+def _action(path: FilePath, cell: _Cell, dialect: Dialect) -> Action:
+    text = cell.text
+    if dialect == "old":
+        text = _renewed(path, cell)
+    action = known_action(text)
+    if action is None or action.kind not in KINDS or "." in text:
+        raise _no_action(path, cell)
+    return action
+
+
+def _renewed(path: FilePath, cell: _Cell) -> str:
+    """The text of an old cell in the new dialect."""
+    match = _BACKWARD.fullmatch(cell.text)
+    if cell.text.startswith("(") or (match and match[2] == "I"):
+        raise UnusableInput(path, cell.where, "the old dialect (F B W BW)", quoted(cell.text))
+    if match is None:
+        return cell.text
+    kind = {"BW": "B", "B": "I", "W": "W"}[match[2]]
+    return f"{match[1]}{kind}{match[3]}"
+
+
+def _no_action(path: FilePath, cell: _Cell) -> UnusableInput:
+    expected = "a PyTorch action such as 0F0, 0UNSHARD or (0F1;1B0)OVERLAP_F_B"
+    return UnusableInput(path, cell.where, expected, quoted(cell.text))
+
+
+def _refuse_stage_on_two_ranks(
+    path: FilePath, cells: Sequence[_Cell], actions: Sequence[Action]
+) -> None:
+    home: dict[int, int] = {}
+    for cell, action in zip(cells, actions, strict=True):
+        for part in (action, action.partner):
+            if part is not None and home.setdefault(part.stage, cell.row) != cell.row:
+                expected = f"stage {part.stage} on one rank only (row {home[part.stage] + 1})"
+                found = f"{quoted(cell.text)}: a stage mapped twice"
+                raise UnusableInput(path, cell.where, expected, found)
+
+
+def _collectives(cells: Sequence[_Cell], actions: Sequence[Action]) -> tuple[CollectiveCell, ...]:
+    found = []
+    position: dict[int, int] = {}
+    for cell, action in zip(cells, actions, strict=True):
+        done = position.setdefault(cell.row, 0)
+        if action.kind in COLLECTIVES:
+            found.append(CollectiveCell(rank=cell.row, position=done, action=action))
+        else:
+            position[cell.row] = done + 1
+    return tuple(found)

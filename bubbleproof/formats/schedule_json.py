@@ -1,0 +1,181 @@
+"""Schedules in our own JSON: a schedule together with the problem that it solves.
+
+The file is one object, its layout fixed by ``docs/schemas/schedule-1.json``::
+
+    {
+      "format": "bubbleproof/schedule",
+      "version": 1,
+      "name": "1F1B on two ranks",
+      "pipeline": {"num_ranks": 2, "num_microbatches": 1},
+      "orders": {
+        "rank 0": [["0F0", 0], ["0B0", 4]],
+        "rank 1": [["1F0", 1], ["1B0", 2]]
+      },
+      "claims": {"makespan": 6, "idle_ratio": "1/2"}
+    }
+
+The problem is either a ``pipeline`` (every field of ``Pipeline``) or, for one built by hand, a
+``problem`` (see ``formats.problem_layout``). ``orders`` gives each resource its actions in order,
+each with its start in ticks; ``program`` gives the orders alone, and the reader then starts each
+action as early as it can. A claim is a whole number, a ratio ``"a/b"`` or a list in rank order,
+under the name of a field of ``Measures``. The key ``format`` stands within the first 64 KiB of
+the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from bubbleproof.formats.claims_layout import claims_from_layout, claims_to_json
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
+from bubbleproof.formats.json_text import parse_json, render_json
+from bubbleproof.formats.orders_layout import orders_to_json, program_from_orders
+from bubbleproof.formats.pipeline_layout import pipeline_from_layout, pipeline_to_json
+from bubbleproof.formats.problem_equality import is_same_problem
+from bubbleproof.formats.problem_layout import index_names, problem_from_layout, problem_to_json
+from bubbleproof.formats.schedule_layout import ScheduleLayout
+from bubbleproof.formats.sizes import built
+from bubbleproof.formats.validation import validate
+from bubbleproof.theory.actions import COMMUNICATION_KINDS
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Claim, Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram, left_shift
+
+FORMAT = "bubbleproof/schedule"
+VERSION = 1
+SIZE_LIMIT = 256 * MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScheduleFile:
+    """What a schedule file says.
+
+    ``schedule`` is None where the file gave a program that has no timing on its problem: a
+    deadlock, a lowered program, or one that misses, repeats or invents tasks. ``pipeline`` is
+    None for a problem built by hand. ``claims`` are also those of the schedule.
+    """
+
+    problem: Problem
+    program: Program
+    schedule: Schedule | None = None
+    pipeline: Pipeline | None = None
+    claims: Mapping[str, Claim] = field(default_factory=lambda: MappingProxyType({}))
+    name: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        schedule: Schedule,
+        *,
+        pipeline: Pipeline | None = None,
+        name: str = "",
+    ) -> ScheduleFile:
+        """The file of a schedule, its program and claims."""
+        return cls(
+            problem=problem,
+            program=schedule.program,
+            schedule=schedule,
+            pipeline=pipeline,
+            claims=schedule.claims,
+            name=name,
+        )
+
+    @property
+    def has_communication(self) -> bool:
+        """Whether the program holds SEND or RECV actions (a lowered program)."""
+        return bool(self.program.actions.is_kind(*COMMUNICATION_KINDS).any())
+
+
+def read_schedule(path: FilePath) -> ScheduleFile:
+    """Read a schedule file.
+
+    Raises ``UnusableInput`` naming the key, what was expected and what was found.
+    """
+    text = read_text(path, limit=SIZE_LIMIT, opening=lambda text: _refuse_other(path, text))
+    layout = validate(ScheduleLayout, parse_json(text, path), path)
+    pipeline, problem = _read_problem(layout, path)
+    resources = index_names(path, "resources", [r.name for r in problem.resources])
+    claims = MappingProxyType(claims_from_layout(layout.claims, path))
+    if (layout.orders is None) == (layout.program is None):
+        raise _one_of(path, "orders", "program", layout.orders is not None)
+    if layout.orders is not None:
+        texts = {name: [row[0] for row in rows] for name, rows in layout.orders.items()}
+        starts = {name: [row[1] for row in rows] for name, rows in layout.orders.items()}
+        program = program_from_orders(path, "orders", texts, resources)
+        # Orders may be listed in any resource order; a Program's rows are grouped by resource.
+        grouped = sorted(starts, key=resources.__getitem__)
+        start = np.array([s for name in grouped for s in starts[name]], dtype=np.int64)
+        schedule: Schedule | None = Schedule(program=program, start=start, claims=claims)
+    else:
+        program = program_from_orders(path, "program", layout.program or {}, resources)
+        schedule = _timed(problem, program, claims)
+    return ScheduleFile(
+        problem=problem,
+        program=program,
+        schedule=schedule,
+        pipeline=pipeline,
+        claims=claims,
+        name=layout.name,
+    )
+
+
+def write_schedule(path: FilePath, file: ScheduleFile) -> None:
+    """Write a schedule file; an existing file is replaced whole or not at all.
+
+    Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not pose
+    the problem beside it, a resource that the problem does not have, a negative start.
+    """
+    content: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": file.name}
+    if file.pipeline is None:
+        content["problem"] = problem_to_json(file.problem, path)
+    else:
+        if not is_same_problem(file.pipeline.problem(), file.problem):
+            expected = "the problem that its pipeline poses"
+            raise UnusableInput(path, "problem", expected, "another one; leave out the pipeline")
+        content["pipeline"] = pipeline_to_json(file.pipeline)
+    content |= orders_to_json(file.problem, file.program, file.schedule, path)
+    content["claims"] = claims_to_json(file.claims, path)
+    tables = frozenset({"resources", "tasks", "edges", "stores", "events"})
+    write_text(path, render_json(content, table_keys=tables))
+
+
+def _refuse_other(path: FilePath, opening: str) -> None:
+    """Refuse, from its beginning alone, a file that is no schedule file of ours."""
+    if not opening.lstrip().startswith("{"):
+        found = quoted(opening.lstrip()[:20]) if opening.strip() else "an empty file"
+        raise UnusableInput(path, "", "a JSON object", found)
+    for key, expected in (("format", f'"{FORMAT}"'), ("version", str(VERSION))):
+        match = re.search(rf'"{key}"\s*:\s*("[^"]*"|[^\s,}}]+)', opening)
+        if match is None and key == "format":
+            raise UnusableInput(path, key, expected, "no such key at the beginning of the file")
+        if match is not None and match[1] != expected:
+            raise UnusableInput(path, key, expected, quoted(match[1].strip('"')))
+
+
+def _read_problem(layout: ScheduleLayout, path: FilePath) -> tuple[Pipeline | None, Problem]:
+    if layout.pipeline is not None and layout.problem is None:
+        pipeline = pipeline_from_layout(layout.pipeline, path)
+        return pipeline, built(path, "pipeline", pipeline.problem)
+    if layout.problem is not None and layout.pipeline is None:
+        return None, problem_from_layout(layout.problem, path)
+    raise _one_of(path, "pipeline", "problem", layout.pipeline is not None)
+
+
+def _one_of(path: FilePath, one: str, other: str, is_both: bool) -> UnusableInput:
+    found = "both" if is_both else "neither"
+    return UnusableInput(path, "", f"either the key {one} or the key {other}", found)
+
+
+def _timed(problem: Problem, program: Program, claims: Mapping[str, Claim]) -> Schedule | None:
+    try:
+        return left_shift(problem, program, claims)
+    except UntimedProgram:
+        return None

@@ -1,0 +1,65 @@
+"""Sizes that a file may ask for: refused before anything of that size is built.
+
+A line of a file can name a pipeline of 10^18 actions. The limits are far above any real training
+step; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure wraps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from bubbleproof.formats.errors import UnusableInput, one_line
+from bubbleproof.formats.files import FilePath
+from bubbleproof.theory.actions import MAX_MICROBATCH, MAX_SLICE, MAX_STAGE
+from bubbleproof.theory.pipeline import Pipeline
+
+MAX_RANKS = 4096
+MAX_FORWARDS = 4_000_000
+LARGEST_TOTAL = 1 << 62
+LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
+
+T = TypeVar("T")
+
+
+def refuse_oversize(
+    path: FilePath, *, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1
+) -> None:
+    """Raise ``UnusableInput`` for a shape beyond the limits of this module or of ``Action``."""
+    for name, value, limit in (
+        ("ranks", ranks, MAX_RANKS),
+        ("stages", ranks * chunks, MAX_STAGE + 1),
+        ("microbatches", microbatches, MAX_MICROBATCH + 1),
+        ("slices", slices, MAX_SLICE + 1),
+        ("forwards", ranks * chunks * microbatches * slices, MAX_FORWARDS),
+    ):
+        if value > limit:
+            raise UnusableInput(path, "", f"at most {limit} {name}", str(value))
+
+
+def refuse_overflow(path: FilePath, pipeline: Pipeline) -> None:
+    """Raise ``UnusableInput`` where the ticks or the memory of all actions exceed 64-bit sums."""
+    columns = pipeline.per_stage
+    actions = pipeline.num_microbatches * pipeline.num_slices
+    latency = max([pipeline.latency, *(link.latency for link in pipeline.links)])
+    ticks = [columns.forward, columns.backward, columns.input_backward, columns.weight_backward]
+    once = sum(sum(column.tolist()) for column in ticks) + 2 * pipeline.num_stages * latency
+    held = sum(map(abs, columns.activation.tolist() + columns.released.tolist()))
+    for name, total, limit in (
+        ("ticks", once * actions, LARGEST_TOTAL),
+        ("memory units of activations", held * actions, LARGEST_TOTAL),
+        ("memory units of static load", sum(columns.static.tolist()), LARGEST_BASE),
+    ):
+        if total > limit:
+            raise UnusableInput(path, "", f"at most {limit} {name} in total", str(total))
+
+
+def built(path: FilePath, where: str, build: Callable[[], T]) -> T:
+    """What ``build`` returns; its ``ValueError`` becomes an ``UnusableInput`` at ``where``."""
+    try:
+        return build()
+    except UnusableInput:
+        raise
+    except ValueError as error:
+        fault = f"a fault: {one_line(str(error), 300)}"
+        raise UnusableInput(path, where, "values that fit together", fault) from None

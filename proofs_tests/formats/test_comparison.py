@@ -1,0 +1,56 @@
+"""A pipeline in a family's shape keeps the work and the memory of each rank."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bubbleproof.formats import comparison_pipeline
+from bubbleproof.theory.families import family
+from bubbleproof.theory.pipeline import Pipeline
+from proofs_tests.formats.strategies import pipelines
+
+
+def test_same_shape_keeps_every_stage() -> None:
+    uneven = Pipeline(num_ranks=2, num_microbatches=3, forward=(5, 8), static=(7, 0))
+    assert comparison_pipeline(uneven, family("1f1b")) == uneven
+
+
+def test_stages_are_cut_into_chunks() -> None:
+    # Rank 0 has 5 = 3 + 2 ticks for its chunks, stages 0 and 2; rank 1 has 8 = 4 + 4.
+    uneven = Pipeline(num_ranks=2, num_microbatches=3, forward=(5, 8), backward=(9, 16))
+    cut = comparison_pipeline(uneven, family("interleaved"), num_chunks=2)
+    assert cut.forward == (3, 4, 2, 4)
+    assert cut.backward == (5, 8, 4, 8)
+    assert (cut.num_chunks, cut.placement) == (2, "loop")
+
+
+def test_chunks_are_joined() -> None:
+    wave = Pipeline(
+        num_ranks=2, num_microbatches=1, num_chunks=2, placement="wave", forward=(1, 2, 3, 4)
+    )
+    # Rank 0 has stages 0 and 3, rank 1 stages 1 and 2.
+    assert comparison_pipeline(wave, family("gpipe")).forward == (5, 5)
+
+
+@given(
+    pipeline=pipelines(),
+    name=st.sampled_from(["gpipe", "1f1b", "interleaved", "bfs", "zb-h1"]),
+    chunks=st.integers(1, 3),
+)
+def test_rank_totals_stay(pipeline: Pipeline, name: str, chunks: int) -> None:
+    chosen = family(name)
+    cut = comparison_pipeline(
+        pipeline, chosen, num_chunks=chunks if "v" in chosen.options else None
+    )
+    for column in ("forward", "backward", "input_backward", "activation", "static"):
+        assert rank_totals(cut, column) == rank_totals(pipeline, column)
+    if pipeline.num_slices == 1:
+        assert chosen.refusal(cut) is None
+
+
+def rank_totals(pipeline: Pipeline, column: str) -> list[int]:
+    totals = [0] * pipeline.num_ranks
+    for rank, value in zip(pipeline.stage_ranks, getattr(pipeline, column), strict=True):
+        totals[rank] += value
+    return totals

@@ -1,0 +1,218 @@
+"""Schedule files read back as they were written, and tell what they cannot say."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bubbleproof.formats import ScheduleFile, UnusableInput, read_schedule, write_schedule
+from bubbleproof.formats.pipeline_layout import PipelineLayout
+from bubbleproof.formats.problem_equality import is_same_problem
+from bubbleproof.theory.actions import Action, ActionTable
+from bubbleproof.theory.families import member
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
+from bubbleproof.theory.schedule import Program, Schedule
+from proofs_tests.formats.strategies import pipelines, schedules
+
+
+def assert_same(one: ScheduleFile, other: ScheduleFile) -> None:
+    assert is_same_problem(one.problem, other.problem)
+    assert [str(a) for a in one.program.actions] == [str(a) for a in other.program.actions]
+    assert one.program.resource.tolist() == other.program.resource.tolist()
+    assert (one.pipeline, one.name) == (other.pipeline, other.name)
+    assert dict(one.claims) == dict(other.claims)
+    assert one.schedule is not None
+    assert other.schedule is not None
+    assert one.schedule.start.tolist() == other.schedule.start.tolist()
+
+
+@given(data=st.data(), pipeline=pipelines(), is_raw=st.booleans(), name=st.text(max_size=5))
+def test_round_trip(
+    data: st.DataObject,
+    pipeline: Pipeline,
+    is_raw: bool,
+    name: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    problem = pipeline.problem()
+    schedule = data.draw(schedules(problem))
+    written = ScheduleFile.of(problem, schedule, pipeline=None if is_raw else pipeline, name=name)
+    path = tmp_path_factory.mktemp("round") / "a.json"
+    write_schedule(path, written)
+    assert_same(written, read_schedule(path))
+
+
+def transfer_problem() -> Problem:
+    """Two ranks and a link: rank 0's activations move to rank 1 while it computes."""
+    actions = [Action.parse(text) for text in ("0F0", "0EVICT0", "0LOAD0", "0B0", "1F0")]
+    return Problem(
+        resources=(
+            Resource(name="rank 0", rank=0),
+            Resource(name="rank 1", rank=1),
+            Resource(name="link"),
+        ),
+        actions=ActionTable.from_actions(actions),
+        duration=np.array([2, 1, 1, 4, 0]),
+        occupancy=Occupancy(
+            task=np.array([0, 1, 2, 3, 4, 4]), resource=np.array([0, 2, 2, 0, 1, 2])
+        ),
+        edges=Edges(before=np.array([0, 1]), after=np.array([1, 2]), lag=np.array([0, 3])),
+        stores=(Store(name="here", base=5, capacity=9), Store(name="there")),
+        events=MemoryEvents(
+            task=np.array([0, 1]),
+            at_end=np.array([False, True]),
+            store=np.array([0, 1]),
+            delta=np.array([4, -4]),
+        ),
+        unit="us",
+        memory_unit="bytes",
+    )
+
+
+def test_hand_built_problem_is_written_in_words(tmp_path: Path) -> None:
+    problem = transfer_problem()
+    program = Program.from_orders([["0F0", "0B0"], ["1F0"], ["0EVICT0", "0LOAD0", "1F0"]])
+    schedule = Schedule(
+        program=program,
+        start=np.array([0, 9, 1, 2, 6, 1]),
+        claims={"makespan": 13, "idle_ratio": Fraction(1, 2), "peak_memory": (9, 0)},
+    )
+    path = tmp_path / "a.json"
+    written = ScheduleFile.of(problem, schedule, name="eviction")
+    write_schedule(path, written)
+    assert_same(written, read_schedule(path))
+    content = json.loads(path.read_text())
+    assert content["problem"]["tasks"][4] == ["1F0", 0, ["rank 1", "link"]]
+    assert content["problem"]["edges"][1] == ["0EVICT0", "0LOAD0", 3]
+    assert content["problem"]["stores"][0] == {"name": "here", "base": 5, "capacity": 9}
+    assert content["problem"]["events"][1] == ["0EVICT0", "end", "there", -4]
+    assert content["orders"]["link"] == [["0EVICT0", 2], ["0LOAD0", 6], ["1F0", 1]]
+    assert content["claims"] == {"makespan": 13, "idle_ratio": "1/2", "peak_memory": [9, 0]}
+
+
+def test_layout_has_every_field_of_a_pipeline() -> None:
+    known = {field.name: field.default for field in fields(Pipeline)}
+    assert set(PipelineLayout.model_fields) == set(known)
+    plain = PipelineLayout(num_ranks=1, num_microbatches=1)
+    required = {"num_ranks", "num_microbatches"}
+    for name in set(known) - required:
+        value = getattr(plain, name)
+        assert (tuple(value) if isinstance(value, list) else value) == known[name]
+
+
+PIPELINE = {"num_ranks": 2, "num_microbatches": 1}
+FILE: dict[str, object] = {
+    "format": "bubbleproof/schedule",
+    "version": 1,
+    "pipeline": PIPELINE,
+    "program": {"rank 0": ["0F0", "0B0"], "rank 1": ["1F0", "1B0"]},
+}
+
+
+def write(path: Path, **changes: object) -> Path:
+    """The small file with some keys changed, or removed where the change is None."""
+    content = {key: value for key, value in (FILE | changes).items() if value is not None}
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_program_without_starts_is_left_shifted(tmp_path: Path) -> None:
+    file = read_schedule(write(tmp_path / "a.json"))
+    assert file.schedule is not None
+    # 0F0 at 0, 1F0 after it at 1, 1B0 at 2, and 0B0 after those 2 ticks at 4; rows stand by rank.
+    assert file.schedule.start.tolist() == [0, 4, 1, 2]
+    assert not file.has_communication
+
+
+def test_deadlock_keeps_its_program(tmp_path: Path) -> None:
+    orders = {"rank 0": ["0B0", "0F0"], "rank 1": ["1F0", "1B0"]}
+    file = read_schedule(write(tmp_path / "a.json", program=orders))
+    assert file.schedule is None
+    assert [str(a) for a in file.program.actions] == ["0B0", "0F0", "1F0", "1B0"]
+    write_schedule(tmp_path / "b.json", file)
+    again = read_schedule(tmp_path / "b.json")
+    assert again.schedule is None
+    assert [str(a) for a in again.program.actions] == ["0B0", "0F0", "1F0", "1B0"]
+
+
+def test_lowered_program_is_kept(tmp_path: Path) -> None:
+    orders = {"rank 0": ["0F0", "0SEND_F0"], "rank 1": ["1RECV_F0", "1F0"]}
+    file = read_schedule(write(tmp_path / "a.json", program=orders))
+    assert file.schedule is None
+    assert file.has_communication
+
+
+def test_orders_in_any_order_of_resources(tmp_path: Path) -> None:
+    orders = {"rank 1": [["1F0", 1], ["1B0", 2]], "rank 0": [["0F0", 0], ["0B0", 4]]}
+    file = read_schedule(write(tmp_path / "a.json", program=None, orders=orders))
+    assert file.schedule is not None
+    assert [str(a) for a in file.program.actions] == ["0F0", "0B0", "1F0", "1B0"]
+    assert file.schedule.start.tolist() == [0, 4, 1, 2]
+
+
+def test_fifty_thousand_tasks_in_about_a_second(tmp_path: Path) -> None:
+    large = member("interleaved", p=8, m=1563, v=2)  # 2 * 16 * 1563 = 50016 tasks
+    file = ScheduleFile.of(large.problem, large.schedule, pipeline=large.pipeline)
+    begin = time.perf_counter()
+    write_schedule(tmp_path / "a.json", file)
+    assert_same(file, read_schedule(tmp_path / "a.json"))
+    assert time.perf_counter() - begin < 3  # about 0.4 alone; the machine may be shared
+
+
+def unwritable(file: ScheduleFile, tmp_path: Path) -> str:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    with pytest.raises(UnusableInput) as caught:
+        write_schedule(path, file)
+    assert path.read_text() == "old"
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def test_write_refuses_another_pipeline(tmp_path: Path) -> None:
+    small = member("1f1b", p=2, m=2)
+    other = small.pipeline.with_changes(capacity=2)
+    message = (
+        "a.json: problem: expected the problem that its pipeline poses, "
+        "found another one; leave out the pipeline"
+    )
+    file = ScheduleFile.of(small.problem, small.schedule, pipeline=other)
+    assert unwritable(file, tmp_path) == message
+
+
+def test_write_refuses_a_negative_start(tmp_path: Path) -> None:
+    small = member("1f1b", p=2, m=1)
+    early = replace(small.schedule, start=small.schedule.start - 3)
+    message = "a.json: orders: expected starts of 0 ticks or more, found -3"
+    assert unwritable(ScheduleFile.of(small.problem, early), tmp_path) == message
+
+
+def test_write_refuses_a_resource_that_is_not_there(tmp_path: Path) -> None:
+    small = member("1f1b", p=2, m=1)
+    away = replace(small.schedule.program, resource=small.schedule.program.resource + 1)
+    file = ScheduleFile.of(small.problem, replace(small.schedule, program=away))
+    message = "a.json: program: expected resources 0 to 1 of the problem, found resource 2"
+    assert unwritable(file, tmp_path) == message
+
+
+def test_write_refuses_a_claim_that_a_reader_would(tmp_path: Path) -> None:
+    small = member("1f1b", p=2, m=1)
+    file = ScheduleFile.of(small.problem, replace(small.schedule, claims={"makespan": "1/0"}))
+    message = "a.json: claims.makespan: expected a whole number, found '1/0'"
+    assert unwritable(file, tmp_path) == message
+
+
+def test_write_refuses_names_that_stand_twice(tmp_path: Path) -> None:
+    problem = transfer_problem()
+    twice = replace(problem, stores=(Store(name="here"), Store(name="here")))
+    file = ScheduleFile(problem=twice, program=Program.from_orders([]))
+    message = "a.json: stores: expected names that differ, found 'here' twice"
+    assert unwritable(file, tmp_path) == message
