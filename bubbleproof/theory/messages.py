@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bubbleproof.theory.actions import BACKWARD_KINDS, FORWARD_KINDS, NONE, Action, Kind
 from bubbleproof.theory.problem import Problem
 
@@ -36,9 +34,10 @@ def messages(problem: Problem) -> list[Message]:
     actions, rank = problem.actions, problem.rank_of_task
     before, after = problem.edges.before, problem.edges.after
     crosses = (rank[before] != rank[after]) & (rank[before] != NONE) & (rank[after] != NONE)
+    # Two tasks may wait by several edges (overlaps do for their F and their B) and count once.
+    pairs = dict.fromkeys(zip(before[crosses].tolist(), after[crosses].tolist(), strict=True))
     found = []
-    for edge in np.flatnonzero(crosses).tolist():
-        producer, consumer = int(before[edge]), int(after[edge])
+    for producer, consumer in pairs:
         ends = (int(rank[producer]), int(rank[consumer]))
         for pair in _message_actions(actions[producer], actions[consumer]):
             found.append(

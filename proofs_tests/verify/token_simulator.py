@@ -1,0 +1,219 @@
+"""A second judge of rule 6: run the programs token by token and see what happens.
+
+It executes a lowered program under one semantics in a seeded random interleaving. Transfers match
+by order alone, as they do on the wire; each carries a token that says what it is, so a wrong match
+is seen when it happens. Nothing is shared with ``verify.communication``: messages follow from the
+stages' neighbours, not from ``theory.messages``, and there is no graph and no cycle, only a program
+that can or cannot go on. Verdicts:
+
+``ok``         every program ran to its end and every token sent was received
+``stuck``      nobody can go on
+``mismatch``   a RECV got another token than it names
+``garbage``    a SEND was reached before its token was made
+``foreign``    a SEND or RECV that no two tasks of the problem need, or on another rank
+``twice``      a token arrived a second time
+``left over``  all programs ended, and some token was never received
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.problem import Problem
+
+Part = tuple[str, int, int, int]  # "F" or "B", stage, microbatch, slice
+Post = tuple[str, Part, int]  # "send" or "recv", token, peer
+Move = Callable[[], None]
+
+SEMANTICS = ("buffered", "rendezvous", "pair-stream", "rank-stream")
+_DIRECTION = {
+    Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", 1), Kind.SEND_B: ("B", -1), Kind.RECV_B: ("B", -1)
+}  # fmt: skip
+_SENDS = (Kind.SEND_F, Kind.SEND_B)
+
+
+class Verdict(Exception):  # noqa: N818 - the end of a run, not an error
+    """Ends a run with its verdict."""
+
+
+def parts_of(action: Action) -> list[Part]:
+    """The forward and the backward that an action computes (an overlap computes both)."""
+    where = (action.stage, action.microbatch, action.slice)
+    if action.partner is not None:
+        return [("F", *where), *parts_of(action.partner)]
+    letter = {Kind.F: "F", Kind.B: "B", Kind.I: "B"}.get(action.kind)
+    return [(letter, *where)] if letter else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """Who computes which part, what every task waits for on its own rank, and by message."""
+
+    rank_of: dict[Part, int]
+    local: dict[Action, set[Action]]
+    inputs: dict[Action, set[Part]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Wiring:
+        tasks = list(problem.actions)
+        rank = {
+            tasks[t]: r
+            for t, r in zip(
+                problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
+            )
+        }
+        rank_of = {part: rank[task] for task in tasks for part in parts_of(task)}
+        local: dict[Action, set[Action]] = {task: set() for task in tasks}
+        edges = problem.edges
+        for a, b in zip(edges.before.tolist(), edges.after.tolist(), strict=True):
+            if rank[tasks[a]] == rank[tasks[b]]:
+                local[tasks[b]].add(tasks[a])
+        inputs = {
+            task: {
+                source
+                for part in parts_of(task)
+                for source in [neighbour(part, -1)]
+                if rank_of.get(source, rank[task]) != rank[task]
+            }
+            for task in tasks
+        }
+        return cls(rank_of=rank_of, local=local, inputs=inputs)
+
+    def post(self, rank: int, action: Action) -> Post:
+        """The token and the peer of a SEND or RECV; raises ``Verdict`` for a foreign one."""
+        letter, _ = _DIRECTION[action.kind]
+        mine: Part = (letter, action.stage, action.microbatch, action.slice)
+        is_send = action.kind in _SENDS
+        token = mine if is_send else neighbour(mine, -1)
+        theirs = neighbour(mine, 1) if is_send else token
+        peer = self.rank_of.get(theirs, rank)
+        if self.rank_of.get(mine) != rank or peer == rank:
+            raise Verdict("foreign")
+        return ("send" if is_send else "recv", token, peer)
+
+
+def neighbour(part: Part, steps: int) -> Part:
+    """The part ``steps`` later in the flow of its direction: stages rise forward, fall backward."""
+    letter, stage, microbatch, slice_ = part
+    return (letter, stage + steps * (1 if letter == "F" else -1), microbatch, slice_)
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One execution; ``streams[rank, name]`` are the transfers a rank posted and did not finish."""
+
+    wiring: Wiring
+    orders: list[list[Action]]
+    semantics: str
+    random: Random
+    position: list[int] = field(default_factory=list)
+    done: set[Action] = field(default_factory=set)
+    made: set[Part] = field(default_factory=set)
+    arrived: set[Part] = field(default_factory=set)
+    streams: dict[tuple[int, object], deque[Post]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+
+    def verdict(self) -> str:
+        self.position = [0] * len(self.orders)
+        try:
+            while moves := self.moves():
+                self.random.choice(moves)()
+        except Verdict as end:
+            return str(end)
+        if any(self.next(rank) is not None for rank in range(len(self.orders))):
+            return "stuck"
+        waiting = {kind for stream in self.streams.values() for kind, _, _ in stream}
+        return "ok" if not waiting else "left over" if waiting == {"send"} else "stuck"
+
+    def next(self, rank: int) -> Action | None:
+        order, at = self.orders[rank], self.position[rank]
+        return order[at] if at < len(order) else None
+
+    def moves(self) -> list[Move]:
+        """Everything that could happen now."""
+        found: list[Move] = []
+        for rank in range(len(self.orders)):
+            action = self.next(rank)
+            if action is None:
+                continue
+            if action.kind not in _DIRECTION:
+                if self.is_ready(action):
+                    found.append(lambda r=rank, a=action: self.compute(r, a))  # type: ignore[misc]
+            elif self.semantics != "rendezvous":
+                found.append(lambda r=rank, a=action: self.enqueue(r, a))  # type: ignore[misc]
+        return found + (self.meetings() if self.semantics == "rendezvous" else self.transfers())
+
+    def is_ready(self, task: Action) -> bool:
+        return self.wiring.local[task] <= self.done and self.wiring.inputs[task] <= self.arrived
+
+    def compute(self, rank: int, task: Action) -> None:
+        self.done.add(task)
+        self.made.update(parts_of(task))
+        self.position[rank] += 1
+
+    def checked_post(self, rank: int, action: Action) -> Post:
+        kind, token, peer = self.wiring.post(rank, action)
+        if kind == "send" and token not in self.made:
+            raise Verdict("garbage")
+        return kind, token, peer
+
+    def enqueue(self, rank: int, action: Action) -> None:
+        """Post a transfer to its stream and go on."""
+        kind, token, peer = self.checked_post(rank, action)
+        self.streams[rank, self.stream(kind, rank, peer)].append((kind, token, peer))
+        self.position[rank] += 1
+
+    def stream(self, kind: str, rank: int, peer: int) -> object:
+        """Buffered: one per direction; pair-stream: one per pair; rank-stream: one in all."""
+        if self.semantics == "buffered":
+            return (rank, peer) if kind == "send" else (peer, rank)
+        return frozenset((rank, peer)) if self.semantics == "pair-stream" else None
+
+    def transfers(self) -> list[Move]:
+        """Pairs of stream heads that are a SEND and a RECV to each other."""
+        heads = [(rank, queue) for (rank, _), queue in self.streams.items() if queue]
+        found: list[Move] = []
+        for rank, queue in heads:
+            kind, _, peer = queue[0]
+            for other, opposite in heads:
+                if kind == "send" and other == peer and opposite[0][::2] == ("recv", rank):
+                    found.append(lambda q=queue, o=opposite: self.transfer(q, o))  # type: ignore[misc]
+        return found
+
+    def transfer(self, sending: deque[Post], receiving: deque[Post]) -> None:
+        self.deliver(sending.popleft()[1], receiving.popleft()[1])
+
+    def meetings(self) -> list[Move]:
+        """Pairs of ranks of which one is about to SEND and the other to RECV."""
+        posts: dict[int, Post] = {}
+        for rank in range(len(self.orders)):
+            action = self.next(rank)
+            if action is not None and action.kind in _DIRECTION:
+                posts[rank] = self.checked_post(rank, action)
+        return [
+            lambda r=rank, q=peer: self.meet(r, q, posts)  # type: ignore[misc]
+            for rank, (kind, _, peer) in posts.items()
+            if kind == "send" and peer in posts and posts[peer][::2] == ("recv", rank)
+        ]
+
+    def meet(self, rank: int, peer: int, posts: dict[int, Post]) -> None:
+        self.deliver(posts[rank][1], posts[peer][1])
+        self.position[rank] += 1
+        self.position[peer] += 1
+
+    def deliver(self, token: Part, expected: Part) -> None:
+        if token != expected:
+            raise Verdict("mismatch")
+        if token in self.arrived:
+            raise Verdict("twice")
+        self.arrived.add(token)
+
+
+def simulate(wiring: Wiring, orders: list[list[Action]], semantics: str, seed: int) -> str:
+    """The verdict of one seeded run."""
+    return Run(wiring=wiring, orders=orders, semantics=semantics, random=Random(seed)).verdict()
