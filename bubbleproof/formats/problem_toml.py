@@ -45,6 +45,7 @@ GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The s
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,9 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.pipeline import Link, Pipeline
 
 SIZE_LIMIT = MEBIBYTE
+
+# Python's TOML parser takes quadratic time on a key of many dotted parts; ours have two.
+_DEEP_KEY = re.compile(r"""(?:^[ \t\[]*|[{,][ \t]*)(?:[\w"'-]+[ \t]*\.[ \t]*){9}""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +116,9 @@ def _refuse_oversize(layout: ProblemFileLayout, path: FilePath, *, chunks: int) 
 
 def _parse_toml(path: FilePath) -> dict[str, object]:
     text = read_text(path, limit=SIZE_LIMIT)
+    if deep := _DEEP_KEY.search(text):
+        row = text.count("\n", 0, deep.start()) + 1
+        raise UnusableInput(path, f"line {row}", "keys of one level", quoted(deep[0]))
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -15,7 +15,7 @@ from bubbleproof.theory.actions import MAX_MICROBATCH, MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipeline import Pipeline
 
 MAX_RANKS = 4096
-MAX_FORWARDS = 4_000_000
+MAX_FORWARDS = 1_000_000
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
 
