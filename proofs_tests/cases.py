@@ -1,8 +1,7 @@
 """Small problems with schedules: every registered family on a few shapes, and two built by hand.
 
 Families are found through ``families()`` and given shapes from one grid; a family that refuses a
-shape or a variation (``ValueError``) is skipped there, and one that refuses all of them is an
-error. The variations put every number of a ``Pipeline`` to use: durations per stage, latencies,
+shape or a variation is skipped there, and one that refuses all of them is an error. The variations put every number of a ``Pipeline`` to use: durations per stage, latencies,
 links, bytes, partial release, tight capacities.
 """
 
@@ -86,12 +85,11 @@ def family_cases(
     for pipeline in shapes(family, ranks, microbatches, most):
         options = variations(pipeline)
         name, varied = options[chosen % len(options)]
-        try:
-            schedule = family.schedule(varied)
-            problem = varied.problem()
-        except ValueError:
-            continue
         chosen += 1
+        if family.refusal(varied) is not None:
+            continue
+        problem = varied.problem()
+        schedule = family.schedule(varied, problem)
         if chosen % 3:
             problem = tight(problem, schedule)
         v, s = pipeline.num_chunks, pipeline.num_slices

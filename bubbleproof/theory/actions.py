@@ -61,7 +61,7 @@ BACKWARD_KINDS = (Kind.B, Kind.I, Kind.OVERLAP_F_B)
 COMMUNICATION_KINDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP)
 
-_TEXT = re.compile(r"(\d{1,9})([A-Z_]+?)(?:(\d{1,9})(?:\.(\d{1,9}))?)?")
+_TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)(?:([0-9]{1,9})(?:\.([0-9]{1,9}))?)?")
 _OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
 
 
@@ -138,9 +138,21 @@ class Action:
         return self.label()
 
 
+_RANGES = {
+    "kind": (0, len(Kind) - 1),
+    "stage": (0, MAX_STAGE),
+    "microbatch": (NONE, MAX_MICROBATCH),
+    "slice": (0, MAX_SLICE),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActionTable:
-    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is none."""
+    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is none.
+
+    Raises ``ValueError`` for columns of different lengths and for numbers that no action can have
+    (``keys`` packs them and would take one action for another).
+    """
 
     kind: Ints
     stage: Ints
@@ -153,6 +165,11 @@ class ActionTable:
         lengths = {len(getattr(self, field.name)) for field in fields(self)}
         if len(lengths) > 1:
             raise ValueError(f"columns of an ActionTable differ in length: {sorted(lengths)}")
+        for name, (low, high) in _RANGES.items():
+            column = getattr(self, name)
+            if len(column) and not (column.min() >= low and column.max() <= high):
+                worst = column.min() if column.min() < low else column.max()
+                raise ValueError(f"{name} must be {low} to {high}, got {worst}")
 
     @classmethod
     def of(

@@ -1,0 +1,187 @@
+"""Pipelines: the tasks, precedences and memory of small shapes written out by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+
+from bubbleproof.theory.pipeline import Link, Pipeline, fuse
+from bubbleproof.theory.placement import stage_ranks
+from bubbleproof.theory.problem import Problem
+from proofs_tests.strategies import pipelines
+
+PLAIN = Pipeline(num_ranks=2, num_microbatches=2)
+
+
+def edges(problem: Problem) -> Counter[tuple[str, str, int]]:
+    label = problem.label
+    rows = zip(problem.edges.before, problem.edges.after, problem.edges.lag, strict=True)
+    return Counter((label(int(a)), label(int(b)), int(lag)) for a, b, lag in rows)
+
+
+def events(problem: Problem) -> Counter[tuple[str, str, int, int]]:
+    e = problem.events
+    rows = zip(e.task, e.at_end, e.store, e.delta, strict=True)
+    return Counter(
+        (problem.label(int(t)), "end" if at_end else "start", int(s), int(d))
+        for t, at_end, s, d in rows
+    )
+
+
+def test_two_ranks_one_microbatch_full_backward() -> None:
+    made = Pipeline(num_ranks=2, num_microbatches=1, latency=3).problem()
+    assert edges(made) == Counter(
+        [("0F0", "1F0", 3), ("0F0", "0B0", 0), ("1F0", "1B0", 0), ("1B0", "0B0", 3)]
+    )
+    assert events(made) == Counter(
+        [("0F0", "start", 0, 1), ("1F0", "start", 1, 1),
+         ("0B0", "end", 0, -1), ("1B0", "end", 1, -1)]
+    )  # fmt: skip
+    assert made.duration.tolist() == [1, 1, 2, 2]
+
+
+def test_one_rank_split_backward_with_a_part_released_early_and_with_residuals() -> None:
+    pipeline = Pipeline(
+        num_ranks=1,
+        num_microbatches=1,
+        num_chunks=2,
+        split_backward=True,
+        activation=(5, 4),
+        released_at_input=(2, -3),
+        static=(10, 20),
+    )
+    made = pipeline.problem()
+    # Both stages on rank 0: no latency between them. I0 waits for I1, W waits for its own I.
+    assert edges(made) == Counter(
+        [("0F0", "1F0", 0), ("0F0", "0I0", 0), ("1F0", "1I0", 0), ("1I0", "0I0", 0),
+         ("0I0", "0W0", 0), ("1I0", "1W0", 0)]
+    )  # fmt: skip
+    # Stage 0: 5 = 2 after I + 3 after W. Stage 1: 4, and 3 of residuals from I's start; 7 after W.
+    assert events(made) == Counter(
+        [("0F0", "start", 0, 5), ("0I0", "end", 0, -2), ("0W0", "end", 0, -3),
+         ("1F0", "start", 0, 4), ("1I0", "start", 0, 3), ("1W0", "end", 0, -7)]
+    )  # fmt: skip
+    assert made.stores[0].base == 30
+
+
+def test_one_stage_two_slices() -> None:
+    made = Pipeline(num_ranks=1, num_microbatches=1, num_slices=2).problem()
+    # Forwards in slice order; backwards in the reverse, so the first waits for all slices.
+    assert edges(made) == Counter(
+        [("0F0.0", "0F0.1", 0), ("0B0.1", "0B0.0", 0), ("0F0.0", "0B0.0", 0), ("0F0.1", "0B0.1", 0)]
+    )  # fmt: skip
+
+
+def test_backwards_split_for_some_microbatches_of_some_stages() -> None:
+    made = PLAIN.with_changes(split_backward=((True, False), (False, False))).problem()
+    labels = {made.label(t) for t in range(made.num_tasks)}
+    assert labels == {"0F0", "0F1", "1F0", "1F1", "0I0", "0W0", "0B1", "1B0", "1B1"}
+    assert edges(made)["1B0", "0I0", 0] == 1
+    assert edges(made)["1B1", "0B1", 0] == 1
+
+
+def test_a_named_link_has_its_own_latency_in_both_directions() -> None:
+    pipeline = Pipeline(
+        num_ranks=3, num_microbatches=1, latency=1, links=(Link(ranks=(2, 1), latency=7),)
+    )
+    lags = {(a, b): lag for a, b, lag in edges(pipeline.problem())}
+    assert lags["0F0", "1F0"] == lags["1B0", "0B0"] == 1
+    assert lags["1F0", "2F0"] == lags["2B0", "1B0"] == 7
+
+
+def test_placements() -> None:
+    # Three chunks of two ranks: round and round, or there and back and there.
+    assert stage_ranks("loop", num_ranks=2, num_chunks=3) == (0, 1, 0, 1, 0, 1)
+    assert stage_ranks("wave", num_ranks=2, num_chunks=3) == (0, 1, 1, 0, 0, 1)
+    with pytest.raises(ValueError, match="placement must be one of loop, wave, got 'ring'"):
+        stage_ranks("ring", num_ranks=2, num_chunks=1)
+    custom = Pipeline(num_ranks=2, num_microbatches=1, num_chunks=2, placement=(1, 0, 0, 1))
+    assert custom.problem().stage_to_rank == {0: 1, 1: 0, 2: 0, 3: 1}
+
+
+@given(pipelines())
+def test_every_pipeline_has_its_tasks_on_their_ranks(pipeline: Pipeline) -> None:
+    made = pipeline.problem()
+    cells = pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
+    kinds = Counter(action.kind.name for action in made.actions)
+    assert kinds["F"] == kinds["B"] + kinds["I"] == cells
+    assert kinds["W"] == kinds["I"]
+    for task, action in enumerate(made.actions):
+        assert made.rank_of_task[task] == pipeline.stage_ranks[action.stage]
+
+
+@given(pipelines())
+def test_every_task_gives_back_what_it_took(pipeline: Pipeline) -> None:
+    made = pipeline.problem()
+    for store in range(len(made.stores)):
+        assert made.events.delta[made.events.store == store].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_ranks": 0}, "num_ranks must be 1 or more, got 0"),
+        ({"num_microbatches": True}, "num_microbatches must be a whole number, got True"),
+        ({"num_chunks": 1.5}, "num_chunks must be a whole number, got 1.5"),
+        ({"forward": -1}, "forward must be 0 or more, got -1"),
+        ({"backward": (1, 2, 3)}, "backward must be one number or one per stage (2), got 3"),
+        ({"placement": (0, 0)},
+         "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 0)"),
+        ({"placement": (0, 1, 0)},
+         "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 1, 0)"),
+        ({"latency": -2}, "latency must be 0 or more, got -2"),
+        ({"links": (Link(ranks=(0, 2), latency=1),)},
+         "a link joins two different ranks of 0..1, got (0, 2)"),
+        ({"links": (Link(ranks=(1, 1), latency=1),)},
+         "a link joins two different ranks of 0..1, got (1, 1)"),
+        ({"links": (Link(ranks=(0, 1), latency=-1),)},
+         "latency of link (0, 1) must be 0 or more, got -1"),
+        ({"released_at_input": 2}, "released_at_input (2) exceeds activation (1)"),
+        ({"capacity": (1, 2, 3)}, "capacity must be one number or one per rank (2), got 3"),
+        ({"capacity": -1}, "capacity must be 0 or more, got -1"),
+        ({"split_backward": ((True, False),)},
+         "split_backward must be one flag or 2 rows (stages) of 2 flags (microbatches)"),
+    ],
+)  # fmt: skip
+def test_what_a_pipeline_refuses(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        PLAIN.with_changes(**changes)
+    assert str(caught.value) == message
+
+
+def test_capacities_go_to_their_ranks() -> None:
+    capped = PLAIN.with_changes(capacity=(3, None)).problem()
+    assert [store.capacity for store in capped.stores] == [3, None]
+    assert [s.capacity for s in PLAIN.with_changes(capacity=4).problem().stores] == [4, 4]
+
+
+def test_a_fused_pair_inherits_durations_edges_and_memory() -> None:
+    made = PLAIN.with_changes(overlaps=(((1, 1), (1, 0)),)).problem()
+    pair = "(1F1;1B0)OVERLAP_F_B"
+    assert made.num_tasks == 7
+    assert made.duration[made.task(pair)] == 3  # tF + tB = 1 + 2
+    assert edges(made) == Counter(
+        [("0F0", "1F0", 0), ("0F1", pair, 0), ("0F0", "0B0", 0), ("0F1", "0B1", 0),
+         ("1F0", pair, 0), (pair, "1B1", 0), (pair, "0B0", 0), ("1B1", "0B1", 0)]
+    )  # fmt: skip
+    assert events(made)[pair, "start", 1, 1] == 1
+    assert events(made)[pair, "end", 1, -1] == 1
+
+
+@pytest.mark.parametrize(
+    ("overlaps", "message"),
+    [
+        ([((0, 0), (1, 1))], "overlap needs 0F0 and 1B1 as tasks of one rank"),
+        ([((0, 9), (0, 1))], "overlap needs 0F9 and 0B1 as tasks of one rank"),
+        ([((0, 1), (0, 0)), ((0, 1), (0, 1))], "an action may be part of one overlap only"),
+        ([((0, 0), (0, 1)), ((0, 1), (0, 1))], "an action may be part of one overlap only"),
+    ],
+)
+def test_what_cannot_be_fused(
+    overlaps: list[tuple[tuple[int, int], tuple[int, int]]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        fuse(PLAIN.problem(), overlaps)
+    assert str(caught.value) == message
