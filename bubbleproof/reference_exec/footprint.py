@@ -3,7 +3,7 @@
 With N = batch x sequence tokens, d = hidden, h heads, T = sequence, B = batch, L layers and b bytes
 per element, what autograd saves (each storage once, parameters not counted) is
 
-    mlp          L (6 N d + 2 N) b              x, norm, relu (4 N d); norm statistics
+    mlp          L (6 N d + 2 N) b              x, norm, tanh (4 N d); norm statistics
     transformer  L (16 N d + 4 N + B h T^2) b   x, norm, q, k, v, attention, x', norm, 4 + 4 N d;
                                                 statistics of two norms; attention probabilities
 
@@ -13,7 +13,7 @@ plus the root of the graph: the output, N d b, or on the last stage the error an
     mlp          10 L N d b                     inputs 1 + 4, output gradients 4 + 1
     transformer  16 L N d b                     inputs 1 + 1 + 1 + 4, output gradients 3 + 1 + 4 + 1
 
-So the transformer gives bytes back at I, and the mlp takes more (its relu saves only its output).
+So the transformer gives bytes back at I, and the mlp takes more (its tanh saves only its output).
 These formulas are read off the shapes; nothing here is measured and torch is not loaded.
 """
 

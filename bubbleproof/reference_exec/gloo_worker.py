@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import MutableSequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -136,8 +137,9 @@ def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Non
         report = _run(seat, parent, positions)
     except Exception as error:  # whatever it is, the parent has to hear of it
         report = Report(state="failed", text=f"failed: {_one_line(error)}")
-    parent.send(report)
-    parent.poll(None)
+    with suppress(OSError):  # a parent that is gone needs no report
+        parent.send(report)
+        parent.poll(None)
     os._exit(0 if report.is_done else 1)  # gloo's threads may hang in a normal exit
 
 

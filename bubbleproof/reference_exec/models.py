@@ -26,7 +26,7 @@ _STREAMS = {"weights": 0, "input": 1, "target": 2}
 
 
 class MLPLayer(nn.Module):
-    """x + W2 relu(W1 norm(x) + b1) + b2."""
+    """x + W2 tanh(W1 norm(x) + b1) + b2."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class MLPLayer(nn.Module):
         self.down_bias = nn.Parameter(torch.empty(spec.hidden, dtype=dtype))
 
     def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
-        inner = torch.relu(self.up(self.norm(x), store) + self.up_bias)
+        inner = torch.tanh(self.up(self.norm(x), store) + self.up_bias)
         result: torch.Tensor = x + (self.down(inner, store) + self.down_bias)
         return result
 
@@ -160,7 +160,7 @@ def microbatch_target(spec: ModelSpec, microbatch: int) -> torch.Tensor:
 
 def _data(spec: ModelSpec, stream: str, microbatch: int) -> torch.Tensor:
     values = _generator(spec, stream, microbatch).standard_normal(spec.shape)
-    return torch.from_numpy(values).to(DTYPES[spec.dtype])
+    return torch.from_numpy(values).to(DTYPES[spec.dtype], copy=True)  # torch's own alignment
 
 
 def _generator(spec: ModelSpec, stream: str, number: int) -> np.random.Generator:

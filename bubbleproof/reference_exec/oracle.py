@@ -14,6 +14,7 @@ Neither uses the weight-gradient store, the split backward or a rank.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -104,14 +105,19 @@ def are_equal(found: Gradients, expected: Gradients) -> bool:
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:
-    """The largest over stages of max |found - expected| / max |expected|, over its parameters."""
+    """The largest over stages of max |found - expected| / max |expected|, over its parameters.
+
+    Infinite where anything is not finite; absolute where all that is expected is 0.
+    """
     error: dict[int, float] = {}
     scale: dict[int, float] = {}
     for (stage, name), value in expected.items():
         off = (found[stage, name].double() - value).abs().max().item()
+        if not math.isfinite(off):
+            return math.inf
         error[stage] = max(error.get(stage, 0.0), off)
         scale[stage] = max(scale.get(stage, 0.0), value.abs().max().item())
-    return max(error[stage] / scale[stage] for stage in error)
+    return max(error[stage] / (scale[stage] or 1.0) for stage in error)
 
 
 def _gradients(stages: list[Stage]) -> Gradients:

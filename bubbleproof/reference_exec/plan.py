@@ -83,6 +83,8 @@ def training_step(problem: Problem) -> Pipeline:
     for a problem that is no training step a rank can run, naming the action or stage at fault.
     """
     actions = problem.actions
+    if not problem.num_tasks:
+        raise ValueError("replay needs a whole training step; the problem has no tasks")
     require_runnable(actions)
     num_stages = 1 + int(max(actions.stage.max(), actions.partner_stage.max()))
     holders = problem.stage_to_rank
@@ -94,6 +96,11 @@ def training_step(problem: Problem) -> Pipeline:
             f"replay needs a multiple of {problem.num_ranks} stages (the ranks), got {num_stages}"
         )
     num_microbatches = 1 + int(max(actions.microbatch.max(), actions.partner_microbatch.max()))
+    if num_stages * num_microbatches > problem.num_tasks:
+        raise ValueError(
+            f"replay needs a whole training step; {num_stages} stages x {num_microbatches} "
+            f"microbatches are more than {problem.num_tasks} tasks"
+        )
     split = np.zeros((num_stages, num_microbatches), dtype=bool)
     inputs = actions.is_kind(Kind.I)
     split[actions.stage[inputs], actions.microbatch[inputs]] = True
@@ -121,7 +128,8 @@ def _require_same_tasks(problem: Problem, step: Problem) -> None:
     foreign = step.locate(problem.actions) == NONE
     if missing.any():
         raise ValueError(
-            f"replay needs a whole step; task {step.label(int(missing.argmax()))} is missing"
+            "replay needs a whole training step; "
+            f"task {step.label(int(missing.argmax()))} is missing"
         )
     if foreign.any():
         label = problem.label(int(foreign.argmax()))

@@ -87,6 +87,8 @@ def replay(
         A rank went astray all the same.
     """
     chosen = _semantics(backend, semantics)
+    if not timeout > 0:
+        raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
     step = training_step(problem)
     spec.require_stages(step.num_stages)
     _require_ok(check(problem, schedule))

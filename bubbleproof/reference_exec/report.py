@@ -8,6 +8,7 @@ F, B, I and W (see ``saved``).
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 
@@ -68,8 +69,15 @@ class ReplayReport:
         return tuple(found)
 
     def to_dict(self) -> dict[str, object]:
-        """All fields and ``ok`` for JSON; the claims are booleans and integers, never floats."""
-        return {"ok": self.ok, "failures": list(self.failures), **asdict(self)}
+        """All fields and ``ok`` for JSON; the claims are booleans and integers, never floats.
+
+        A number that is not finite, which JSON cannot write, becomes None.
+        """
+        fields = asdict(self)
+        for name, value in fields.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                fields[name] = None
+        return {"ok": self.ok, "failures": list(self.failures), **fields}
 
     def __str__(self) -> str:
         head = f"{self.backend} replay of {self.ranks} ranks, {self.microbatches} microbatches"

@@ -3,7 +3,7 @@
 Two reference models are known, both pre-norm residual stacks over activations of shape
 (batch, sequence, hidden):
 
-- ``mlp``: x + W2 relu(W1 norm(x) + b1) + b2, with 4 x hidden inner units;
+- ``mlp``: x + W2 tanh(W1 norm(x) + b1) + b2, with 4 x hidden inner units;
 - ``transformer``: causal attention and a GELU MLP, each behind a norm and a residual.
 
 A stage is ``layers`` of them. The first stage takes the input activations, the last is followed by

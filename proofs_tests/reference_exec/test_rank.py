@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable, training_step
 from bubbleproof.reference_exec.rank import Rank
+from bubbleproof.reference_exec.saved import Hold
 from bubbleproof.reference_exec.virtual import Endpoint, Network, run_virtual
 from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.pipeline import Pipeline
@@ -87,6 +89,15 @@ def test_an_unsent_output_is_noticed() -> None:
         run_virtual(plan)
 
 
+def test_a_storage_that_is_held_at_the_end_is_noticed() -> None:
+    endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
+    rank = Rank(alone("0F0", "0B0"), 0, endpoint)
+    leak = Hold(rank._ledger, torch.zeros(7, dtype=torch.float64))
+    with pytest.raises(AssertionError, match="56 bytes still held"):
+        list(rank.run())
+    del leak
+
+
 def test_every_runnable_kind_has_a_handler() -> None:
     endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
     assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(RUNNABLE_KINDS)
@@ -126,5 +137,41 @@ def test_half_a_training_step_is_refused() -> None:
         duration=np.ones(7, dtype=np.int64),
         occupancy=Occupancy(task=np.arange(7), resource=actions.resource),
     )
-    with pytest.raises(ValueError, match="replay needs a whole step; task 0B1 is missing"):
+    with pytest.raises(ValueError, match="replay needs a whole training step; task 0B1 is missing"):
         training_step(half)
+
+
+def test_a_problem_far_from_a_training_step_is_refused() -> None:
+    far = Program.from_orders([["0F9999999"]])
+    problem = Problem(
+        resources=(Resource(name="rank 0", rank=0),),
+        actions=far.actions,
+        duration=np.ones(1, dtype=np.int64),
+        occupancy=Occupancy(task=np.arange(1), resource=far.resource),
+    )
+    with pytest.raises(ValueError, match="1 stages x 10000000 microbatches are more than 1 tasks"):
+        training_step(problem)
+
+
+def test_a_task_beyond_the_training_step_is_refused() -> None:
+    more = Program.from_orders([["0F0", "0B0", "0W0"]])
+    problem = Problem(
+        resources=(Resource(name="rank 0", rank=0),),
+        actions=more.actions,
+        duration=np.ones(3, dtype=np.int64),
+        occupancy=Occupancy(task=np.arange(3), resource=more.resource),
+    )
+    with pytest.raises(ValueError, match="replay runs training steps; task 0W0 belongs to none"):
+        training_step(problem)
+
+
+def test_a_stage_on_two_ranks_is_refused() -> None:
+    twice = Program.from_orders([["0F0", "0B0"], ["0F1", "0B1"]])
+    problem = Problem(
+        resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(2)),
+        actions=twice.actions,
+        duration=np.ones(4, dtype=np.int64),
+        occupancy=Occupancy(task=np.arange(4), resource=twice.resource),
+    )
+    with pytest.raises(ValueError, match="replay needs each stage on one rank; stage 0 is not"):
+        training_step(problem)

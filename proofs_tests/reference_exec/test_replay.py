@@ -132,7 +132,16 @@ def test_a_schedule_need_not_be_left_shifted() -> None:
     assert replay(case.problem, late, TINY).ok
 
 
-def test_durations_of_zero_ticks_do_not_change_the_prediction() -> None:
+def test_durations_do_not_change_the_prediction() -> None:
+    case = family_case("zb-h1", p=2, m=3)
+    compute = case.schedule.program
+    expected = plan.predicted_peak_bytes(case.pipeline, compute, TINY)
+    instant = case.pipeline.with_changes(forward=0, input_backward=0, weight_backward=0)
+    assert plan.predicted_peak_bytes(instant, compute, TINY) == expected
+    assert run(case).predicted_peak_bytes == expected
+
+
+def test_actions_of_no_duration_replay() -> None:
     pipeline = Pipeline(num_ranks=2, num_microbatches=3, forward=0)
     report = run(random_case(pipeline, 2))
     assert report.ok
@@ -165,6 +174,20 @@ def test_the_report_goes_to_json() -> None:
 
 
 # What must not replay, or not pass.
+
+
+def test_each_broken_promise_is_reported() -> None:
+    good = run(family_case("1f1b", p=2, m=2))
+    assert good.ok
+    for changes in (
+        {"gradients_equal": False},
+        {"losses_equal": False},
+        {"max_relative_error": 2e-12},
+        {"measured_peak_bytes": (1440, 727)},
+    ):
+        bad = replace(good, **changes)
+        assert len(bad.failures) == 1
+        assert not bad.ok
 
 
 def test_a_schedule_that_breaks_a_rule_is_refused() -> None:
@@ -233,6 +256,8 @@ def test_unknown_options_are_refused() -> None:
         run(case, backend="nccl")
     with pytest.raises(ValueError, match=r"semantics must be one of buffered, .*, got 'mpi'"):
         run(case, semantics="mpi")
+    with pytest.raises(ValueError, match="timeout must be more than 0 seconds, got 0"):
+        run(case, backend="gloo", timeout=0)
     with pytest.raises(ValueError, match=r"one per stage \(2\), got 3"):
         run(case, replace(TINY, layers=(1, 1, 1)))
 
@@ -257,6 +282,19 @@ def test_a_wrong_footprint_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.gradients_equal
     # rank 1 of 3 holds 2 microbatches
     assert report.failures == ("rank 1 held 1440 bytes at its peak, 1442 were predicted",)
+
+
+def test_a_gradient_that_is_not_finite_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = linear.weight_gradient
+
+    def not_a_number(output_gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return right(output_gradient, x) * float("nan")
+
+    monkeypatch.setattr(linear, "weight_gradient", not_a_number)
+    report = run(family_case("zb-h1", p=2, m=3))
+    assert not report.gradients_equal
+    assert len(report.failures) == 2
+    assert json.loads(json.dumps(report.to_dict()))["max_relative_error"] is None
 
 
 def test_a_wrong_weight_gradient_fails(monkeypatch: pytest.MonkeyPatch) -> None:

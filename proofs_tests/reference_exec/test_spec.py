@@ -37,7 +37,7 @@ def test_layers_per_stage_must_fit_the_stages() -> None:
 
 def test_footprint_of_an_mlp_stage() -> None:
     # N = 2 * 4 = 8 tokens, d = 8, block N d = 64, float64. Saved: x 64, statistics 8 + 8, norm 64,
-    # relu 256 = 400 elements; output 64: 464 * 8 = 3712 bytes. Operands: norm 64 and relu 256,
+    # tanh 256 = 400 elements; output 64: 464 * 8 = 3712 bytes. Operands: norm 64 and tanh 256,
     # their output gradients 256 and 64 = 640 elements: 5120 bytes, so I acquires 1408 more.
     middle = footprint(ModelSpec(hidden=8, sequence=4, batch=2), 0, 2)
     assert (middle.activation_bytes, middle.weight_bytes) == (3712, 5120)
