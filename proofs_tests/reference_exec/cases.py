@@ -23,6 +23,12 @@ from bubbleproof.theory.timing import left_shift
 
 TINY = ModelSpec(hidden=4, heads=2, sequence=3, batch=1)
 
+# GPipe on two ranks with two microbatches, and two ways to cross its messages.
+SENDER = ["0F0", "0SEND_F0", "0F1", "0SEND_F1", "0RECV_B0", "0B0", "0RECV_B1", "0B1"]
+RECEIVER = ["1RECV_F0", "1RECV_F1", "1F0", "1F1", "1B0", "1SEND_B0", "1B1", "1SEND_B1"]
+SWAPPED_SENDS = ["0F0", "0F1", "0SEND_F1", "0SEND_F0", *SENDER[4:]]
+SWAPPED_RECEIVES = ["1RECV_F1", "1RECV_F0", *RECEIVER[2:]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:

@@ -7,6 +7,7 @@ import json
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,12 +22,16 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify.communication import Semantics
-from proofs_tests.reference_exec.cases import TINY, Case, edited, family_case, random_case
-from proofs_tests.reference_exec.test_virtual import (
+from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,
     SWAPPED_RECEIVES,
     SWAPPED_SENDS,
+    TINY,
+    Case,
+    edited,
+    family_case,
+    random_case,
 )
 
 TRANSFORMER = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2)
@@ -130,6 +135,27 @@ def test_a_schedule_need_not_be_left_shifted() -> None:
     case = family_case("zb-h1", p=3, m=4)
     late = Schedule(program=case.schedule.program, start=case.schedule.start * 5 + 100)
     assert replay(case.problem, late, TINY).ok
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+def test_live_bytes_are_the_models_after_every_action(name: str, kind: str) -> None:
+    case, spec = random_case(mixed(PLACEMENTS[name], 5), 5), replace(TRANSFORMER, kind=kind)
+    problem = plan.in_bytes(case.pipeline, spec).problem()
+    change = np.zeros(problem.num_tasks, dtype=np.int64)
+    np.add.at(change, problem.events.task, problem.events.delta)
+    task, rank = problem.locate(case.schedule.program.actions), case.schedule.program.resource
+    expected = [np.cumsum(change[task[rank == r]]).tolist() for r in range(problem.num_ranks)]
+    assert [list(curve) for curve in run(case, spec).live_bytes] == expected
+
+
+def test_memory_in_bytes_replaces_every_other_unit() -> None:
+    units = Pipeline(num_ranks=2, num_microbatches=1, activation=3, static=5, capacity=9)
+    given = plan.in_bytes(units, TINY)
+    assert given.activation == (720, 728)
+    assert given.released_at_input == (720 - 960, 728 - 960)
+    assert given.memory_unit == "byte"
+    assert [(s.base, s.capacity) for s in given.problem().stores] == [(0, None)] * 2
 
 
 def test_durations_do_not_change_the_prediction() -> None:

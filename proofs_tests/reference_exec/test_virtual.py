@@ -11,7 +11,17 @@ from bubbleproof.reference_exec.virtual import MessageMismatch, ReplayStalled, r
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify.communication import Semantics, check_communication
-from proofs_tests.reference_exec.cases import TINY, Case, edited, family_case, random_case
+from proofs_tests.reference_exec.cases import (
+    RECEIVER,
+    SENDER,
+    SWAPPED_RECEIVES,
+    SWAPPED_SENDS,
+    TINY,
+    Case,
+    edited,
+    family_case,
+    random_case,
+)
 
 ALL = tuple(Semantics)
 WAVE = Pipeline(num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave")
@@ -46,12 +56,6 @@ def test_recv_right_before_use_stalls_1f1b_under_pair_stream_and_says_how() -> N
     assert "stalled under pair-stream, seed 0" in str(caught.value)
     assert "rank 0: 0B0 waits for 0RECV_B0 with rank 1" in str(caught.value)
     assert "rank 1: 1F1 waits for 1RECV_F1 with rank 0" in str(caught.value)
-
-
-SENDER = ["0F0", "0SEND_F0", "0F1", "0SEND_F1", "0RECV_B0", "0B0", "0RECV_B1", "0B1"]
-RECEIVER = ["1RECV_F0", "1RECV_F1", "1F0", "1F1", "1B0", "1SEND_B0", "1B1", "1SEND_B1"]
-SWAPPED_SENDS = ["0F0", "0F1", "0SEND_F1", "0SEND_F0", *SENDER[4:]]
-SWAPPED_RECEIVES = ["1RECV_F1", "1RECV_F0", *RECEIVER[2:]]
 
 
 def test_swapped_sends_meet_the_wrong_receive() -> None:
