@@ -46,7 +46,7 @@ class Parameters:
     @property
     def split_ticks(self) -> tuple[int, int]:
         """(tI, tW) of a split backward. Raises ``ValueError`` when tB is given and not their sum."""
-        parts = (1 if self.tI is None else self.tI, 1 if self.tW is None else self.tW)
+        parts = self._parts
         if self.tB is not None and self.tB != sum(parts):
             raise ValueError(
                 f"tB must be tI + tW = {parts[0]} + {parts[1]} where the backward is split, "
@@ -55,13 +55,18 @@ class Parameters:
         return parts
 
     @property
+    def _parts(self) -> tuple[int, int]:
+        return (1 if self.tI is None else self.tI, 1 if self.tW is None else self.tW)
+
+    @property
     def full_ticks(self) -> int:
         """tB of a full backward. Raises ``ValueError`` when tI and tW are given and do not add up."""
         if self.tB is None and self.tI is None and self.tW is None:
             return 2
-        full = sum(self.split_ticks) if self.tB is None else self.tB
-        if (self.tI is not None or self.tW is not None) and full != sum(self.split_ticks):
-            raise ValueError(f"tB must be tI + tW, got {full}")
+        parts = self._parts
+        full = sum(parts) if self.tB is None else self.tB
+        if (self.tI is not None or self.tW is not None) and full != sum(parts):
+            raise ValueError(f"tB must be tI + tW = {parts[0]} + {parts[1]}, got {full}")
         return full
 
 
@@ -94,9 +99,9 @@ def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> Parameters:
 
 
 def _value(key: str, text: str) -> int | tuple[int, ...]:
-    if key in SEQUENCES and re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+    if key in SEQUENCES and re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", text):
         return tuple(int(part) for part in text.split(","))
-    if key not in SEQUENCES and re.fullmatch(r"-?\d{1,15}", text):
+    if key not in SEQUENCES and re.fullmatch(r"-?[0-9]{1,15}", text):
         return int(text)
     wanted = "whole numbers joined by commas" if key in SEQUENCES else "a whole number"
     raise ValueError(f"{key} must be {wanted}, got {text[:40]!r}")

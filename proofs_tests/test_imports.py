@@ -1,0 +1,155 @@
+"""Who may import whom (DESIGN section 1), read from the syntax tree of every file."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "bubbleproof"
+LINKS = ("theory", "verify", "solvers", "reference_exec")
+HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "plotly")
+
+# Each room may import itself and these.
+MAY_IMPORT: dict[str, set[str]] = {
+    "theory": set(),
+    "verify": {"theory"},
+    "solvers": {"theory", "verify"},
+    "reference_exec": {"theory", "verify"},
+    "formats": {"theory", "verify", "solvers", "reference_exec"},
+    "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
+    "cli": {"theory", "verify", "solvers", "reference_exec", "formats", "report"},
+    "__init__": set(),
+    "__main__": {"cli"},
+}
+
+
+def room_of(path: Path) -> str:
+    """The room of a file of the package; files at its top are rooms by their own name."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_modules(source: str, module: str) -> set[str]:
+    """The absolute names of all modules a file imports, wherever in it."""
+    found: set[str] = set()
+    package = module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+            found.add(base)
+            found.update(f"{base}.{alias.name}" for alias in node.names)
+    return found
+
+
+def files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def forbidden(path: Path, source: str) -> list[str]:
+    """The imports of a file that break the directions, or go through the links."""
+    room = room_of(path)
+    allowed = MAY_IMPORT.get(room, MAY_IMPORT["cli"]) | {room}
+    wrong = []
+    for name in sorted(imported_modules(source, module_of(path))):
+        parts = name.split(".")
+        if parts[0] in LINKS:
+            wrong.append(f"{name} goes through the top-level link")
+        if parts[0] == "proofs_tests":
+            wrong.append(f"{name} is a test")
+        if parts[0] == "bubbleproof" and len(parts) > 1 and parts[1] not in allowed:
+            wrong.append(f"{room} must not import {name}")
+        if room == "verify" and name.startswith("bubbleproof.theory.families"):
+            wrong.append(f"verify must not reach schedule generators: {name}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_run_one_way(path: Path) -> None:
+    assert forbidden(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ("theory/x.py", "from bubbleproof.verify import check"),
+        ("theory/families/x.py", "import bubbleproof.solvers.result"),
+        ("verify/x.py", "from bubbleproof.solvers import result"),
+        ("verify/x.py", "from bubbleproof.theory import families"),
+        ("verify/x.py", "from bubbleproof.theory.families.gpipe import GPipe"),
+        ("verify/x.py", "from ..theory.families import member"),
+        ("verify/x.py", "def f():\n    import bubbleproof.reference_exec"),
+        ("solvers/x.py", "from bubbleproof.reference_exec import plan"),
+        ("reference_exec/x.py", "from bubbleproof import solvers"),
+        ("formats/x.py", "from bubbleproof.cli import main"),
+        ("report/x.py", "import theory.actions"),
+        ("cli.py", "from proofs_tests import strategies"),
+    ],
+)
+def test_a_wrong_import_is_found(where: str, line: str) -> None:
+    assert forbidden(PACKAGE / where, line) != []
+
+
+def reached(module: str) -> set[str]:
+    """All modules of ours that importing a module brings in, followed through the files."""
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        path = ROOT / Path(*name.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name in seen or not path.is_file():
+            continue
+        seen.add(name)
+        inside = name + ".__init__" if path.name == "__init__.py" else name
+        todo += list(imported_modules(path.read_text(encoding="utf-8"), inside))
+    return seen
+
+
+def test_verify_never_reaches_a_schedule_generator_or_a_solver() -> None:
+    modules = [module_of(p) for p in (PACKAGE / "verify").glob("*.py")]
+    for module in modules:
+        names = reached(module)
+        generators = ("bubbleproof.theory.families", "bubbleproof.solvers")
+        assert not [n for n in names if n.startswith(generators)], module
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules in a fresh interpreter after a statement."""
+    code = (
+        f"import sys\n{statement}\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["bubbleproof", "bubbleproof.theory", "bubbleproof.verify"])
+def test_importing_the_package_loads_neither_torch_nor_a_solver(module: str) -> None:
+    assert loaded_by(f"import {module}").isdisjoint(HEAVY)
+
+
+def test_families_load_neither_torch_nor_a_solver() -> None:
+    assert loaded_by("import bubbleproof.theory.families").isdisjoint(HEAVY)
+    assert "json" in loaded_by("import json")  # the probe sees what is loaded
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_top_level_links_are_relative(name: str) -> None:
+    link = ROOT / name
+    if not link.exists() and not link.is_symlink():
+        pytest.skip("a checkout without the links")
+    assert link.is_symlink()
+    assert link.readlink() == Path("bubbleproof") / name
