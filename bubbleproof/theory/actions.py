@@ -140,7 +140,7 @@ class Action:
 
 _RANGES = {
     "kind": (0, len(Kind) - 1),
-    "stage": (0, MAX_STAGE),
+    "stage": (NONE, MAX_STAGE),
     "microbatch": (NONE, MAX_MICROBATCH),
     "slice": (0, MAX_SLICE),
 }
@@ -150,8 +150,8 @@ _RANGES = {
 class ActionTable:
     """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is none.
 
-    Raises ``ValueError`` for columns of different lengths and for numbers that no action can have
-    (``keys`` packs them and would take one action for another).
+    Raises ``ValueError`` for columns of different lengths and for numbers beyond an action's
+    (``keys`` packs them and would take one action for another). Stage ``NONE`` stands for no stage.
     """
 
     kind: Ints
@@ -170,6 +170,22 @@ class ActionTable:
             if len(column) and not (column.min() >= low and column.max() <= high):
                 worst = column.min() if column.min() < low else column.max()
                 raise ValueError(f"{name} must be {low} to {high}, got {worst}")
+
+    def require_actions(self) -> None:
+        """Raise ``ValueError`` where a row is no ``Action`` (a stage ``NONE``, a lost partner)."""
+        if (self.stage == NONE).any():
+            raise ValueError(f"stage must be 0 to {MAX_STAGE}, got {NONE}")
+        wrong = (self.microbatch == NONE) != self.is_kind(*STAGE_KINDS)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            kind = Kind(int(self.kind[row]))
+            wants = "no microbatch" if kind in STAGE_KINDS else "a microbatch"
+            raise ValueError(f"{kind.name} takes {wants}, got {self.microbatch[row]} in row {row}")
+        wrong = (self.partner_stage == NONE) == self.is_kind(Kind.OVERLAP_F_B)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = Kind(int(self.kind[row])).name
+            raise ValueError(f"{name}: exactly OVERLAP_F_B has a partner, row {row}")
 
     @classmethod
     def of(

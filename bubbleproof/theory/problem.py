@@ -108,6 +108,7 @@ class Problem:
             raise ValueError(f"compute resources must carry ranks 0, 1, ... in order, got {ranks}")
         if any(r.rank is None for r in self.resources[: len(ranks)]):
             raise ValueError("compute resources must come before links, NICs and copy engines")
+        self.actions.require_actions()
         if len(self.duration) != self.num_tasks:
             raise ValueError(f"{self.num_tasks} tasks but {len(self.duration)} durations")
         if (self.duration < 0).any():
@@ -116,6 +117,7 @@ class Problem:
                 f"duration of {self.label(worst)} must be 0 or more, got {self.duration[worst]}"
             )
         self._check_pointers()
+        self._check_sizes()
         keys = self._keys
         if (keys[1:] == keys[:-1]).any():
             twice = int(self._order[np.flatnonzero(keys[1:] == keys[:-1])[0]])
@@ -138,6 +140,22 @@ class Problem:
         if len(np.setdiff1d(np.arange(tasks), self.occupancy.task)):
             idle = int(np.setdiff1d(np.arange(tasks), self.occupancy.task)[0])
             raise ValueError(f"task {self.label(idle)} occupies no resource")
+
+    def _check_sizes(self) -> None:
+        """Sums of times and of loads must stay far from the end of int64, where they would wrap."""
+        ticks = float(np.sum(self.duration, dtype=float))
+        ticks += float(np.sum(np.abs(self.edges.lag), dtype=float))
+        if ticks >= 1 << 60:
+            raise ValueError(
+                f"durations and lags must add up to less than 2**60 ticks, got about {ticks:.3g}"
+            )
+        units = float(np.sum(np.abs(self.events.delta), dtype=float))
+        units += sum(abs(store.base) for store in self.stores)
+        if units >= 1 << 60:
+            raise ValueError(
+                "base loads and changes must add up to less than 2**60 units, "
+                f"got about {units:.3g}"
+            )
 
     @property
     def num_tasks(self) -> int:
@@ -190,6 +208,10 @@ class Problem:
     def label(self, task: int) -> str:
         """The text form of a task."""
         return self.actions.label(task)
+
+    def ticks(self, task: Ints) -> Ints:
+        """The duration of each of the tasks, 0 for ``NONE``."""
+        return np.append(self.duration, 0)[task]  # ``NONE`` is the last place
 
     def resource_name(self, resource: int) -> str:
         """The name of a resource, also of one that only a program names."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from bubbleproof.theory.actions import Action, ActionTable, Ints
 
+MAX_START = 1 << 61  # with durations and lags below 2**60 in sum, no end or span overflows
 Claim = int | str | Fraction | tuple[int, ...]
 
 
@@ -37,6 +38,7 @@ class Program:
             raise ValueError(f"{len(self.actions)} actions but {len(self.resource)} resources")
         if len(self.resource) and self.resource.min() < 0:
             raise ValueError(f"resources count from 0, got {self.resource.min()}")
+        self.actions.require_actions()
         if len(self.resource) and (np.diff(self.resource) < 0).any():
             order = np.argsort(self.resource, kind="stable")
             object.__setattr__(self, "actions", self.actions.take(order))
@@ -84,6 +86,9 @@ class Schedule:
     def __post_init__(self) -> None:
         if len(self.program) != len(self.start):
             raise ValueError(f"{len(self.program)} actions but {len(self.start)} starts")
+        if len(self.start) and not -MAX_START < self.start.min() <= self.start.max() < MAX_START:
+            worst = max(self.start.min(), self.start.max(), key=lambda start: abs(int(start)))
+            raise ValueError(f"starts must lie within 2**61 ticks of 0, got {worst}")
 
     def __len__(self) -> int:
         return len(self.start)

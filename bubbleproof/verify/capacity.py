@@ -11,6 +11,7 @@ from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 LIVE_SHOWN = 12
+NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 def memory(rows: Rows) -> Finding:
@@ -18,7 +19,7 @@ def memory(rows: Rows) -> Finding:
     task = np.flatnonzero(rows.present)
     profile = memory_profile(problem, task, rows.start[task])
     limit = np.array(
-        [np.iinfo(np.int64).max if s.capacity is None else s.capacity for s in problem.stores],
+        [NO_LIMIT if s.capacity is None else min(s.capacity, NO_LIMIT) for s in problem.stores],
         dtype=np.int64,
     )
     base = np.array([store.base for store in problem.stores], dtype=np.int64)

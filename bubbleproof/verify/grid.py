@@ -22,7 +22,7 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
 
     Marked rows stand as ``[0F3]``, others as ``|0F3``; dots are idle time.
     """
-    duration = np.where(task >= 0, problem.duration[np.maximum(task, 0)], 0)
+    duration = problem.ticks(task)
     start, end = schedule.start, schedule.start + duration
     left, right = int(start[marked].min()), int(end[marked].max())
     typical = max(1, int(np.median(duration)) if len(duration) else 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.timing import Deadlock
 from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule
@@ -43,8 +42,7 @@ def dependencies(rows: Rows) -> Finding:
 def exclusive(rows: Rows) -> Finding:
     problem, schedule = rows.problem, rows.schedule
     resource = schedule.program.resource
-    duration = np.where(rows.task != NONE, problem.duration[np.maximum(rows.task, 0)], 0)
-    end = schedule.start + duration
+    end = schedule.start + problem.ticks(rows.task)
     clash = np.flatnonzero((resource[1:] == resource[:-1]) & (schedule.start[1:] < end[:-1]))
     violations = []
     for row in clash[:SHOWN].tolist():

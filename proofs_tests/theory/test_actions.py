@@ -17,6 +17,7 @@ from bubbleproof.theory.actions import (
     ActionTable,
     Kind,
 )
+from bubbleproof.theory.schedule import Program
 from proofs_tests.strategies import actions
 
 
@@ -111,8 +112,8 @@ def test_columns_of_different_lengths_are_refused() -> None:
     [
         ("microbatch", 1 << 25, "microbatch must be -1 to 16777214, got 33554432"),
         ("microbatch", -2, "microbatch must be -1 to 16777214, got -2"),
-        ("stage", -1, "stage must be 0 to 65534, got -1"),
-        ("stage", MAX_STAGE + 1, "stage must be 0 to 65534, got 65535"),
+        ("stage", -2, "stage must be -1 to 65534, got -2"),
+        ("stage", MAX_STAGE + 1, "stage must be -1 to 65534, got 65535"),
         ("slice", 1 << 13, "slice must be 0 to 4094, got 8192"),
         ("kind", 18, "kind must be 0 to 17, got 18"),
     ],
@@ -122,6 +123,23 @@ def test_columns_out_of_range_are_refused(column: str, value: int, message: str)
     given = {"kind": 0, "stage": 0, "microbatch": 0, "slice": 0, column: value}
     with pytest.raises(ValueError, match="must be") as caught:
         ActionTable.of(given["kind"], given["stage"], given["microbatch"], given["slice"])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (ActionTable.of(int(Kind.F), NONE, NONE), "stage must be 0 to 65534, got -1"),
+        (ActionTable.of(int(Kind.F), 0, np.array([0, NONE])),
+         "F takes a microbatch, got -1 in row 1"),
+        (ActionTable.of(int(Kind.STEP), 0, 3), "STEP takes no microbatch, got 3 in row 0"),
+        (ActionTable.of(int(Kind.OVERLAP_F_B), 0, 3),
+         "OVERLAP_F_B: exactly OVERLAP_F_B has a partner, row 0"),
+    ],
+)  # fmt: skip
+def test_programs_hold_actions_only(table: ActionTable, message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        Program(actions=table, resource=np.zeros(len(table), dtype=np.int64))
     assert str(caught.value) == message
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints
 from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
+from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
 from bubbleproof.theory.schedule import Program, Schedule
 from proofs_tests.cases import hand_built, overlapped
 from proofs_tests.strategies import pipelines
@@ -59,6 +59,12 @@ GOOD = problem("0F0", "0B0")
         ({"events": MemoryEvents(task=column(0), at_end=np.array([True]), store=column(0),
                                  delta=column(1))},
          "events.store must lie in 0..-1, got 0"),
+        ({"duration": column(1, 1 << 60)},
+         "durations and lags must add up to less than 2**60 ticks, got about 1.15e+18"),
+        ({"edges": Edges(before=column(0), after=column(1), lag=column(-(1 << 61)))},
+         "durations and lags must add up to less than 2**60 ticks, got about 2.31e+18"),
+        ({"stores": (Store(name="memory", base=1 << 61),)},
+         "base loads and changes must add up to less than 2**60 units, got about 2.31e+18"),
         ({"actions": ActionTable.from_actions([Action.parse("0F0")] * 2)},
          "task 0F0 stands twice in the problem"),
     ],
@@ -136,3 +142,10 @@ def test_what_programs_and_schedules_refuse() -> None:
         Program(actions=GOOD.actions, resource=column(0, -1))
     with pytest.raises(ValueError, match="2 actions but 3 starts"):
         Schedule(program=Program.from_orders([["0F0", "0B0"]]), start=column(0, 0, 0))
+
+
+@pytest.mark.parametrize("start", [(1 << 63) - 1, 1 << 61, -(1 << 61)])
+def test_starts_whose_sums_could_overflow_are_refused(start: int) -> None:
+    # Unchecked, 0F0 would end at a large negative time, and 0B0 could start at 5.
+    with pytest.raises(ValueError, match=r"starts must lie within 2\*\*61 ticks of 0, got -?\d+"):
+        Schedule(program=Program.from_orders([["0F0", "0B0"]]), start=column(start, 5))

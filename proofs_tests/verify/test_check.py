@@ -8,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.families import member
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Occupancy, Problem, Resource
 from bubbleproof.theory.schedule import Claim, Program, Schedule
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import Rule, check, check_program, join
@@ -104,6 +106,11 @@ def test_a_full_store_is_shown_with_what_lives_in_it() -> None:
     )
 
 
+def test_a_capacity_beyond_64_bits_is_no_limit() -> None:
+    pipeline = PIPELINE.with_changes(capacity=1 << 70)
+    assert check(pipeline.problem(), schedule(ORDERS, STARTS)).ok
+
+
 def test_a_base_load_above_the_capacity_needs_no_task_to_be_wrong() -> None:
     pipeline = PIPELINE.with_changes(static=(7, 0), capacity=(6, None))
     verdict = check(pipeline.problem(), schedule(ORDERS, STARTS))
@@ -196,6 +203,20 @@ def test_a_task_of_two_resources_starts_on_both_at_once() -> None:
     verdict = check(case.problem, replace(case.schedule, start=start))
     assert Rule.PLACED in verdict.broken
     assert "0EVICT2 starts at different times on its resources" in str(verdict)
+
+
+def test_every_row_is_foreign_to_a_problem_without_tasks() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    empty = Problem(
+        resources=(Resource(name="rank 0", rank=0),),
+        actions=ActionTable.from_actions([]),
+        duration=none,
+        occupancy=Occupancy(task=none, resource=none),
+    )
+    verdict = check(empty, schedule([["0F0", "0B0"]], [0, 1]))
+    assert verdict.broken == (Rule.COMPLETE,)
+    assert verdict.violations[0].message == "0F0 on rank 0 is no task of the problem"
+    assert check(empty, schedule([[]], [])).ok
 
 
 def test_a_schedule_without_rows_misses_everything() -> None:
