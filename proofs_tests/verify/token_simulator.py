@@ -60,18 +60,18 @@ class Wiring:
     @classmethod
     def of(cls, problem: Problem) -> Wiring:
         tasks = list(problem.actions)
-        rank = {
-            tasks[t]: r
-            for t, r in zip(
-                problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
-            )
-        }
-        rank_of = {part: rank[task] for task in tasks for part in parts_of(task)}
-        local: dict[Action, set[Action]] = {task: set() for task in tasks}
+        homes = zip(
+            problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
+        )
+        # A task of a link or copy engine alone stands in no rank's program.
+        rank = {tasks[t]: r for t, r in homes if r < problem.num_ranks}
+        rank_of = {part: rank[task] for task in rank for part in parts_of(task)}
+        local: dict[Action, set[Action]] = {task: set() for task in rank}
         edges = problem.edges
         for a, b in zip(edges.before.tolist(), edges.after.tolist(), strict=True):
-            if rank[tasks[a]] == rank[tasks[b]]:
-                local[tasks[b]].add(tasks[a])
+            before, after = tasks[a], tasks[b]
+            if before in rank and after in rank and rank[before] == rank[after]:
+                local[after].add(before)
         inputs = {
             task: {
                 source
@@ -79,7 +79,7 @@ class Wiring:
                 for source in [neighbour(part, -1)]
                 if rank_of.get(source, rank[task]) != rank[task]
             }
-            for task in tasks
+            for task in rank
         }
         return cls(rank_of=rank_of, local=local, inputs=inputs)
 
