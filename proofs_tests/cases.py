@@ -1,8 +1,9 @@
 """Small problems with schedules: every registered family on a few shapes, and two built by hand.
 
 Families are found through ``families()`` and given shapes from one grid; a family that refuses a
-shape or a variation is skipped there, and one that refuses all of them is an error. The variations put every number of a ``Pipeline`` to use: durations per stage, latencies,
-links, bytes, partial release, tight capacities.
+shape or a variation is skipped there, and one that refuses all of them is an error. The variations
+put every number of a ``Pipeline`` to use: durations per stage, latencies, links, bytes, partial
+release, tight capacities.
 """
 
 from __future__ import annotations
