@@ -312,7 +312,8 @@ def fuse(problem: Problem, overlaps: Sequence[Overlap]) -> Problem:
 
     Each element names ((stage, microbatch) of the F, (stage, microbatch) of the B), both on one
     resource and unsliced. The joint task inherits every edge and memory event of both, so all
-    inputs must be there when it starts. Raises ``ValueError`` for a pair that is not there or on two resources.
+    inputs must be there when it starts. Raises ``ValueError`` for a pair that is not there or on
+    two resources.
     """
     pairs = np.array(overlaps, dtype=np.int64).reshape(len(overlaps), 4)
     first = problem.locate(ActionTable.of(int(Kind.F), pairs[:, 0], pairs[:, 1]))

@@ -156,7 +156,7 @@ class _Steps:
         return found
 
     def _crossed_channels(self) -> list[Violation]:
-        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV are different messages."""
+        """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
         channels: dict[tuple[int, int], list[_Transfer]] = {}
         for transfer in self.transfers:
             message = transfer.message

@@ -28,7 +28,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One counterexample: the ``rule``, the ``tasks`` (text form), the time ``at`` in ticks or None.
+    """A counterexample: the ``rule``, the ``tasks`` (text form), the time ``at`` (ticks) or None.
 
     ``message`` is one sentence; ``picture`` the grid around the offence (may be empty).
     """

@@ -45,7 +45,7 @@ class Parameters:
 
     @property
     def split_ticks(self) -> tuple[int, int]:
-        """(tI, tW) of a split backward. Raises ``ValueError`` when tB is given and not their sum."""
+        """(tI, tW) of a split backward. Raises ``ValueError`` for a tB that is not their sum."""
         parts = self._parts
         if self.tB is not None and self.tB != sum(parts):
             raise ValueError(
@@ -60,7 +60,7 @@ class Parameters:
 
     @property
     def full_ticks(self) -> int:
-        """tB of a full backward. Raises ``ValueError`` when tI and tW are given and do not add up."""
+        """tB of a full backward. Raises ``ValueError`` for tI and tW that do not add up to it."""
         if self.tB is None and self.tI is None and self.tW is None:
             return 2
         parts = self._parts

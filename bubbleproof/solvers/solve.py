@@ -1,0 +1,227 @@
+"""Solving: bounds first, then list scheduling and published orders, then an exact engine.
+
+Most instances need no engine: a greedy or published schedule meets Jackson's bound. Everything is
+judged by ``verify`` before it is returned: a schedule by the checker, a bound by its certificate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.result import Result, Status
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.measures import Measures
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.verify.certificate import OneMachine, check_certificate
+from bubbleproof.verify.check import check
+
+ENGINES = ("auto", "cpsat")
+OBJECTIVES = ("makespan",)
+Progress = Callable[[str, int | None, int, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """How to solve: the engine, its time limit in seconds, its seed and number of threads.
+
+    ``auto`` calls an engine only when the bounds leave a gap. ``progress`` is called with
+    (who, best makespan or None, lower bound, seconds) whenever something improves.
+    """
+
+    engine: str = "auto"
+    objective: str = "makespan"
+    time_limit: float = 60.0
+    seed: int = 1
+    threads: int = 2
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine must be one of {' '.join(ENGINES)}, got {self.engine!r}")
+        if self.objective not in OBJECTIVES:
+            known = " ".join(OBJECTIVES)
+            raise ValueError(f"objective must be one of {known}, got {self.objective!r}")
+        if self.time_limit <= 0:
+            raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
+        if self.threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {self.threads}")
+
+
+def solve(
+    problem: Problem,
+    options: SolveOptions | None = None,
+    starts: Iterable[tuple[str, Program]] = (),
+) -> Result:
+    """The shortest schedule found, with a checked bound.
+
+    ``starts`` are named programs to begin from (published orders); those that do not fit are passed
+    over. A time-out is never INFEASIBLE.
+    """
+    return _Solve(problem, options or SolveOptions()).run(starts)
+
+
+class _Solve:
+    """One solve: the incumbent and the bounds as they improve."""
+
+    def __init__(self, problem: Problem, options: SolveOptions) -> None:
+        self.problem, self.options = problem, options
+        self.began = time.perf_counter()
+        self.schedule: Schedule | None = None
+        self.measured: Measures | None = None
+        self.origin = ""
+        self.bounds: Bounds = lower_bounds(problem)
+        self.certificate: OneMachine | None = None
+        self.engine_bound: int | None = None
+
+    def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
+        if (reason := self._contradiction()) is not None:
+            return self._result(Status.INFEASIBLE, reason)
+        self._certify()
+        for name, program in starts:
+            self._try_program(name, program)
+        for program in greedy_programs(self.problem, self.bounds):
+            if self._closed:
+                break
+            self._try_program("greedy", program)
+        if self.options.engine == "cpsat" or not self._closed:
+            infeasible = self._call_engine()
+            if infeasible and self.schedule is None:
+                return self._result(
+                    Status.INFEASIBLE, "the exact engine refuted every schedule (not certified)"
+                )
+        if self.schedule is None:
+            return self._result(Status.UNKNOWN)
+        return self._result(Status.OPTIMAL if self._closed else Status.FEASIBLE)
+
+    @property
+    def _closed(self) -> bool:
+        """Whether the checked schedule meets the checked bound."""
+        return self.measured is not None and self.measured.makespan == self._lower_bound
+
+    @property
+    def _lower_bound(self) -> int:
+        return 0 if self.certificate is None else self.certificate.bound
+
+    def _certify(self) -> None:
+        finding = check_certificate(self.problem, self.bounds.best)
+        assert finding.ok, f"our own certificate was refused: {finding.violations}"
+        self.certificate = self.bounds.best
+        self._report("bounds")
+
+    def _contradiction(self) -> str | None:
+        """A reason that no schedule exists, found without search."""
+        problem, order = self.problem, self.bounds.order
+        for store in problem.stores:
+            if store.capacity is not None and store.base > store.capacity:
+                return (
+                    f"{store.name}: its base load {store.base} exceeds its capacity "
+                    f"{store.capacity} {problem.memory_unit}"
+                )
+        for life in order.lifecycles if order is not None else ():
+            limit = order.limit(life) if order is not None else None
+            if limit is not None and limit < 1:
+                store = problem.stores[life.store]
+                task = problem.label(int(order.members[life.first, 0])) if order else ""
+                return (
+                    f"{store.name}: {task} needs {life.acquired} beside the base load "
+                    f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
+                )
+        if self.bounds.is_cyclic:
+            return "the precedences (with the order that the memory forces) have a cycle"
+        return None
+
+    def _try_program(self, name: str, program: Program) -> None:
+        try:
+            schedule = left_shift(self.problem, program)
+        except UntimedProgram:
+            return
+        self._try_schedule(name, schedule)
+
+    def _try_schedule(self, name: str, schedule: Schedule) -> bool:
+        """Whether the checker accepts the schedule; keep it if it is the shortest so far."""
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            return False
+        if self.measured is None or verdict.measured.makespan < self.measured.makespan:
+            self.schedule, self.measured, self.origin = schedule, verdict.measured, name
+            self._report(name)
+        return True
+
+    def _call_engine(self) -> bool:
+        """Let CP-SAT improve the incumbent; whether it claims that no schedule exists at all."""
+        from bubbleproof.solvers.cpsat import minimise_makespan
+
+        options = self.options
+        found, bound, infeasible = minimise_makespan(
+            self.problem,
+            self.bounds,
+            horizon=self._horizon(),
+            hint=self._starts_by_task(),
+            time_limit=options.time_limit,
+            seed=options.seed,
+            threads=options.threads,
+            progress=self._engine_progress,
+        )
+        if found is not None:
+            accepted = self._try_schedule("cpsat", _schedule(self.problem, found))
+            assert accepted, "the engine returned a schedule that the checker refuses"
+        if bound is not None and bound > self._lower_bound:
+            best = bound if self.measured is None else min(bound, self.measured.makespan)
+            self.engine_bound = best
+        return infeasible
+
+    def _horizon(self) -> int:
+        """A makespan that some optimal schedule keeps, if any schedule exists."""
+        if self.measured is not None:
+            return self.measured.makespan
+        lags = int(self.bounds.edges.lag.sum())
+        return int(self.problem.duration.sum()) + lags
+
+    def _starts_by_task(self) -> Ints | None:
+        if self.schedule is None:
+            return None
+        start = np.zeros(self.problem.num_tasks, dtype=np.int64)
+        start[self.problem.locate(self.schedule.program.actions)] = self.schedule.start
+        return np.asarray(start - start.min(), dtype=np.int64)
+
+    def _engine_progress(self, makespan: int, bound: int, seconds: float) -> None:
+        if self.options.progress is not None:
+            self.options.progress("cpsat", makespan, max(bound, self._lower_bound), seconds)
+
+    def _report(self, who: str) -> None:
+        if self.options.progress is not None:
+            makespan = None if self.measured is None else self.measured.makespan
+            seconds = time.perf_counter() - self.began
+            self.options.progress(who, makespan, self._lower_bound, seconds)
+
+    def _result(self, status: Status, reason: str = "") -> Result:
+        return Result(
+            status=status,
+            schedule=self.schedule,
+            measured=self.measured,
+            lower_bound=self._lower_bound,
+            certificate=self.certificate,
+            engine_bound=self.engine_bound,
+            origin=self.origin,
+            seconds=time.perf_counter() - self.began,
+            reason=reason,
+        )
+
+
+def _schedule(problem: Problem, start: Ints) -> Schedule:
+    """The schedule with the given start per task: rows by resource, then start, then end."""
+    occupancy = problem.occupancy
+    begin = start[occupancy.task]
+    end = begin + problem.duration[occupancy.task]
+    rows = np.lexsort((end, begin, occupancy.resource))
+    task = occupancy.task[rows]
+    program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
+    return Schedule(program=program, start=start[task])
