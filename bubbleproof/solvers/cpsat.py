@@ -103,7 +103,7 @@ class CpSatModel:
         return True
 
     def add_horizon(self) -> None:
-        """makespan >= end of any computation - start of any computation (transfers do not count)."""
+        """makespan >= end of any computation - start of any other; transfers do not count."""
         compute = self.problem.rank_of_task != NONE
         first: cp_model.LinearExprT = 0
         if not compute.all():

@@ -20,7 +20,8 @@ Hence a makespan bound proved with these edges holds for every schedule:
   until its last task gives everything back. When microbatch j begins, at most (M - a) div h of the
   earlier ones are open, so with K = (M - a) div h + 1 the first task of j starts no earlier than
   the last of j - K ends. If a lone (stage, slice) uses the store and its lifecycle is one
-  acquisition and one release, these edges are the memory constraint, no more and no less (``exact_stores``).
+  acquisition and one release, these edges are the memory constraint, no more and no less
+  (``exact_stores``).
 """
 
 from __future__ import annotations
