@@ -19,6 +19,7 @@ from bubbleproof.theory.actions import (
     Kind,
 )
 from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.placement import PLACEMENTS
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 
@@ -89,7 +90,7 @@ def pipelines(draw: st.DrawFn, *, split: bool | None = None) -> Pipeline:
         **shape,  # type: ignore[arg-type]  # fields by name
         **draw(durations(stages_)),  # type: ignore[arg-type]  # fields by name
         **draw(memories(stages_)),  # type: ignore[arg-type]  # fields by name
-        placement=draw(st.sampled_from(("loop", "wave"))),
+        placement=draw(st.sampled_from(PLACEMENTS)),
         split_backward=draw(st.one_of(st.booleans(), per_microbatch)) if split is None else split,
         latency=draw(st.integers(0, 3)),
         links=links,

@@ -40,7 +40,7 @@ class PipelineLayout(Layout):
     num_microbatches: Count
     num_chunks: Count = 1
     num_slices: Count = 1
-    placement: Literal["loop", "wave"] | list[Natural] = "loop"
+    placement: Literal["loop", "wave", "bidirectional"] | list[Natural] = "loop"
     split_backward: bool | list[list[bool]] = False
     forward: PerStage = 1
     backward: PerStage = 2

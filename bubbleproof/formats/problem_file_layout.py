@@ -90,7 +90,7 @@ class ProblemFileLayout(Layout):
     """Stages per rank."""
     slices: Count = 1
     """Pieces of a sample along the sequence."""
-    placement: Literal["loop", "wave"] | list[Natural] = "loop"
+    placement: Literal["loop", "wave", "bidirectional"] | list[Natural] = "loop"
     """The rank of each stage, by name or as a list."""
     split_backward: bool = False
     """Whether every backward runs as an input and a weight part."""

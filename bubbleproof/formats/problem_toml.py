@@ -10,7 +10,7 @@
     microbatches = 8
     chunks = 1                   # stages per rank; stages = ranks * chunks
     slices = 1                   # pieces of a sample
-    placement = "loop"           # or "wave", or the rank of each stage: [0, 1]
+    placement = "loop"           # "wave", "bidirectional" or the rank of each stage: [0, 1]
     split_backward = false       # true: every backward runs as an input and a weight part
 
     [durations]                  # ticks of one action: a number, or a list with one per stage

@@ -13,7 +13,7 @@ Memory, per action of stage g in units of ``memory_unit``
     ``released_at_input[g]``, and the rest at the end of W. Where I leaves *more* behind than it
     found (weight-gradient residuals above the activation), ``released_at_input`` is negative and
     the difference is acquired at the start of I.
-    ``static[g]`` (weights, optimizer state) is part of the base load of the stage's rank.
+    ``static[g]`` (weights, optimizer state) is part of the base load of every rank that holds g.
 
 A pipeline has every choice fixed: what is split is a field, so the Problem has no optional task.
 """
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, ActionTable, Bools, Ints, Kind
-from bubbleproof.theory.placement import stage_ranks
+from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward, stage_ranks
 from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
 
 PerStage = int | Sequence[int]
@@ -48,10 +48,11 @@ class Pipeline:
     ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks
     of one action, given once or per stage; ``activation``, ``released_at_input`` and ``static`` are
     memory units, likewise; ``capacity`` is the memory of each rank, given once, per rank, or None.
-    ``placement`` is ``loop``, ``wave`` or the rank of each stage. ``split_backward`` is one choice
-    for all or a row per stage with one flag per microbatch. ``latency`` holds for every pair of
-    ranks that ``links`` does not name. ``overlaps`` lists pairs ((stage, microbatch) of an F,
-    (stage, microbatch) of a B) that run as one task of the summed duration.
+    ``placement`` is ``loop``, ``wave``, ``bidirectional`` or the rank of each stage.
+    ``split_backward`` is one choice for all or a row per stage with one flag per microbatch.
+    ``latency`` holds for every pair of ranks that ``links`` does not name. ``overlaps`` lists pairs
+    ((stage, microbatch) of an F, (stage, microbatch) of a B) that run as one task of the summed
+    duration.
 
     Raises ``ValueError`` naming the field, the rule and the value when a number is out of range.
     """
@@ -136,10 +137,24 @@ class Pipeline:
 
     @property
     def stage_ranks(self) -> tuple[int, ...]:
-        """The rank of each stage, in stage order."""
+        """The rank of each stage, in stage order, for downward microbatches where it has two."""
         if isinstance(self.placement, tuple):
             return self.placement
         return stage_ranks(self.placement, num_ranks=self.num_ranks, num_chunks=self.num_chunks)
+
+    @property
+    def is_bidirectional(self) -> bool:
+        """Whether stages are held twice and part of the microbatches run them upward."""
+        return self.placement == BIDIRECTIONAL
+
+    @property
+    def rank_grid(self) -> Ints:
+        """The rank of each stage for each microbatch, shape (num_stages, num_microbatches)."""
+        down = np.array(self.stage_ranks)[:, None]
+        upward = np.arange(self.num_microbatches) >= num_downward(self.num_microbatches)
+        if not self.is_bidirectional:
+            upward[:] = False
+        return np.where(upward, self.num_ranks - 1 - down, down)
 
     @property
     def per_stage(self) -> StageColumns:
@@ -204,7 +219,7 @@ class _ProblemBuilder:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.columns = pipeline.per_stage
-        self.ranks = np.array(pipeline.stage_ranks)
+        self.ranks = pipeline.rank_grid
         shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
         flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
         self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
@@ -235,7 +250,7 @@ class _ProblemBuilder:
             resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(pipeline.num_ranks)),
             actions=actions,
             duration=duration,
-            occupancy=Occupancy(task=task, resource=self.ranks[actions.stage]),
+            occupancy=Occupancy(task=task, resource=self.ranks[actions.stage, actions.microbatch]),
             edges=self._edges(),
             stores=self._stores(),
             events=self._events(),
@@ -246,7 +261,7 @@ class _ProblemBuilder:
 
     def _edges(self) -> Edges:
         forward, backward = self.forward, self.backward
-        lag = self._boundary_lags()[:, None, None]
+        lag = self._boundary_lags()[:, :, None]
         split = self.split
         parts = [
             (forward[:-1], forward[1:], lag),
@@ -263,7 +278,7 @@ class _ProblemBuilder:
         )
 
     def _boundary_lags(self) -> Ints:
-        """The latency between stages g and g+1, shape (num_stages - 1,)."""
+        """The latency between stages g and g+1, shape (num_stages - 1, num_microbatches)."""
         p = self.pipeline.num_ranks
         latency = np.full((p, p), self.pipeline.latency)
         for link in self.pipeline.links:
@@ -275,32 +290,43 @@ class _ProblemBuilder:
     def _stores(self) -> tuple[Store, ...]:
         pipeline = self.pipeline
         caps = pipeline.capacity
-        base = np.bincount(self.ranks, weights=self.columns.static, minlength=pipeline.num_ranks)
+        base = self._static_loads()
         return tuple(
             Store(
                 name=f"memory of rank {r}",
-                base=int(base[r]),
+                base=base[r],
                 capacity=caps[r % len(caps)] if isinstance(caps, tuple) else caps,
             )
             for r in range(pipeline.num_ranks)
         )
 
+    def _static_loads(self) -> list[int]:
+        """What the stages of each rank weigh, each replica once, shape (num_ranks,)."""
+        loads = [0] * self.pipeline.num_ranks
+        down = self.pipeline.stage_ranks
+        for rank, weight in zip(down, self.columns.static.tolist(), strict=True):
+            homes = {rank, len(loads) - 1 - rank} if self.pipeline.is_bidirectional else {rank}
+            for home in homes:
+                loads[home] += weight
+        return loads
+
     def _events(self) -> MemoryEvents:
-        stage = np.indices(self.forward.shape)[0]
+        stage, microbatch, _ = np.indices(self.forward.shape)
         split, released = self.split, self.columns.released[stage]
         held = self.columns.activation[stage]
         at_backward = np.where(split, np.maximum(released, 0), held)
         residual = np.where(split, np.maximum(-released, 0), 0)
-        rows = [  # (task, at the end?, delta, stage)
-            (self.forward.ravel(), False, held.ravel(), stage.ravel()),
-            (self.backward.ravel(), True, -at_backward.ravel(), stage.ravel()),
-            (self.backward.ravel(), False, residual.ravel(), stage.ravel()),
-            (self.weight[split], True, (released - held)[split], stage[split]),
+        rank = self.ranks[stage, microbatch]
+        rows = [  # (task, at the end?, delta, rank)
+            (self.forward.ravel(), False, held.ravel(), rank.ravel()),
+            (self.backward.ravel(), True, -at_backward.ravel(), rank.ravel()),
+            (self.backward.ravel(), False, residual.ravel(), rank.ravel()),
+            (self.weight[split], True, (released - held)[split], rank[split]),
         ]
         task = np.concatenate([row[0] for row in rows])
         delta = np.concatenate([row[2] for row in rows])
         at_end = np.concatenate([np.full(len(row[0]), row[1]) for row in rows])
-        store = self.ranks[np.concatenate([row[3] for row in rows])]
+        store = np.concatenate([row[3] for row in rows])
         kept = delta != 0
         return MemoryEvents(
             task=task[kept], at_end=at_end[kept], store=store[kept], delta=delta[kept]

@@ -1,10 +1,13 @@
 """Placements: which rank holds which stage.
 
 With p ranks and v chunks per rank there are p*v stages g = 0..p*v-1; chunk c of a rank is the stage
-with g div p = c. Two named placements (DESIGN vocabulary):
+with g div p = c. Three named placements (DESIGN vocabulary):
 
 - ``loop``: stage g on rank g mod p (Megatron's interleaving).
 - ``wave``: even chunks on g mod p, odd chunks on p-1-(g mod p) (V shape, Hanayo, ZB-V, DualPipeV).
+- ``bidirectional``: every stage on two ranks (Chimera, DualPipe). *Downward* microbatches run stage
+  g on rank g mod p, *upward* ones on rank p-1-(g mod p). Of m microbatches the first (m+1) div 2
+  run downward.
 
 >>> stage_ranks("wave", num_ranks=3, num_chunks=2)
 (0, 1, 2, 2, 1, 0)
@@ -12,13 +15,17 @@ with g div p = c. Two named placements (DESIGN vocabulary):
 
 from __future__ import annotations
 
-PLACEMENTS = ("loop", "wave")
+BIDIRECTIONAL = "bidirectional"
+PLACEMENTS = ("loop", "wave", BIDIRECTIONAL)
 
 
 def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int, ...]:
-    """The rank of each stage g = 0..p*v-1. Raises ``ValueError`` for an unknown placement."""
+    """The rank of each stage g = 0..p*v-1, for downward microbatches where it has two.
+
+    Raises ``ValueError`` for an unknown placement.
+    """
     stages = range(num_ranks * num_chunks)
-    if placement == "loop":
+    if placement in ("loop", BIDIRECTIONAL):
         return tuple(g % num_ranks for g in stages)
     if placement == "wave":
         return tuple(
@@ -26,3 +33,8 @@ def stage_ranks(placement: str, *, num_ranks: int, num_chunks: int) -> tuple[int
             for g in stages
         )
     raise ValueError(f"placement must be one of {', '.join(PLACEMENTS)}, got {placement!r}")
+
+
+def num_downward(num_microbatches: int) -> int:
+    """How many of a bidirectional pipeline's microbatches run downward: the first half."""
+    return (num_microbatches + 1) // 2

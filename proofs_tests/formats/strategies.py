@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.placement import PLACEMENTS
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Claim, Program, Schedule
 
@@ -36,7 +37,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         num_microbatches=m,
         num_chunks=v,
         num_slices=1 if is_unsplit else s,
-        placement=draw(st.just("loop") | st.just("wave") | st.just(tuple(order))),
+        placement=draw(st.sampled_from(PLACEMENTS) | st.just(tuple(order))),
         split_backward=False if is_unsplit else draw(st.booleans() | flags),
         forward=draw(per_stage),
         backward=draw(per_stage),

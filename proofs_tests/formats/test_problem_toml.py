@@ -161,7 +161,7 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
         (
             "ranks = 2",
             'ranks = 2\nplacement = "ring"',
-            "placement: expected 'loop' or 'wave' or a list, found 'ring'",
+            "placement: expected 'loop', 'wave' or 'bidirectional' or a list, found 'ring'",
         ),
         (
             "ranks = 2",

@@ -134,7 +134,8 @@ def test_keys(tmp_path: Path) -> None:
         ),
         (
             {"placement": "ring"},
-            "pipeline.placement: expected 'loop' or 'wave' or a list, found 'ring'",
+            "pipeline.placement: expected 'loop', 'wave' or 'bidirectional' or a list, "
+            "found 'ring'",
         ),
         (
             {"links": [{"ranks": [0, 1]}]},

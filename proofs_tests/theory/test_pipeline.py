@@ -95,7 +95,8 @@ def test_placements() -> None:
     # Three chunks of two ranks: round and round, or there and back and there.
     assert stage_ranks("loop", num_ranks=2, num_chunks=3) == (0, 1, 0, 1, 0, 1)
     assert stage_ranks("wave", num_ranks=2, num_chunks=3) == (0, 1, 1, 0, 0, 1)
-    with pytest.raises(ValueError, match="placement must be one of loop, wave, got 'ring'"):
+    refused = "placement must be one of loop, wave, bidirectional, got 'ring'"
+    with pytest.raises(ValueError, match=refused):
         stage_ranks("ring", num_ranks=2, num_chunks=1)
     custom = Pipeline(num_ranks=2, num_microbatches=1, num_chunks=2, placement=(1, 0, 0, 1))
     assert custom.problem().stage_to_rank == {0: 1, 1: 0, 2: 0, 3: 1}
@@ -109,7 +110,7 @@ def test_every_pipeline_has_its_tasks_on_their_ranks(pipeline: Pipeline) -> None
     assert kinds["F"] == kinds["B"] + kinds["I"] == cells
     assert kinds["W"] == kinds["I"]
     for task, action in enumerate(made.actions):
-        assert made.rank_of_task[task] == pipeline.stage_ranks[action.stage]
+        assert made.rank_of_task[task] == pipeline.rank_grid[action.stage, action.microbatch]
 
 
 @given(pipelines())

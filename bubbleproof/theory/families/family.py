@@ -52,12 +52,14 @@ class Family(ABC):
             return f"{self.name} has one chunk per rank, got v={pipeline.num_chunks}"
         if pipeline.num_slices != 1 and "s" not in self.options:
             return f"{self.name} does not slice samples, got s={pipeline.num_slices}"
-        expected = pipeline.with_changes(placement=self.placement).stage_ranks
-        if pipeline.stage_ranks != expected:
-            return f"{self.name} places stages as {self.placement}: {expected}"
+        expected = pipeline.with_changes(placement=self.placement)
+        if (pipeline.rank_grid != expected.rank_grid).any():
+            return f"{self.name} places stages as {self.placement}: {expected.stage_ranks}"
         if pipeline.split_backward is not self.is_split:
             kind = "split" if self.is_split else "full"
             return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"
+        if pipeline.overlaps:
+            return f"{self.name} overlaps no forward with a backward, got overlaps"
         return None
 
     def pipeline(self, params: Parameters) -> Pipeline:
