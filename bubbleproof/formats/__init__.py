@@ -10,7 +10,12 @@ from bubbleproof.formats.inference import infer_pipeline
 from bubbleproof.formats.perfetto import trace, write_trace
 from bubbleproof.formats.problem_file_layout import problem_schema
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
-from bubbleproof.formats.pytorch_csv import CollectiveCell, TableFile, read_table
+from bubbleproof.formats.pytorch_csv import (
+    CollectiveCell,
+    TableFile,
+    read_table,
+    refuse_cut_off,
+)
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_json import ScheduleFile, read_schedule, write_schedule
 from bubbleproof.formats.schedule_layout import schedule_schema
@@ -28,6 +33,7 @@ __all__ = [
     "read_problem",
     "read_schedule",
     "read_table",
+    "refuse_cut_off",
     "schedule_schema",
     "trace",
     "write_schedule",

@@ -4,14 +4,14 @@ A cell is ``<stage><TYPE><microbatch>`` (``3F7``), a collective ``<stage><TYPE>`
 an overlapped pair ``(0F7;7B3)OVERLAP_F_B``, or empty for an idle step. Both forms that
 ``torch.distributed.pipelining`` writes are read: ``compute_only`` and ``compute_comms`` (with
 SEND and RECV). Cells are read whole: ``0F0x`` and ``0BW0`` are refused, where PyTorch's own
-reader takes them for ``0F0`` and ``0B0``. Rows may differ in length, as PyTorch's own do; the
-shorter ones idle at the end. Rows and columns in messages count from 1, as in a spreadsheet.
+reader takes them for ``0F0`` and ``0B``. Rows may differ in length, as PyTorch's own do; the
+shorter ones idle at the end. ``refuse_cut_off`` tells such a table from one that was cut off. Rows
+and columns in messages count from 1, as in a spreadsheet.
 
 Dialects. Since late 2024 (``new``) ``B`` is the full backward and ``I`` the input gradient;
-before (``old``) ``B`` was the input gradient and ``BW`` the full backward. A table with ``BW`` is
-old; one with ``I`` or ``OVERLAP_F_B`` is new. With ``B`` and ``W`` but neither of those, it is a
-whole old table or a broken new one, and the reader asks to be told. ``B`` alone is read as new:
-only then can the table be complete.
+before (``old``) ``B`` was the input gradient and ``BW`` the full backward. A table is read as new
+unless the reader is told that it is old: ``BW`` is refused otherwise. With ``B`` and ``W`` but no
+``I``, it is a whole old table or a broken new one, and the reader asks to be told.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from bubbleproof.formats.action_text import known_action
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
 from bubbleproof.formats.sizes import MAX_RANKS
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
+from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 
 Dialect = Literal["new", "old"]
@@ -40,6 +41,7 @@ COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
 COMPUTATIONS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
 KINDS = frozenset({*COMPUTATIONS, *COMMUNICATION_KINDS, *COLLECTIVES})
 
+_EXPECTED = "a PyTorch action such as 0F0, 0UNSHARD or (0F1;1B0)OVERLAP_F_B"
 _BACKWARD = re.compile(r"(\d{1,9})(BW|B|I|W)(\d{1,9})", re.ASCII)
 
 
@@ -58,12 +60,14 @@ class TableFile:
 
     ``program`` holds the computations and transfers, in the vocabulary of ``Kind`` whatever the
     dialect. Collectives are no task of a pipeline's problem; they stand apart in ``collectives``.
+    ``row_lengths`` counts each row's cells, idle ones included.
     """
 
     program: Program
     collectives: tuple[CollectiveCell, ...]
     has_communication: bool
     dialect: Dialect
+    row_lengths: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,13 @@ class _Cell:
 
 
 def read_table(path: FilePath, *, dialect: Dialect | None = None) -> TableFile:
-    """Read a PyTorch table; ``dialect`` None takes the one that the table itself shows.
+    """Read a PyTorch table; ``dialect`` None is the new one, unless the table might be old.
 
     Raises ``UnusableInput`` naming row and column for a cell that is no action, an empty row, a
-    stage on two ranks, and for a table whose dialect is neither told nor shown.
+    stage on two ranks, and for a table that may be of the old dialect and is not said to be.
     """
-    cells = _cells(path)
-    dialect = dialect or _shown_dialect(path, cells)
+    cells, row_lengths = _cells(path)
+    dialect = dialect or _untold_dialect(path, cells)
     actions = [_action(path, cell, dialect) for cell in cells]
     _refuse_stage_on_two_ranks(path, cells, actions)
     kept = [
@@ -103,16 +107,41 @@ def read_table(path: FilePath, *, dialect: Dialect | None = None) -> TableFile:
         collectives=_collectives(cells, actions),
         has_communication=bool(program.actions.is_kind(*COMMUNICATION_KINDS).any()),
         dialect=dialect,
+        row_lengths=row_lengths,
     )
 
 
-def _cells(path: FilePath) -> list[_Cell]:
+def refuse_cut_off(path: FilePath, table: TableFile, problem: Problem) -> None:
+    """Raise ``UnusableInput`` where a row is shorter than others and misses actions of its rank.
+
+    PyTorch writes rows of different lengths, so a short row alone is no fault; a short row without
+    all of its rank's actions was cut off. ``problem`` is what the table should solve.
+    """
+    there = np.zeros(problem.num_tasks, dtype=bool)
+    task = problem.locate(table.program.actions)
+    there[task[task != NONE]] = True
+    longest = max(table.row_lengths)
+    for row, length in enumerate(table.row_lengths):
+        missing = np.flatnonzero(~there & (problem.rank_of_task == row))
+        if length < longest and len(missing):
+            whole = table.row_lengths.index(longest) + 1
+            raise UnusableInput(
+                path,
+                f"row {row + 1}",
+                f"{longest} cells as in row {whole}, or every action of the rank",
+                f"{length} cells, without {problem.label(int(missing[0]))}",
+            )
+
+
+def _cells(path: FilePath) -> tuple[list[_Cell], tuple[int, ...]]:
     cells: list[_Cell] = []
+    row_lengths: list[int] = []
     row = -1
     for row, line in enumerate(read_lines(path, limit=SIZE_LIMIT, line_limit=ROW_LIMIT)):
         if row >= MAX_RANKS:
             raise UnusableInput(path, f"row {row + 1}", f"at most {MAX_RANKS} rows", "more")
         before = len(cells)
+        row_lengths.append(line.count(",") + 1)
         for column, text in enumerate(line.split(",")):
             if stripped := text.strip():
                 cells.append(_Cell(row, column, stripped))
@@ -122,23 +151,21 @@ def _cells(path: FilePath) -> list[_Cell]:
             raise UnusableInput(path, f"row {row + 1}", "the actions of a rank", "an empty row")
     if row < 0:
         raise UnusableInput(path, "", "a row per rank", "an empty file")
-    return cells
+    return cells, tuple(row_lengths)
 
 
-def _shown_dialect(path: FilePath, cells: Sequence[_Cell]) -> Dialect:
-    """The dialect that the cells show. Raises ``UnusableInput`` where they show both or neither."""
+def _untold_dialect(path: FilePath, cells: Sequence[_Cell]) -> Dialect:
+    """New, when nobody said so. Raises ``UnusableInput`` where the cells may be of the old one."""
     first: dict[str, _Cell] = {}
     for cell in cells:
         if match := _BACKWARD.fullmatch(cell.text):
             first.setdefault(match[2], cell)
         elif cell.text.endswith("OVERLAP_F_B"):
             first.setdefault("I", cell)
-    if "BW" in first and "I" in first:
-        new, old = first["I"], first["BW"]
-        found = f"{quoted(old.text)} (old) and, in {new.where}, {quoted(new.text)} (new)"
-        raise UnusableInput(path, old.where, "one dialect", found)
     if "BW" in first:
-        return "old"
+        old = first["BW"]
+        hint = ' (a full backward in the old dialect only: dialect="old")'
+        raise UnusableInput(path, old.where, _EXPECTED, quoted(old.text) + hint)
     if "W" in first and "B" in first and "I" not in first:
         expected = (
             'dialect="old" (B is the input gradient) or dialect="new" (B is the full backward)'
@@ -169,8 +196,7 @@ def _renewed(path: FilePath, cell: _Cell) -> str:
 
 
 def _no_action(path: FilePath, cell: _Cell) -> UnusableInput:
-    expected = "a PyTorch action such as 0F0, 0UNSHARD or (0F1;1B0)OVERLAP_F_B"
-    return UnusableInput(path, cell.where, expected, quoted(cell.text))
+    return UnusableInput(path, cell.where, _EXPECTED, quoted(cell.text))
 
 
 def _refuse_stage_on_two_ranks(

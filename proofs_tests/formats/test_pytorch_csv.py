@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.formats import TableFile, UnusableInput, read_table, write_table
+from bubbleproof.formats import (
+    TableFile,
+    UnusableInput,
+    infer_pipeline,
+    read_table,
+    refuse_cut_off,
+    write_table,
+)
 from bubbleproof.formats.pytorch_csv import Dialect
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
@@ -95,25 +102,37 @@ def test_collectives_stand_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect", "actions"),
+    ("text", "actions"),
     [
-        ("0F0,0BW0", "old", ["0F0", "0B0"]),
-        ("0F0,0B0,0W0,0F1,0BW1", "old", ["0F0", "0I0", "0W0", "0F1", "0B1"]),
-        ("0F0,0I0,0W0,0F1,0B1", "new", ["0F0", "0I0", "0W0", "0F1", "0B1"]),
-        ("0F0,(0F1;0B0)OVERLAP_F_B,0B1", "new", ["0F0", "(0F1;0B0)OVERLAP_F_B", "0B1"]),
-        ("0F0,0B0", "new", ["0F0", "0B0"]),
-        ("0F0", "new", ["0F0"]),
+        ("0F0,0I0,0W0,0F1,0B1", ["0F0", "0I0", "0W0", "0F1", "0B1"]),
+        ("0F0,(0F1;0B0)OVERLAP_F_B,0B1", ["0F0", "(0F1;0B0)OVERLAP_F_B", "0B1"]),
+        ("0F0,0B0", ["0F0", "0B0"]),
+        ("0F0", ["0F0"]),
     ],
 )
-def test_dialect_is_shown(text: str, dialect: str, actions: Sequence[str], tmp_path: Path) -> None:
+def test_dialect_is_new_unless_told(text: str, actions: Sequence[str], tmp_path: Path) -> None:
     file = read(text, tmp_path)
-    assert file.dialect == dialect
+    assert file.dialect == "new"
     assert orders(file.program) == [actions]
+
+
+def test_a_short_row_is_cut_off_only_if_it_misses_actions(tmp_path: Path) -> None:
+    whole = read("0F0,0B0,,\n,1F0,1B0\n", tmp_path)
+    refuse_cut_off("t.csv", whole, infer_pipeline(whole.program).problem())
+    cut = read("0F0,,,0B0\n,1F0\n", tmp_path)
+    assert cut.row_lengths == (4, 2)
+    with pytest.raises(UnusableInput) as caught:
+        refuse_cut_off("t.csv", cut, infer_pipeline(cut.program).problem())
+    assert str(caught.value) == (
+        "t.csv: row 2: expected 4 cells as in row 1, or every action of the rank, "
+        "found 2 cells, without 1B0"
+    )
 
 
 def test_dialect_is_told(tmp_path: Path) -> None:
     text = "0F0,0B0,0W0"
     assert orders(read(text, tmp_path, "old").program) == [["0F0", "0I0", "0W0"]]
+    assert orders(read("0F0,0BW0", tmp_path, "old").program) == [["0F0", "0B0"]]
     assert orders(read(text, tmp_path, "new").program) == [["0F0", "0B0", "0W0"]]
 
 
@@ -158,9 +177,9 @@ ACTION = "expected a PyTorch action such as 0F0, 0UNSHARD or (0F1;1B0)OVERLAP_F_
             "(B is the full backward), found a table with B and W that fits both",
         ),
         (
-            "0F0,0I0,0W0\n1BW0",
-            "row 2, column 1: expected one dialect, "
-            "found '1BW0' (old) and, in row 1, column 2, '0I0' (new)",
+            "0F0,0BW0",
+            f"row 1, column 2: {ACTION}'0BW0' (a full backward in the old dialect only: "
+            'dialect="old")',
         ),
         ("0F0\n" * 4097, "row 4097: expected at most 4096 rows, found more"),
         ("," * (4 << 20) + ",0F0", "row 1: expected at most 4 MiB in a row, found a longer one"),

@@ -1,0 +1,187 @@
+"""The command ``bubbleproof``.
+
+Exit status: 0 all holds; 1 a violation or a refuted expectation; 2 unusable input (one line on
+standard error: what, where, what was expected); 3 undecided in the time given. With ``--json`` one
+JSON object goes to standard output and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from bubbleproof.commands.output import UNUSABLE
+
+app = typer.Typer(
+    name="bubbleproof",
+    help="State, solve, prove and run pipeline-parallel training schedules.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Words = Annotated[
+    list[str], typer.Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, or FAMILY key=value…")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Dialect = Annotated[str | None, typer.Option(help="Dialect of a PyTorch table: new or old.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds for the exact engine.")]
+
+
+@app.command()
+def run(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM.toml")],
+    output: Annotated[str | None, typer.Option("-o", help="Folder (default runs/NAME).")] = None,
+    backend: Annotated[str, typer.Option(help="Replay on virtual or gloo.")] = "gloo",
+    time_limit: TimeLimit = None,
+) -> int:
+    """Solve, verify, draw and replay a problem; print one verdict table."""
+    from bubbleproof.commands.run import run_problem
+
+    return run_problem(problem, folder=output, backend=backend, time_limit=time_limit)
+
+
+@app.command()
+def solve(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")],
+    engine: Annotated[str, typer.Option(help="auto or cpsat.")] = "auto",
+    objective: Annotated[str | None, typer.Option(help="makespan.")] = None,
+    time_limit: TimeLimit = None,
+    seed: Annotated[int, typer.Option(help="Seed of the engine.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of the engine.")] = 2,
+    output: Annotated[str | None, typer.Option("-o", help="Write the schedule (.json).")] = None,
+    json: Json = False,
+) -> int:
+    """Find the best schedule of a problem, with a checked bound."""
+    from bubbleproof.commands.solve import run_solve
+
+    return run_solve(
+        problem,
+        engine=engine,
+        objective=objective,
+        time_limit=time_limit,
+        seed=seed,
+        threads=threads,
+        target=output,
+        as_json=json,
+    )
+
+
+@app.command()
+def verify(
+    schedule: Words,
+    problem: Annotated[str | None, typer.Option(help="Check against this problem.")] = None,
+    comm: Annotated[
+        list[str] | None,
+        typer.Option(help="buffered, rendezvous, pair-stream, rank-stream (default: all)."),
+    ] = None,
+    dialect: Dialect = None,
+    json: Json = False,
+) -> int:
+    """Decide every rule for a schedule; print the counterexamples."""
+    from bubbleproof.commands.verify import run_verify
+
+    return run_verify(schedule, problem=problem, comm=comm or (), dialect=dialect, as_json=json)
+
+
+@app.command()
+def measure(
+    family: Annotated[str, typer.Argument(metavar="FAMILY")],
+    parameters: Annotated[
+        list[str] | None, typer.Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Measure a published schedule."""
+    from bubbleproof.commands.measure import run_measure
+
+    return run_measure(family, parameters or (), as_json=json)
+
+
+@app.command()
+def replay(
+    schedule: Words,
+    backend: Annotated[str, typer.Option(help="virtual or gloo.")] = "virtual",
+    model: Annotated[str, typer.Option(help="mlp or transformer.")] = "mlp",
+    hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
+    layers: Annotated[int, typer.Option(help="Layers per stage.")] = 1,
+    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    seed: Annotated[int, typer.Option(help="Picks the interleaving (virtual).")] = 0,
+    comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds the ranks may take (gloo).")] = 60.0,
+    dialect: Dialect = None,
+    json: Json = False,
+) -> int:
+    """Run a verified schedule on torch; compare gradients and peak bytes."""
+    from bubbleproof.commands.replay import run_replay
+    from bubbleproof.reference_exec.spec import ModelSpec
+
+    return run_replay(
+        schedule,
+        backend=backend,
+        spec=ModelSpec(kind=model, hidden=hidden, layers=layers, dtype=dtype),
+        seed=seed,
+        comm=comm,
+        timeout=timeout,
+        dialect=dialect,
+        as_json=json,
+    )
+
+
+@app.command()
+def show(
+    schedule: Words,
+    output: Annotated[
+        str | None, typer.Option("-o", help="x.html, .svg, .png or .perfetto.json")
+    ] = None,
+    window: Annotated[str | None, typer.Option(help="FIRST:LAST ticks to draw.")] = None,
+    dialect: Dialect = None,
+) -> int:
+    """Draw a schedule: on the terminal, or to a file."""
+    from bubbleproof.commands.show import run_show
+
+    return run_show(schedule, target=output, window=window, dialect=dialect)
+
+
+@app.command()
+def convert(
+    schedule: Annotated[
+        list[str], typer.Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
+    ],
+    communication: Annotated[
+        bool, typer.Option("--communication", help="Write SEND and RECV into the table.")
+    ] = False,
+    problem: Annotated[str | None, typer.Option(help="Put it on this problem first.")] = None,
+    dialect: Dialect = None,
+) -> int:
+    """Write a schedule in another format."""
+    from bubbleproof.commands.show import run_convert
+
+    return run_convert(schedule, communication=communication, dialect=dialect, problem=problem)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    try:
+        status = app(standalone_mode=False)
+    except typer.TyperException as error:
+        status = _refuse(error.format_message())
+    except (ValueError, OSError) as error:
+        status = _refuse(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        status = _refuse("interrupted")
+    except BrokenPipeError:
+        # The reader of our output went away; nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse(message: str) -> int:
+    """Print one line on standard error; the rest of a longer message is a picture below it."""
+    sys.stderr.write(f"bubbleproof: {message}\n")
+    return UNUSABLE

@@ -1,0 +1,184 @@
+"""What a command is given: a schedule file, a PyTorch table, a problem file, or a family's name.
+
+Wherever a schedule is taken, ``FAMILY key=value ...`` serves as well as a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from bubbleproof.formats import (
+    ProblemFile,
+    UnusableInput,
+    infer_pipeline,
+    read_problem,
+    read_schedule,
+    read_table,
+    refuse_cut_off,
+)
+from bubbleproof.theory.families import families, family, parse_parameters
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.verify.communication import compute_part
+
+SUFFIXES = (".json", ".csv")
+DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
+    None: None,
+    "new": "new",
+    "old": "old",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Given:
+    """A schedule as it was given.
+
+    ``program`` holds what was given, SEND and RECV included where ``has_communication``;
+    ``compute`` the same without them. ``schedule`` is None where the program has no times; the
+    starts are the author's where ``has_own_times``, else left-shifted.
+    """
+
+    name: str
+    problem: Problem
+    program: Program
+    schedule: Schedule | None
+    pipeline: Pipeline | None
+    has_communication: bool
+    has_own_times: bool = False
+
+    @property
+    def compute(self) -> Program:
+        return compute_part(self.program) if self.has_communication else self.program
+
+    def timed(self) -> Schedule:
+        """The schedule; raises ``ValueError`` with the reason where there are no times."""
+        if self.schedule is not None:
+            return self.schedule
+        return left_shift(self.problem, self.compute)
+
+
+def read_given(
+    words: Sequence[str], *, dialect: str | None = None, problem: str | None = None
+) -> Given:
+    """The schedule that the words name. ``problem`` (a file) replaces the one it comes with.
+
+    Raises ``ValueError`` (``UnusableInput`` for a file's content) in one line.
+    """
+    if not words:
+        raise ValueError(f"expected a schedule file or one of {' '.join(families())}")
+    given = _read(words, dialect)
+    return given if problem is None else _on_problem(given, read_posed(problem))
+
+
+def _read(words: Sequence[str], dialect: str | None) -> Given:
+    suffix = Path(words[0]).suffix.lower()
+    if words[0] in families():
+        return _family_member(words)
+    if suffix not in SUFFIXES:
+        raise ValueError(
+            f"expected a schedule (.json), a PyTorch table (.csv) or a family "
+            f"({' '.join(families())}), got {words[0]!r}"
+        )
+    if len(words) > 1:
+        raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}")
+    return _schedule_file(words[0]) if suffix == ".json" else _table(words[0], dialect)
+
+
+def _family_member(words: Sequence[str]) -> Given:
+    member = family(words[0]).member(parse_parameters(words[1:]))
+    return Given(
+        name=" ".join(words),
+        problem=member.problem,
+        program=member.schedule.program,
+        schedule=member.schedule,
+        pipeline=member.pipeline,
+        has_communication=False,
+    )
+
+
+def _schedule_file(path: str) -> Given:
+    file = read_schedule(path)
+    return Given(
+        name=file.name or Path(path).stem,
+        problem=file.problem,
+        program=file.program,
+        schedule=file.schedule,
+        pipeline=file.pipeline,
+        has_communication=file.has_communication,
+        has_own_times=file.schedule is not None,
+    )
+
+
+def _table(path: str, dialect: str | None) -> Given:
+    if dialect not in DIALECTS:
+        raise ValueError(f"--dialect must be new or old, got {dialect!r}")
+    table = read_table(path, dialect=DIALECTS[dialect])
+    compute = compute_part(table.program) if table.has_communication else table.program
+    pipeline = infer_pipeline(compute, subject=path)
+    problem = pipeline.problem()
+    refuse_cut_off(path, table, problem)
+    return _timed(
+        Given(
+            name=Path(path).stem,
+            problem=problem,
+            program=table.program,
+            schedule=None,
+            pipeline=pipeline,
+            has_communication=table.has_communication,
+        )
+    )
+
+
+def _timed(given: Given) -> Given:
+    try:
+        return replace(given, schedule=left_shift(given.problem, given.compute))
+    except UntimedProgram:
+        return replace(given, schedule=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Posed:
+    """A problem to solve or to check against; ``file`` is there when it came as TOML."""
+
+    name: str
+    problem: Problem
+    pipeline: Pipeline | None
+    file: ProblemFile | None
+
+
+def read_posed(path: str) -> Posed:
+    """The problem of a problem file (.toml), or the one a schedule file (.json) embeds."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".toml":
+        file = read_problem(path)
+        return Posed(
+            name=file.name, problem=file.pipeline.problem(), pipeline=file.pipeline, file=file
+        )
+    if suffix == ".json":
+        embedded = read_schedule(path)
+        return Posed(
+            name=embedded.name or Path(path).stem,
+            problem=embedded.problem,
+            pipeline=embedded.pipeline,
+            file=None,
+        )
+    raise UnusableInput(path, "", "a problem file ending in .toml (or a schedule in .json)", suffix)
+
+
+def _on_problem(given: Given, posed: Posed) -> Given:
+    """The given program on another problem; its own times are kept where it came with some."""
+    resources = len(posed.problem.resources)
+    used = int(np.max(given.program.resource, initial=-1)) + 1
+    if used > resources:
+        raise ValueError(
+            f"{given.name} uses {used} resources, the problem {posed.name} has {resources}"
+        )
+    moved = replace(given, problem=posed.problem, pipeline=posed.pipeline)
+    return moved if given.has_own_times else _timed(moved)

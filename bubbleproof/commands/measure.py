@@ -1,0 +1,61 @@
+"""``bubbleproof measure FAMILY p=4 m=8 ...``: build a published schedule, check it, measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from bubbleproof.commands.output import (
+    measures_to_json,
+    print_json,
+    print_table,
+    ratio,
+    rule_rows,
+    status_of,
+)
+from bubbleproof.theory.families import family, parse_parameters
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify import check
+
+KEYS = (
+    "makespan",
+    "work",
+    "idle_ratio",
+    "idle_over_work",
+    "idle_ticks",
+    "rank_spans",
+    "span_idle",
+    "peak_activations",
+)
+
+
+def run_measure(name: str, words: Sequence[str], *, as_json: bool) -> int:
+    """Print the measures of one family member, measured by the checker's own code."""
+    member = family(name).member(parse_parameters(words))
+    verdict = check(member.problem, member.schedule)
+    assert verdict.measured is not None
+    measured = measures_to_json(verdict.measured)
+    parts = parts_of_a_sample(member.problem)
+    peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
+    if as_json:
+        answer: dict[str, object] = {"family": name, "params": member.params}
+        answer.update((key, measured[key]) for key in KEYS)
+        print_json({**answer, "peak_fraction": peaks})
+    else:
+        params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
+        rows = [(key, _text(measured[key])) for key in KEYS] + [("peak_fraction", _text(peaks))]
+        print_table(f"{name} {params}", ("measure", "value (ticks, activations, or a ratio)"), rows)
+        if not verdict.ok:
+            print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
+    return status_of(verdict)
+
+
+def parts_of_a_sample(problem: Problem) -> int:
+    """Into how many actions one pass of a sample is cut: stages times slices."""
+    actions = problem.actions
+    stages = max(int(actions.stage.max()), int(actions.partner_stage.max())) + 1
+    return stages * (int(actions.slice.max()) + 1)
+
+
+def _text(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

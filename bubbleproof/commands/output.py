@@ -1,0 +1,126 @@
+"""What commands print: tables for people, one JSON object for programs, progress on the side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bubbleproof.theory.measures import Measures
+from bubbleproof.verify.verdict import Finding, Verdict
+
+HOLDS, BROKEN, UNUSABLE, UNDECIDED = 0, 1, 2, 3
+MIN_WIDTH = 120
+_GOOD = ("holds", "yes", "optimal", "equal")
+_BAD = ("violated", "no", "infeasible", "differ", "failed")
+
+
+def console() -> Console:
+    """Standard output for people; wide enough for tables where it is no terminal."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=max(MIN_WIDTH, plain.width))
+
+
+def say(line: str) -> None:
+    """A line of progress on standard error, which no script reads."""
+    Console(stderr=True, highlight=False).print(line, style="dim", markup=False, soft_wrap=True)
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """One JSON object on standard output and nothing else."""
+    sys.stdout.write(json.dumps(value, indent=2, default=_plain) + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Fraction):
+        return ratio(value)
+    raise TypeError(f"{type(value).__name__} does not belong in our JSON")
+
+
+def ratio(value: Fraction) -> str:
+    """A ratio as ``a/b``, also when it is whole."""
+    return f"{value.numerator}/{value.denominator}"
+
+
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table whose cells are coloured by their first word: good, bad, or neither."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for name in header:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=_style(cell)) for cell in row))
+    console().print(table)
+
+
+def _style(cell: str) -> str:
+    word = cell.lower().split(" ")[0].rstrip(":,")
+    return "green" if word in _GOOD else "red" if word in _BAD else ""
+
+
+def measures_to_json(measured: Measures) -> dict[str, object]:
+    """All measures by name; ratios as ``a/b``, lists in rank order."""
+    result: dict[str, object] = {}
+    for field in fields(measured):
+        value = getattr(measured, field.name)
+        result[field.name] = ratio(value) if isinstance(value, Fraction) else value
+    return result
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, object]:
+    """A verdict with its findings, counterexamples (grids included) and measures."""
+    return {
+        "ok": verdict.ok,
+        "rules": [
+            {
+                "rule": finding.rule.name.lower(),
+                "detail": finding.detail,
+                "statement": finding.rule.value,
+                "ok": finding.ok,
+                "count": finding.count,
+            }
+            for finding in verdict.findings
+        ],
+        "undecided": [
+            {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.undecided
+        ],
+        "violations": [
+            {
+                "rule": violation.rule.name.lower(),
+                "tasks": violation.tasks,
+                "at": violation.at,
+                "message": violation.message,
+                "picture": violation.picture,
+            }
+            for violation in verdict.violations
+        ],
+        "measured": None if verdict.measured is None else measures_to_json(verdict.measured),
+    }
+
+
+def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
+    """(rule, verdict, statement or reason), one row per finding and undecided rule."""
+    rows = [(_rule_name(f), _state(f), f.rule.value) for f in verdict.findings]
+    rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
+    return rows
+
+
+def _rule_name(finding: Finding) -> str:
+    detail = f" ({finding.detail})" if finding.detail else ""
+    return finding.rule.name.lower() + detail
+
+
+def _state(finding: Finding) -> str:
+    return "holds" if finding.ok else f"violated {finding.count}x"
+
+
+def status_of(verdict: Verdict) -> int:
+    """The exit status of a verdict."""
+    if any(not finding.ok for finding in verdict.findings):
+        return BROKEN
+    return UNDECIDED if verdict.undecided else HOLDS

@@ -1,0 +1,107 @@
+"""``bubbleproof replay SCHEDULE``: run a verified schedule on torch and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.reference_exec.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.report import ReplayReport
+
+MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
+
+
+def run_replay(
+    words: Sequence[str],
+    *,
+    backend: str,
+    spec: ModelSpec,
+    seed: int,
+    comm: str | None,
+    timeout: float,
+    dialect: str | None,
+    as_json: bool,
+) -> int:
+    """Replay one schedule and print the evidence; status 1 where a promise is broken."""
+    given = read_given(words, dialect=dialect)
+    try:
+        report = replay_given(
+            given, spec, backend=backend, seed=seed, comm=comm, timeout=timeout, quiet=as_json
+        )
+    except RuntimeError as error:  # a stalled or failed rank; its message says which and where
+        say(str(error))
+        return BROKEN
+    if as_json:
+        print_json({"name": given.name, **report.to_dict()})
+    else:
+        print_table(given.name, ("evidence", "predicted", "measured", "verdict"), evidence(report))
+    return HOLDS if report.ok else BROKEN
+
+
+def replay_given(
+    given: Given,
+    spec: ModelSpec,
+    *,
+    backend: str,
+    seed: int = 0,
+    comm: str | None = None,
+    timeout: float = 60.0,
+    quiet: bool = False,
+) -> ReplayReport:
+    """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
+    try:
+        from bubbleproof.reference_exec.replay import replay
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(MISSING) from None
+    return replay(
+        given.problem,
+        given.timed(),
+        spec,
+        program=given.program if given.has_communication else None,
+        backend=backend,
+        seed=seed,
+        semantics=comm,
+        timeout=timeout,
+        progress=None if quiet else say,
+    )
+
+
+def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    """(what, predicted, measured, verdict) rows."""
+    where = f"{report.backend}, {report.ranks} ranks, {report.model} {report.dtype}"
+    rows = [
+        (
+            f"gradients ({where})",
+            "equal bit for bit to each microbatch alone, summed in order",
+            "equal" if report.gradients_equal else "different",
+            "holds" if report.gradients_equal else "violated",
+        ),
+        (
+            "losses",
+            "equal bit for bit",
+            "equal" if report.losses_equal else "different",
+            "holds" if report.losses_equal else "violated",
+        ),
+        (
+            "relative error to the ordinary float64 backward",
+            f"at most {report.tolerance:.0e}",
+            f"{report.max_relative_error:.1e}",
+            "holds" if report.max_relative_error <= report.tolerance else "violated",
+        ),
+    ]
+    same = report.measured_peak_bytes == report.predicted_peak_bytes
+    rows.append(
+        (
+            "peak live activation bytes per rank",
+            " ".join(map(str, report.predicted_peak_bytes)),
+            " ".join(map(str, report.measured_peak_bytes)),
+            "holds" if same else "violated",
+        )
+    )
+    return rows

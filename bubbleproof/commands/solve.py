@@ -1,0 +1,178 @@
+"""``bubbleproof solve PROBLEM``: the best schedule there is, and how good it is."""
+
+from __future__ import annotations
+
+from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    UNDECIDED,
+    measures_to_json,
+    print_json,
+    print_table,
+    say,
+)
+from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.solvers import Result, SolveOptions, Status, solve
+from bubbleproof.theory.families import families
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Claim, Program, Schedule
+
+EXIT = {
+    Status.OPTIMAL: HOLDS,
+    Status.FEASIBLE: UNDECIDED,
+    Status.INFEASIBLE: BROKEN,
+    Status.UNKNOWN: UNDECIDED,
+}
+DEFAULT_TIME_LIMIT = 60.0
+
+
+def run_solve(
+    path: str,
+    *,
+    engine: str,
+    objective: str | None,
+    time_limit: float | None,
+    seed: int,
+    threads: int,
+    target: str | None,
+    as_json: bool,
+) -> int:
+    """Solve one problem, print the result, and write the schedule where asked."""
+    if target is not None and not target.endswith(".json"):
+        raise ValueError(f"the schedule's file must end in .json, got {target!r}")
+    posed = read_posed(path)
+    options = options_for(
+        posed,
+        engine=engine,
+        objective=objective,
+        time_limit=time_limit,
+        seed=seed,
+        threads=threads,
+        quiet=as_json,
+    )
+    result = solve_posed(posed, options)
+    if target is not None and result.schedule is not None:
+        write_schedule(target, schedule_file(posed, result))
+        if not as_json:
+            say(f"wrote {target}")
+    if as_json:
+        print_json(result_to_json(posed, result))
+    else:
+        print_table(posed.name, ("quantity", "value"), result_rows(posed, result))
+    return EXIT[result.status]
+
+
+def options_for(
+    posed: Posed,
+    *,
+    engine: str = "auto",
+    objective: str | None = None,
+    time_limit: float | None = None,
+    seed: int = 1,
+    threads: int = 2,
+    quiet: bool = False,
+) -> SolveOptions:
+    """The options of the command line, else those of the problem file, else the defaults."""
+    file = posed.file
+    in_file = file.time_limit if file is not None else None
+    limit = time_limit if time_limit is not None else in_file
+    return SolveOptions(
+        engine=engine,
+        objective=objective or (file.objective if file is not None else "makespan"),
+        time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
+        seed=seed,
+        threads=threads,
+        progress=None if quiet else _report,
+    )
+
+
+def _report(who: str, makespan: int | None, bound: int, seconds: float) -> None:
+    best = "no schedule yet" if makespan is None else f"makespan {makespan}"
+    say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
+
+
+def solve_posed(posed: Posed, options: SolveOptions) -> Result:
+    """Solve, starting from the published orders that fit the problem's shape."""
+    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
+    return solve(posed.problem, options, starts)
+
+
+def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
+    """The orders of all families that take the pipeline as it is."""
+    return [
+        (name, family.program(pipeline))
+        for name, family in families().items()
+        if family.refusal(pipeline) is None
+    ]
+
+
+def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
+    """The solved schedule with its measured numbers as claims, for ``verify`` to confirm."""
+    assert result.schedule is not None
+    assert result.measured is not None
+    claims: dict[str, Claim] = {
+        "makespan": result.measured.makespan,
+        "idle_ratio": result.measured.idle_ratio,
+        "peak_memory": result.measured.peak_memory,
+    }
+    claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
+    return ScheduleFile.of(posed.problem, claimed, pipeline=posed.pipeline, name=posed.name)
+
+
+def proof_text(posed: Posed, result: Result) -> str:
+    """How good the schedule is known to be, in one sentence."""
+    if result.certificate is None:
+        return "no bound"
+    where = posed.problem.resources[result.certificate.resource].name
+    bound = f"bound {result.lower_bound} by {len(result.certificate.tasks)} tasks on {where}"
+    if result.status is Status.OPTIMAL:
+        return f"optimal: {bound}, certificate checked"
+    claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
+    return f"gap {result.gap} {posed.problem.unit}: {bound}, certificate checked{claim}"
+
+
+def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
+    """The result for people."""
+    unit = posed.problem.unit
+    rows = [("status", result.status.value)]
+    if result.reason:
+        rows.append(("reason", result.reason))
+    if result.measured is not None:
+        measured = result.measured
+        rows += [
+            ("makespan", f"{measured.makespan} {unit}"),
+            ("found by", result.origin),
+            ("idle_ratio", f"{measured.idle_ratio}"),
+            ("idle_over_work", f"{measured.idle_over_work}"),
+            ("span_idle", f"{measured.span_idle} {unit}"),
+            ("peak_memory", f"{list(measured.peak_memory)} {posed.problem.memory_unit}"),
+        ]
+    rows += [("proof", proof_text(posed, result)), ("time", f"{result.seconds:.2f} s")]
+    return rows
+
+
+def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
+    """The result for programs."""
+    certificate = result.certificate
+    return {
+        "name": posed.name,
+        "status": result.status.name,
+        "statement": result.status.value,
+        "reason": result.reason,
+        "makespan": result.makespan,
+        "lower_bound": result.lower_bound,
+        "engine_bound": result.engine_bound,
+        "gap": result.gap,
+        "origin": result.origin,
+        "certificate": None
+        if certificate is None
+        else {
+            "kind": "one-machine",
+            "resource": posed.problem.resources[certificate.resource].name,
+            "tasks": [posed.problem.label(task) for task in certificate.tasks],
+            "bound": certificate.bound,
+        },
+        "measured": None if result.measured is None else measures_to_json(result.measured),
+        "seconds": round(result.seconds, 3),
+    }
