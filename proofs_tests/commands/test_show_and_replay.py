@@ -1,0 +1,86 @@
+"""``show``, ``convert`` and ``replay``: every target, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+
+def test_show_on_the_terminal(command: Run) -> None:
+    answer = command("show", "1f1b", "p=2", "m=2")
+    assert answer.status == 0
+    assert "rank 0  F0 F1 .  .  B0--- .  B1---" in answer.out
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png", "perfetto.json"])
+def test_show_writes_every_picture(command: Run, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"x.{ending}"
+    assert command("show", "interleaved", "p=2", "m=4", "-o", target).status == 0
+    assert target.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_convert_round_trip(command: Run, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"x.{ending}"
+    assert command("convert", "zb-h1", "p=3", "m=5", target).status == 0
+    assert command("verify", target).status == 0
+
+
+def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: Path) -> None:
+    target = tmp_path / "x.csv"
+    assert command("convert", "1f1b", "p=2", "m=2", target, "--communication").status == 0
+    assert target.read_text().startswith("0F0,0SEND_F0,0F1,")
+    assert command("verify", target).status == 0
+    assert command("replay", target).status == 0
+
+
+def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
+    answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
+    assert "lost: durations (in tick) are lost: a table counts steps" in answer.err
+
+
+def test_replay_answers_with_evidence(command: Run) -> None:
+    answer = command("replay", "zb-h1", "p=3", "m=4", "--seed", "7", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"], found["gradients_equal"]) == (0, True, True)
+    assert found["measured_peak_bytes"] == found["predicted_peak_bytes"]
+    assert found["seed"] == 7
+
+
+def test_replay_on_processes(command: Run) -> None:
+    answer = command("replay", "1f1b", "p=2", "m=3", "--backend", "gloo", "--dtype", "float32")
+    assert answer.status == 0
+    assert "gradients (gloo, 2 ranks, mlp float32)" in answer.out
+
+
+def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    command("convert", "1f1b", "p=2", "m=2", path)
+    content = json.loads(path.read_text())
+    content["orders"]["rank 1"][0][1] = 0  # 1F0 before its input is there
+    path.write_text(json.dumps(content))
+    answer = command("replay", path)
+    assert answer.status == 2
+    assert "replay refuses what is not verified: 1F0 starts at 0, but waits for 0F0" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf"], "a picture's file must end in .html .svg"),
+        (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
+        (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
+        (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
+        (["replay", "1f1b", "p=2", "m=2", "--backend", "x"], "replay backend must be one of"),
+        (["replay", "1f1b", "p=2", "m=2", "--hidden", "0"], "model hidden must be 1 or more"),
+    ],
+)
+def test_unusable_words(command: Run, words: list[str], message: str) -> None:
+    answer = command(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1

@@ -1,0 +1,94 @@
+"""``solve`` and ``run``: statuses, files, and the whole way once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = "ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "small.toml"
+    path.write_text(text)
+    return path
+
+
+def test_solve_writes_a_schedule_that_verifies(command: Run, tmp_path: Path) -> None:
+    problem, target = write(tmp_path, SMALL), tmp_path / "s.json"
+    answer = command("solve", problem, "-o", target, "--json")
+    found = json.loads(answer.out)
+    # (m + p - 1)(tF + tB) = 5 * 3; rank 0 works 12 ticks, waits tF + tB for its first backward.
+    assert (answer.status, found["status"], found["makespan"]) == (0, "OPTIMAL", 15)
+    assert found["certificate"]["bound"] == found["lower_bound"] == 15
+    assert command("verify", target).status == 0
+    assert json.loads(target.read_text())["claims"]["makespan"] == 15
+
+
+def test_a_schedule_file_is_a_problem_too(command: Run, tmp_path: Path) -> None:
+    target = tmp_path / "g.json"
+    assert command("convert", "gpipe", "p=2", "m=4", target).status == 0
+    assert json.loads(command("solve", target, "--json").out)["makespan"] == 15
+
+
+def test_infeasible_says_why(command: Run, tmp_path: Path) -> None:
+    problem = write(tmp_path, SMALL + "[memory]\nactivation = 5\nstatic = 3\ncapacity = 7\n")
+    answer = command("solve", problem, "-o", tmp_path / "s.json")
+    assert answer.status == 1
+    assert "0F0 needs 5 beside the base load 3, but the capacity is 7" in answer.out
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_bad_input_overwrites_nothing(command: Run, tmp_path: Path) -> None:
+    target = tmp_path / "s.json"
+    target.write_text("mine")
+    answer = command("solve", write(tmp_path, SMALL.replace("= 2\nm", "= 0\nm")), "-o", target)
+    assert (answer.status, answer.out, target.read_text()) == (2, "", "mine")
+    assert "ranks: expected a whole number of 1 or more, found 0" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--engine", "magic"], "engine must be one of auto cpsat, got 'magic'"),
+        (["--objective", "beauty"], "objective must be one of makespan, got 'beauty'"),
+        (["--time-limit", "0"], "time limit must be above 0 seconds, got 0.0"),
+        (["-o", "x.txt"], "the schedule's file must end in .json, got 'x.txt'"),
+    ],
+)
+def test_unusable_options(command: Run, tmp_path: Path, words: list[str], message: str) -> None:
+    answer = command("solve", write(tmp_path, SMALL), *words)
+    assert (answer.status, answer.out, answer.err) == (2, "", f"bubbleproof: {message}\n")
+
+
+def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
+    problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe", "1f1b"]\n')
+    answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual")
+    assert answer.status == 0
+    for name in ("schedule.json", "schedule.svg", "schedule.perfetto.json", "result.json"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "gpipe" in page
+    assert "optimal: bound 15" in answer.out
+    assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
+    assert "violated" not in answer.out
+    assert str(tmp_path / "out" / "report.html") in answer.out
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.toml")))
+def test_examples_solve_to_optimal(command: Run, name: str) -> None:
+    answer = command("solve", EXAMPLES / name, "--json")
+    assert (answer.status, json.loads(answer.out)["status"]) == (0, "OPTIMAL")
+
+
+def test_run_takes_problem_files_only(command: Run) -> None:
+    answer = command("run", "x.json")
+    assert (answer.status, answer.err) == (
+        2,
+        "bubbleproof: run takes a problem file (.toml), got 'x.json'\n",
+    )

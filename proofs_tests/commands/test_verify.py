@@ -1,0 +1,104 @@
+"""``verify``: status, JSON and counterexamples for files, tables and families."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+
+def test_a_family_holds_under_every_semantics(command: Run) -> None:
+    answer = command("verify", "1f1b", "p=4", "m=8", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"]) == (0, True)
+    details = [rule["detail"] for rule in found["rules"] if rule["rule"] == "communication"]
+    assert details == ["buffered", "rendezvous", "pair-stream", "rank-stream"]
+    assert found["measured"]["idle_ratio"] == "3/11"
+
+
+def test_a_missing_action_is_a_violation_with_its_grid(command: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("0F0,0F1,0B0,\n1F0,1B0,1F1,1B1\n")
+    answer = command("verify", table)
+    assert answer.status == 1
+    assert "0B1 is missing on rank 0" in answer.out
+    assert "[0B0]" in answer.out
+    assert "undecided" in answer.out
+
+
+def test_receive_just_in_time_deadlocks_in_one_stream_per_pair(
+    command: Run, tmp_path: Path
+) -> None:
+    # Rank 0 sends F1 before it receives B0; rank 1 sends B0 before it receives F1.
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
+    )
+    fine = command("verify", table, "--comm", "buffered")
+    assert fine.status == 0
+    stuck = command("verify", table, "--comm", "pair-stream")
+    assert stuck.status == 1
+    assert "deadlock under pair-stream" in stuck.out
+    assert "waits for" in stuck.out
+
+
+def test_claims_in_a_file_are_checked(command: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    assert command("convert", "1f1b", "p=2", "m=2", path).status == 0
+    content = json.loads(path.read_text())
+    content["claims"] = {"makespan": 8}  # (2 + 2 - 1) * 3 = 9
+    path.write_text(json.dumps(content))
+    answer = command("verify", path)
+    assert answer.status == 1
+    assert "makespan is claimed to be 8, but measures 9" in answer.out
+
+
+def test_against_another_problem(command: Run, tmp_path: Path) -> None:
+    problem = tmp_path / "p.toml"
+    text = "ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n"
+    problem.write_text(text + "[memory]\nactivation = 1\ncapacity = 1\n")
+    answer = command("verify", "1f1b", "p=2", "m=4", "--problem", problem)
+    assert answer.status == 1
+    assert "memory of rank 0 holds 2 at 1, when 0F1 runs; its capacity is 1" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0F0,0F0x\n", "row 1, column 2: expected a PyTorch action"),
+        ("0F0,0BW0\n", "row 1, column 2: expected a PyTorch action"),
+        ("(0F0;0B0OVERLAP_F_B\n", "row 1, column 1: expected a PyTorch action"),
+        ("0F0,0B0\n\n1F0,1B0\n", "row 2: expected the actions of a rank, found an empty row"),
+        ("0F0,0B0\n0F0,0B0\n", "a stage mapped twice"),
+        ("0F0,,,0B0\n,1F0\n", "row 2: expected 4 cells as in row 1"),
+    ],
+)
+def test_unusable_tables(command: Run, tmp_path: Path, content: str, message: str) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(content)
+    answer = command("verify", table)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["verify"], "Missing argument"),
+        (["verify", "x.yaml"], "expected a schedule (.json), a PyTorch table (.csv) or a family"),
+        (["verify", "nosuch.json"], "nosuch.json: expected a file, found no such file"),
+        (["verify", "1f1b", "p=2", "m=2", "--comm", "x"], "--comm must be one of buffered"),
+        (["verify", "1f1b", "p=2", "m=2", "--nosuch"], "No such option"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_unusable_words(command: Run, words: list[str], message: str) -> None:
+    answer = command(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
