@@ -38,11 +38,12 @@ def run(
     output: Annotated[str | None, typer.Option("-o", help="Folder (default runs/NAME).")] = None,
     backend: Annotated[str, typer.Option(help="Replay on virtual or gloo.")] = "gloo",
     time_limit: TimeLimit = None,
+    json: Json = False,
 ) -> int:
     """Solve, verify, draw and replay a problem; print one verdict table."""
     from bubbleproof.commands.run import run_problem
 
-    return run_problem(problem, folder=output, backend=backend, time_limit=time_limit)
+    return run_problem(problem, folder=output, backend=backend, time_limit=time_limit, as_json=json)
 
 
 @app.command()

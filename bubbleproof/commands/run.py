@@ -7,7 +7,7 @@ print one table of verdicts. The folder then holds ``schedule.json``, ``schedule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
     console,
+    print_json,
     print_table,
     rule_rows,
     say,
     status_of,
+    verdict_to_json,
 )
 from bubbleproof.commands.replay import evidence, replay_given
 from bubbleproof.commands.solve import (
@@ -66,26 +68,37 @@ class _Compared:
     section: ScheduleSection | None
 
 
-def run_problem(path: str, *, folder: str | None, backend: str, time_limit: float | None) -> int:
-    """Do everything with one problem file and print the table of verdicts."""
+def run_problem(
+    path: str, *, folder: str | None, backend: str, time_limit: float | None, as_json: bool = False
+) -> int:
+    """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
     if not path.endswith(".toml"):
         raise ValueError(f"run takes a problem file (.toml), got {path!r}")
     posed = read_posed(path)
     assert posed.file is not None
     where = Path(folder or Path("runs") / Path(path).stem)
     where.mkdir(parents=True, exist_ok=True)
-    say(f"{posed.name}: {posed.problem.num_tasks} tasks on {posed.problem.num_ranks} ranks")
+    if not as_json:
+        say(f"{posed.name}: {posed.problem.num_tasks} tasks on {posed.problem.num_ranks} ranks")
     compared = [_compare(posed.file, item) for item in posed.file.compare]
-    result = solve_posed(posed, options_for(posed, time_limit=time_limit))
+    result = solve_posed(posed, options_for(posed, time_limit=time_limit, quiet=as_json))
     if result.schedule is None:
-        _print_comparison(posed, compared, None)
-        console().print(f"{result.status.value}. {result.reason}", markup=False)
+        if as_json:
+            print_json({"published": _rows_to_json(compared), **result_to_json(posed, result)})
+        else:
+            _print_comparison(posed, compared, None)
+            console().print(f"{result.status.value}. {result.reason}", markup=False)
         return EXIT[result.status]
-    return _finish(posed, result, compared, where, backend)
+    return _finish(posed, result, compared, where, backend, as_json)
 
 
 def _finish(
-    posed: Posed, result: Result, compared: list[_Compared], where: Path, backend: str
+    posed: Posed,
+    result: Result,
+    compared: list[_Compared],
+    where: Path,
+    backend: str,
+    as_json: bool,
 ) -> int:
     assert result.schedule is not None
     file = schedule_file(posed, result)
@@ -98,9 +111,11 @@ def _finish(
         pipeline=posed.pipeline,
         has_communication=False,
     )
-    say("verifying the solved schedule under every communication semantics")
+    tell = _silent if as_json else say
+    tell("verifying the solved schedule under every communication semantics")
     verdict = verify_given(given, tuple(Semantics))
-    replayed, replay_status = _replay(given, backend)
+    tell(f"replaying it on {backend} with {posed.problem.num_ranks} ranks")
+    replayed, replay_status = _replay(given, backend, quiet=as_json)
     solved = ComparisonRow.of(
         "solved", posed.problem, file.schedule, proof=proof_text(posed, result)
     )
@@ -112,7 +127,7 @@ def _finish(
         violations=tuple(map(str, verdict.violations)),
         replay=replayed,
     )
-    say("writing the schedule, the picture and the page")
+    tell("writing the schedule, the picture and the page")
     write_schedule(where / "schedule.json", file)
     write_trace(where / "schedule.perfetto.json", posed.problem, file.schedule)
     write_text(where / "result.json", render_json(result_to_json(posed, result)))
@@ -125,12 +140,32 @@ def _finish(
         versions=_versions(),
     )
     write_page(where / "report.html", page)
+    status = _worst(status_of(verdict), replay_status, EXIT[result.status])
+    if as_json:
+        print_json(
+            {
+                "published": _rows_to_json(compared),
+                **result_to_json(posed, result),
+                "verdict": verdict_to_json(verdict),
+                "replay": [asdict(row) for row in replayed],
+                "page": str(where / "report.html"),
+            }
+        )
+        return status
     _print_comparison(posed, compared, solved)
     rows = [(rule, state, text) for rule, state, text in rule_rows(verdict)]
     rows += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
     print_table("verdict on the solved schedule", ("rule", "verdict", "statement"), rows)
     console().print(f"The page: {where / 'report.html'}", markup=False, soft_wrap=True)
-    return _worst(status_of(verdict), replay_status, EXIT[result.status])
+    return status
+
+
+def _silent(line: str) -> None:
+    """Progress for a program: none."""
+
+
+def _rows_to_json(compared: list[_Compared]) -> list[dict[str, object]]:
+    return [asdict(item.row) for item in compared]
 
 
 def _worst(*statuses: int) -> int:
@@ -169,11 +204,10 @@ def _verdict_rows(verdict: Verdict) -> tuple[VerdictRow, ...]:
     )
 
 
-def _replay(given: Given, backend: str) -> tuple[tuple[ReplayRow, ...], int]:
+def _replay(given: Given, backend: str, *, quiet: bool) -> tuple[tuple[ReplayRow, ...], int]:
     """The evidence of running the schedule with a small model, and its exit status."""
-    say(f"replaying it on {backend} with {given.problem.num_ranks} ranks")
     try:
-        report = replay_given(given, ModelSpec(), backend=backend)
+        report = replay_given(given, ModelSpec(), backend=backend, quiet=quiet)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
         row = ReplayRow(quantity="run", predicted="", measured=str(error), verdict="not run")

@@ -80,6 +80,16 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "out" / "report.html") in answer.out
 
 
+def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
+    problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe"]\n')
+    answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, answer.err, found["status"]) == (0, "", "OPTIMAL")
+    assert found["verdict"]["ok"]
+    assert [row["name"] for row in found["published"]] == ["gpipe"]
+    assert {row["verdict"] for row in found["replay"]} == {"holds"}
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.toml")))
 def test_examples_solve_to_optimal(command: Run, name: str) -> None:
     answer = command("solve", EXAMPLES / name, "--json")
