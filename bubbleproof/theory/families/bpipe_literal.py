@@ -1,0 +1,113 @@
+"""BPipe's Algorithm 1 as printed, and what goes wrong with it.
+
+T_i runs beside C_i: it starts and ends with that slot. Where the index of a victim is taken from a
+slot that is a bubble there is no victim; ``microbatch`` is None then. Difference from the shipped
+``bpipe_plan``: line 22 names its victim by position, C_{i-3}.idx. The text means the latest saved
+microbatch, the one needed furthest in the future, and C_{i-3} is its forward except where bubbles
+lie between the warm-up and the first backward. That is the case exactly for backward 1, so for
+p = 4, section 3.4's own example (Figure 4, m = 8): C_9 = B1 loads beside C_8, and C_6 is a bubble.
+Where p is not 4 and C has its bubbles, it gives the shipped plan.
+Read without bubbles (``dense``), the victims are right for every p; but then a load in the cooldown
+runs beside a backward that has not made room yet, and the stage holds mu_opt + 1 (first at p = 4,
+m = 4, s = 0). So neither reading keeps the objective; the shipped one does.
+
+Source: BPipe (ICML 2023) section 3.4, Algorithm 1; line numbers are the paper's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.families.bpipe_plan import Slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A transfer decision T_i of one rank; ``microbatch`` None where the printed index is empty."""
+
+    slot: int
+    kind: Kind
+    microbatch: int | None
+
+
+def literal(slots: Slots, p: int, s: int, m: int) -> tuple[Decision, ...]:
+    """Algorithm 1 on the computation schedule ``slots`` of stage ``s``, lines 3 to 27."""
+    mu_opt = -(-(p + 2) // 2)
+    n_evict = min(p - s, m) - mu_opt
+    evicted: set[int | None] = set()
+    transfer: dict[int, tuple[Kind, int | None]] = {}
+    for i, computation in enumerate(slots):
+        if computation is None:
+            continue
+        index = computation.microbatch
+        if computation.kind is Kind.F:
+            if mu_opt - 1 <= index < mu_opt - 1 + n_evict:
+                transfer[i] = Kind.EVICT, _index(slots, i - 1)
+                evicted.add(_index(slots, i - 1))
+        elif index in evicted:
+            transfer[i - 1] = Kind.LOAD, index
+            evicted.remove(index)
+            if (earlier := slots[i - 1]) is not None and earlier.kind is Kind.F:
+                transfer[i - 2] = Kind.EVICT, _index(slots, i - 3)
+                evicted.add(_index(slots, i - 3))
+    return tuple(Decision(slot=i, kind=k, microbatch=j) for i, (k, j) in sorted(transfer.items()))
+
+
+def dense(slots: Slots) -> Slots:
+    """The computation schedule without its bubbles."""
+    return tuple(action for action in slots if action is not None)
+
+
+def _index(slots: Slots, i: int) -> int | None:
+    found = slots[i] if 0 <= i < len(slots) else None
+    return None if found is None else found.microbatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a rank that follows transfer decisions holds at most, and where it first goes wrong."""
+
+    peak: int
+    fault: str | None
+
+
+def replay(slots: Slots, decisions: tuple[Decision, ...]) -> Replay:
+    """Run the slots with the transfers beside them; in-flight activations count on this rank."""
+    beside = {decision.slot: decision for decision in decisions}
+    resident: set[int] = set()
+    evicted: set[int] = set()
+    peak, fault = 0, None
+    for i, computation in enumerate(slots):
+        decision = beside.get(i)
+        fault = fault or _fault(computation, decision, resident, evicted)
+        moved = None if decision is None else decision.microbatch
+        if computation is not None and computation.kind is Kind.F:
+            resident.add(computation.microbatch)
+        if decision is not None and moved is not None and decision.kind is Kind.LOAD:
+            resident.add(moved)
+            evicted.discard(moved)
+        peak = max(peak, len(resident))
+        if decision is not None and moved is not None and decision.kind is Kind.EVICT:
+            resident.discard(moved)
+            evicted.add(moved)
+        if computation is not None and computation.kind is Kind.B:
+            resident.discard(computation.microbatch)
+    return Replay(peak=peak, fault=fault)
+
+
+def _fault(
+    computation: Action | None, decision: Decision | None, resident: set[int], evicted: set[int]
+) -> str | None:
+    """Why a slot cannot run: what it needs is not on the rank when the slot starts."""
+    is_backward = computation is not None and computation.kind is Kind.B
+    if computation is not None and is_backward and computation.microbatch not in resident:
+        return f"{computation} runs, but its activation is not on the rank"
+    if decision is None:
+        return None
+    if decision.microbatch is None:
+        return f"{decision.kind.name} in slot {decision.slot} names the microbatch of a bubble"
+    saved = resident if decision.kind is Kind.EVICT else evicted
+    if decision.microbatch not in saved:
+        return f"{decision.kind.name} {decision.microbatch} in slot {decision.slot} is not there"
+    return None

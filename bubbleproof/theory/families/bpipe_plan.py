@@ -1,0 +1,165 @@
+"""When to evict and when to load: activation balancing on a computation schedule in slots.
+
+A rank's computation schedule is BPipe's C: one entry per slot of the schedule at tF = tB = 1, an
+action or None for a bubble (section 3.4). A plan puts at most one transfer beside each slot. Its
+memory is counted as the checker counts it: what lies there when the slot starts (an activation that
+leaves in this slot included), the running forward's, and what arrives in this slot.
+
+Rules, with K the objective (most activations a rank may hold):
+
+1. the activation of a backward in slot i that was evicted is loaded beside slot i-1;
+2. where slot i+1 would hold more than K, the activation whose backward is furthest away is evicted
+   beside slot i (Belady), among those that lie there untouched when slot i starts;
+3. where one slot would need two transfers, an eviction moves up to the last earlier free slot.
+
+Source: BPipe (ICML 2023) section 3.4 and Appendix A. Rules 1 and 2 are Algorithm 1 with the victim
+of its line 22 named by what it means; ``bpipe_literal`` has the printed one and what goes wrong.
+Rule 3 is needed by interleaved schedules only, where backwards follow each other without a bubble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.pipeline import Pipeline
+
+Slots = tuple[Action | None, ...]
+Saved = tuple[int, int]  # (stage, microbatch) of a saved activation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """An EVICT or LOAD beside a slot."""
+
+    slot: int
+    kind: Kind
+    stage: int
+    microbatch: int
+
+    @property
+    def saved(self) -> Saved:
+        return self.stage, self.microbatch
+
+    @property
+    def action(self) -> Action:
+        return Action(stage=self.stage, kind=self.kind, microbatch=self.microbatch)
+
+
+class NoPlan(ValueError):  # noqa: N818 - a property of the computation schedule and K
+    """No transfers by the module's rules keep the rank within its objective."""
+
+
+def saved_by(action: Action) -> Saved:
+    """The activation that an action makes or uses."""
+    return action.stage, action.microbatch
+
+
+@lru_cache(maxsize=64)
+def computation_slots(family: Family, p: int, m: int, v: int = 1) -> tuple[Slots, ...]:
+    """The computation schedule of each rank at tF = tB = 1, all of one length."""
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, forward=1, backward=1)
+    schedule = family.schedule(pipeline)
+    length = int(schedule.start.max()) + 1
+    rows: list[list[Action | None]] = [[None] * length for _ in range(p)]
+    program = schedule.program
+    columns = zip(program.resource.tolist(), schedule.start.tolist(), program.actions, strict=True)
+    for rank, start, action in columns:
+        rows[rank][start] = action
+    return tuple(tuple(row) for row in rows)
+
+
+def plan_transfers(slots: Slots, capacity: int) -> tuple[Transfer, ...]:
+    """The transfers of an evictor, in slot order; none where its own schedule stays within.
+
+    Raises ``NoPlan`` where rule 3 finds no earlier slot.
+    """
+    early: set[int] = set()
+    while True:
+        transfers, crowded = _plan(slots, capacity, early)
+        if crowded is None:
+            return transfers
+        taken = {transfer.slot for transfer in transfers} | early
+        free = [slot for slot in range(crowded) if slot not in taken and slots[slot] is not None]
+        if not free:
+            raise NoPlan(f"slot {crowded} needs two transfers and no slot before it is free")
+        early.add(free[-1])
+
+
+def _plan(
+    slots: Slots, capacity: int, early: Iterable[int]
+) -> tuple[tuple[Transfer, ...], int | None]:
+    """The transfers up to the end, or up to a slot that would need two; and that slot."""
+    walk = _Walk(slots)
+    for slot in range(len(slots)):
+        before = set(walk.resident)
+        load = walk.evicted_for(slot + 1)
+        needed = walk.after(slot) + walk.arrivals(slot + 1) + (load is not None)
+        if needed > capacity + (load is None):
+            return tuple(walk.transfers), slot
+        if load is not None:
+            walk.move(slot, Kind.LOAD, load)
+        elif needed > capacity or slot in early:
+            walk.move(slot, Kind.EVICT, walk.furthest(before, slot))
+        walk.compute(slot)
+    return tuple(walk.transfers), None
+
+
+class _Walk:
+    """A walk along the slots: what lies on the evictor, what on its acceptor."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.due = {saved_by(a): i for i, a in enumerate(slots) if a and a.kind is Kind.B}
+        self.resident: set[Saved] = set()
+        self.evicted: set[Saved] = set()
+        self.transfers: list[Transfer] = []
+
+    def action(self, slot: int, kind: Kind) -> Saved | None:
+        found = self.slots[slot] if slot < len(self.slots) else None
+        return saved_by(found) if found is not None and found.kind is kind else None
+
+    def evicted_for(self, slot: int) -> Saved | None:
+        """What the backward in a slot needs and does not find on the rank."""
+        saved = self.action(slot, Kind.B)
+        return saved if saved in self.evicted else None
+
+    def after(self, slot: int) -> int:
+        """How many lie on the rank after the computation of a slot, transfers aside."""
+        made, used = self.action(slot, Kind.F), self.action(slot, Kind.B)
+        return len(self.resident) + (made is not None) - (used is not None)
+
+    def arrivals(self, slot: int) -> int:
+        """How many the computation of a slot and the load beside it add while it runs."""
+        makes = self.action(slot, Kind.F) is not None
+        return makes + (self.evicted_for(slot + 1) is not None)
+
+    def furthest(self, saved: set[Saved], slot: int) -> Saved:
+        """The activation whose backward is last, the one in use excepted."""
+        idle = saved - {self.action(slot, Kind.B)}
+        if not idle:
+            raise NoPlan(f"slot {slot} must evict, but nothing lies idle there")
+        return max(idle, key=self.due.__getitem__)
+
+    def move(self, slot: int, kind: Kind, saved: Saved) -> None:
+        source, target = self.resident, self.evicted
+        if kind is Kind.LOAD:
+            source, target = target, source
+        source.remove(saved)
+        target.add(saved)
+        stage, microbatch = saved
+        self.transfers.append(Transfer(slot=slot, kind=kind, stage=stage, microbatch=microbatch))
+
+    def compute(self, slot: int) -> None:
+        if (made := self.action(slot, Kind.F)) is not None:
+            self.resident.add(made)
+        if (used := self.action(slot, Kind.B)) is not None:
+            self.resident.remove(used)
+
+
+def evictions_of(transfers: Sequence[Transfer]) -> int:
+    """The number of evictions, BPipe's count of transfers."""
+    return sum(transfer.kind is Kind.EVICT for transfer in transfers)

@@ -1,0 +1,204 @@
+"""BPipe: within its objective, as fast as 1F1B, with fewest evictions; and its printed form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
+from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.bpipe_literal import Decision, dense, literal, replay
+from bubbleproof.theory.families.bpipe_plan import (
+    NoPlan,
+    Slots,
+    computation_slots,
+    evictions_of,
+    plan_transfers,
+)
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.verify import Rule, check
+from proofs_tests.theory.bpipe_search import least_evictions
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
+
+
+def step(p: int, m: int, v: int = 1, tf: int = 1, tb: int = 2) -> Pipeline:
+    return Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, forward=tf, backward=tb)
+
+
+def measured(family: BalancedFamily, pipeline: Pipeline, transfer: int | None = None) -> Measures:
+    """Measures of a schedule that the checker accepts with the objective as every rank's memory."""
+    p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
+    balanced = family.balanced(pipeline, transfer=transfer)
+    problem = balanced.problem()
+    schedule = family.schedule(balanced, problem)
+    verdict = check(problem.with_capacity(family.objective(p, m, v)), schedule)
+    assert verdict.ok, f"{family.name} p={p} m={m} v={v}\n{verdict}"
+    assert verdict.measured is not None
+    return verdict.measured
+
+
+def sizes(most_ranks: int) -> Iterator[tuple[int, int]]:
+    return ((p, m) for p in range(1, most_ranks + 1) for m in range(1, 3 * p + 1))
+
+
+def test_every_rank_stays_within_the_objective_and_nothing_is_slower() -> None:
+    for p, m in sizes(12):
+        # 1F1B: rank 0 works on m microbatches without a gap but for p-1 hops to the end and back.
+        assert measured(BPIPE, step(p, m)).makespan == (m + p - 1) * 3
+
+
+@pytest.mark.sweep
+def test_every_rank_stays_within_the_objective_up_to_32_ranks() -> None:
+    """p <= 32, m <= 3p with ``BUBBLEPROOF_SWEEP=full``; the edges of it otherwise."""
+    for p in range(13, 33) if FULL else (13, 32):
+        for m in range(1, 3 * p + 1) if FULL else (p - 1, p, p + 1, 3 * p):
+            assert measured(BPIPE, step(p, m)).makespan == (m + p - 1) * 3
+
+
+def test_the_papers_figure() -> None:
+    # Figure 4 (p=4, m=8): stage 0 evicts 1, 3, 5 to stage 3; mu_opt = 3. Stage 2 holds its own 2.
+    transfers = BPIPE.transfers(4, 8)
+    assert list(transfers) == [0]
+    moves = [(t.kind.name, t.microbatch) for t in transfers[0]]
+    assert moves == [("EVICT", 1), ("EVICT", 3), ("LOAD", 1), ("EVICT", 5), ("LOAD", 3),
+                     ("LOAD", 5)]  # fmt: skip
+    assert measured(BPIPE, step(4, 8)).peak_activations == (3, 3, 2, 3)
+
+
+@pytest.mark.parametrize(("tf", "tb"), [(2, 4), (3, 6), (2, 2), (4, 2), (1, 3), (4, 5), (3, 0)])
+def test_a_transfer_costs_no_time_exactly_where_two_fit_a_forward_and_a_backward(
+    tf: int, tb: int
+) -> None:
+    # In the steady phase an evict and a load share the link between backwards, tF + tB apart.
+    for p, m in ((4, 8), (5, 10), (6, 13), (8, 17), (9, 18)):
+        for t in range(tf + tb + 1):
+            is_free = measured(BPIPE, step(p, m, 1, tf, tb), t).makespan == (m + p - 1) * (tf + tb)
+            assert is_free == (2 * t <= tf + tb), (p, m, t)
+
+
+def test_waits_and_not_luck_keep_the_objective() -> None:
+    # Without the waits the forwards of rank 0 do not stop for a slow transfer: all 4 of p=4.
+    slow = BPIPE.balanced(step(4, 8), transfer=9)
+    hasty = slow.with_changes(waits=())
+    problem = hasty.problem().with_capacity(3)
+    verdict = check(problem, BPIPE.schedule(hasty, problem))
+    assert verdict.broken == (Rule.MEMORY,)
+    assert measured(BPIPE, step(4, 8), 9).makespan > 11 * 3
+
+
+def test_interleaved_stays_within_the_objective_and_is_no_slower() -> None:
+    for v in (1, 2, 3):
+        for p, m in sizes(6):
+            plain = step(p, m, v)
+            own = measure(plain.problem(), INTERLEAVED.base.schedule(plain))
+            for transfer in (1, 0):
+                got = measured(INTERLEAVED, plain, transfer)
+                assert got.makespan == own.makespan, (p, m, v)
+
+
+def test_interleaved_objective_is_the_papers_where_ranks_divide_microbatches() -> None:
+    # Appendix A: mu(s) = p(v-1) + 2(p-s-1) + 1; p=4, v=2: 11 on rank 0, 9 allowed, so 2 of the 11
+    # are evicted before the first backward.
+    assert INTERLEAVED.objective(4, 8, 2) == 9
+    slots = computation_slots(INTERLEAVED.base, 4, 8, 2)[0]
+    first = next(i for i, action in enumerate(slots) if action and action.kind is Kind.B)
+    moved = INTERLEAVED.transfers(4, 8, 2)[0]
+    assert sum(t.kind is Kind.EVICT and t.slot < first - 1 for t in moved) == 2
+
+
+@pytest.mark.parametrize("m", [1, 3, 4, 5, 7, 8, 11, 13])
+def test_no_plan_evicts_less(m: int) -> None:
+    for p in range(2, 8):
+        slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
+        for s in range(p // 2):
+            ours = evictions_of(plan_transfers(slots[s], most))
+            assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, s)
+
+
+def test_no_interleaved_plan_evicts_less() -> None:
+    for p, m, v in ((3, 6, 1), (4, 12, 1), (3, 9, 2), (4, 8, 2), (4, 12, 2), (3, 7, 2), (5, 12, 2)):
+        slots, most = computation_slots(INTERLEAVED.base, p, m, v), INTERLEAVED.objective(p, m, v)
+        for s in range(p // 2):
+            ours = evictions_of(plan_transfers(slots[s], most))
+            assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, v, s)
+
+
+def as_decisions(slots: Slots, most: int) -> tuple[Decision, ...]:
+    return tuple(
+        Decision(slot=t.slot, kind=t.kind, microbatch=t.microbatch)
+        for t in plan_transfers(slots, most)
+    )
+
+
+def test_the_printed_algorithm_is_ours_but_for_four_ranks() -> None:
+    for p, m in sizes(16):
+        slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
+        for s in range(p // 2):
+            printed = literal(slots[s], p, s, m)
+            is_same = printed == as_decisions(slots[s], most)
+            assert is_same == (p != 4 or m <= 4 or s == 1), (p, m, s)
+
+
+def test_the_printed_algorithm_evicts_a_bubble_first_at_four_ranks_and_five_microbatches() -> None:
+    faults = {}
+    for p, m in sizes(8):
+        for s in range(p // 2):
+            slots = computation_slots(BPIPE.base, p, m)[s]
+            if (fault := replay(slots, literal(slots, p, s, m)).fault) is not None:
+                faults[p, m, s] = fault
+    # C_9 = B1 needs a load in slot 8; its victim stands in slot 6, where rank 0 waits for B0 (7).
+    assert min(faults, key=lambda case: (sum(case), case)) == (4, 5, 0)
+    assert faults[4, 8, 0] == "EVICT in slot 7 names the microbatch of a bubble"
+    assert set(faults) == {(4, m, 0) for m in range(5, 13)}
+
+
+def test_read_without_bubbles_the_printed_algorithm_holds_one_too_many() -> None:
+    over = []
+    for p, m in sizes(8):
+        for s in range(p // 2):
+            slots = dense(computation_slots(BPIPE.base, p, m)[s])
+            played = replay(slots, literal(slots, p, s, m))
+            assert played.fault is None
+            if played.peak > BPIPE.objective(p, m):
+                assert played.peak == BPIPE.objective(p, m) + 1
+                over.append((p, m, s))
+    assert min(over, key=lambda case: (sum(case), case)) == (4, 4, 0)
+
+
+def test_a_replay_sees_what_is_missing() -> None:
+    slots = computation_slots(BPIPE.base, 4, 4)[0]
+    decisions = as_decisions(slots, 3)
+    assert replay(slots, decisions).fault is None
+    assert replay(slots, decisions[:1]).fault == "0B1 runs, but its activation is not on the rank"
+    again = Decision(slot=3, kind=Kind.EVICT, microbatch=1)
+    assert replay(slots, (*decisions, again)).fault == "EVICT 1 in slot 3 is not there"
+
+
+def test_an_objective_that_no_plan_reaches_is_refused() -> None:
+    slots = computation_slots(BPIPE.base, 4, 4)[0]
+    with pytest.raises(NoPlan, match="slot 0 needs two transfers and no slot before it is free"):
+        plan_transfers(slots, 0)
+    with pytest.raises(NoPlan, match="slot 0 must evict, but nothing lies idle there"):
+        plan_transfers(slots, 1)
+
+
+def test_a_pipeline_without_the_evictions_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"bpipe needs its 3 evictions among the pipeline's choic"):
+        BPIPE.schedule(step(4, 8))
+    with pytest.raises(ValueError, match="1f1b has one chunk per rank, got v=2"):
+        BPIPE.balanced(step(4, 8, 2))
+    assert BPIPE.refusal(step(3, 8)) is None  # nothing to evict at p < 4
+
+
+def test_a_transfer_takes_the_ticks_of_a_forward_by_default() -> None:
+    made = BPIPE.pipeline(make_parameters({"p": 4, "m": 8, "tF": 3, "tB": 5}))
+    assert {eviction.duration for eviction in made.evictions} == {3}
+    assert {eviction.link for eviction in made.evictions} == {(0, 3)}
