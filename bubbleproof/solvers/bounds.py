@@ -18,7 +18,7 @@ from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.timing import earliest_starts
 from bubbleproof.verify.certificate import OneMachine
 
-NEVER = -(1 << 40)  # ticks; a path that does not exist
+NEVER = -(1 << 61)  # no path: all durations and lags add up to less than 2**60 ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class Bounds:
 
 
 def lower_bounds(problem: Problem) -> Bounds:
-    """The best bound of one resource. Precondition: the problem has a task."""
+    """The best bound of one resource. Precondition: the problem has a computation."""
     order = index_order(problem)
     parts = [problem.edges]
     if order is not None:
@@ -57,9 +57,8 @@ def lower_bounds(problem: Problem) -> Bounds:
         )
     spans = _computing(problem, edges, heads, tails)
     best = max(
-        (_one_machine(problem, r, *spans) for r in range(len(problem.resources))),
+        (_one_machine(problem, r, *spans) for r in np.unique(problem.occupancy.resource).tolist()),
         key=lambda certificate: certificate.bound,
-        default=nothing,
     )
     return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
 
@@ -79,15 +78,18 @@ def _computing(problem: Problem, edges: Edges, heads: Ints, tails: Ints) -> tupl
 
 
 def _one_machine(problem: Problem, resource: int, heads: Ints, tails: Ints) -> OneMachine:
-    """The largest min head + work + min tail over the tasks of one resource, with its set."""
+    """The largest min head + work + min tail over the tasks of one resource, with its set.
+
+    Precondition: some task occupies the resource.
+    """
     tasks = problem.occupancy.task[problem.occupancy.resource == resource]
     tasks = tasks[np.argsort(heads[tasks], kind="stable")]
     head, tail, work = heads[tasks], tails[tasks], problem.duration[tasks]
-    best, chosen = 0, (int(tasks[0]),) if len(tasks) else (0,)
+    best, chosen = NEVER, (int(tasks[0]),)
     for least_tail in np.unique(tail).tolist():
         late = tail >= least_tail
         remaining = np.cumsum(np.where(late, work, 0)[::-1])[::-1]
-        reach = np.where(late, head + remaining, 0)
+        reach = np.where(late, head + remaining, NEVER)
         at = int(np.argmax(reach))
         if reach[at] + least_tail > best:
             best = int(reach[at]) + least_tail

@@ -1,12 +1,13 @@
 """The CP-SAT engine (OR-tools): exact, with one method per constraint family.
 
 Variables: the start of each task, within the window that its head, its tail and the best known
-makespan leave. The list of methods is the model.
+makespan leave. The list of methods is the model. Where transfers may run before the first or after
+the last computation, the makespan bounds no start; then the sum of all durations and lags does
+(in a shortest schedule there is no pause in which nothing runs and nothing is under way).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -16,22 +17,27 @@ from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.problem import Problem
 
-Progress = Callable[[int, int, float], None]
+Progress = Callable[[int, int], None]
 
 
 class CpSatModel:
-    """The scheduling model of a problem for starts in 0..``horizon``."""
+    """The scheduling model of a problem for makespans up to ``limit`` (ticks; None for any)."""
 
-    def __init__(self, problem: Problem, bounds: Bounds, horizon: int) -> None:
-        self.problem, self.bounds, self.horizon = problem, bounds, horizon
+    def __init__(self, problem: Problem, bounds: Bounds, limit: int | None) -> None:
+        self.problem, self.bounds = problem, bounds
         self.model = cp_model.CpModel()
-        latest = horizon - bounds.tails - problem.duration
+        longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+        self.limit = longest if limit is None else limit
+        only_compute = bool((problem.rank_of_task != NONE).all())
+        self.horizon = self.limit if only_compute else longest
+        latest = self.horizon - bounds.tails - problem.duration
         self.is_hopeless = bool((latest < bounds.heads).any())
         self.start = [
             self.model.new_int_var(low, max(low, high), "")
             for low, high in zip(bounds.heads.tolist(), latest.tolist(), strict=True)
         ]
-        self.makespan = self.model.new_int_var(min(bounds.best.bound, horizon), horizon, "")
+        least = min(bounds.best.bound, self.limit)
+        self.makespan = self.model.new_int_var(least, self.limit, "")
         self.interval = [
             self.model.new_fixed_size_interval_var(start, size, "")
             for start, size in zip(self.start, problem.duration.tolist(), strict=True)
@@ -53,16 +59,17 @@ class CpSatModel:
             self.model.add_no_overlap([self.interval[task] for task in tasks])
 
     def add_memory(self) -> None:
-        """Each store stays within its capacity, unless the memory edges say so already.
+        """Each store stays within 0 and its capacity, unless other constraints say so already.
 
         A reservoir holds the load's changes at the starts and ends of tasks; CP-SAT adds up those
         of one instant, as the rule "releases first" does.
         """
         order = self.bounds.order
         exact = order.exact_stores if order is not None else frozenset()
+        never_negative = {life.store for life in order.lifecycles} if order is not None else set()
         events, duration = self.problem.events, self.problem.duration
         for number, store in enumerate(self.problem.stores):
-            if store.capacity is None or number in exact:
+            if number in exact or (store.capacity is None and number in never_negative):
                 continue
             if order is not None and self._add_held_intervals(number):
                 continue
@@ -75,8 +82,14 @@ class CpSatModel:
                 ],
                 [int(events.delta[row]) for row in rows],
                 -store.base,
-                store.capacity - store.base,
+                self._room(number),
             )
+
+    def _room(self, store: int) -> int:
+        """Capacity less base, or all that is ever acquired where that is less."""
+        room, events = self.problem.stores[store], self.problem.events
+        acquired = int(np.maximum(events.delta[events.store == store], 0).sum())
+        return acquired if room.capacity is None else min(room.capacity - room.base, acquired)
 
     def _add_held_intervals(self, store: int) -> bool:
         """The store as a cumulative over "acquired until released", where all uses are simple."""
@@ -97,9 +110,7 @@ class CpSatModel:
                 size = self.model.new_int_var(0, self.horizon, "")
                 intervals.append(self.model.new_interval_var(self.start[first], size, end, ""))
                 demands.append(life.acquired)
-        room = self.problem.stores[store]
-        assert room.capacity is not None
-        self.model.add_cumulative(intervals, demands, room.capacity - room.base)
+        self.model.add_cumulative(intervals, demands, self._room(store))
         return True
 
     def add_horizon(self) -> None:
@@ -121,21 +132,23 @@ class CpSatModel:
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):
-    def __init__(self, report: Progress, began: float) -> None:
+    def __init__(self, report: Progress) -> None:
         super().__init__()
-        self.report, self.began = report, began
+        self.report = report
 
     def on_solution_callback(self) -> None:
-        seconds = time.perf_counter() - self.began
-        bound = int(np.ceil(self.best_objective_bound))
-        self.report(int(self.objective_value), bound, seconds)
+        self.report(round(self.objective_value), _rounded_up(self.best_objective_bound))
+
+
+def _rounded_up(bound: float) -> int:
+    return int(np.ceil(bound - 1e-6))
 
 
 def minimise_makespan(
     problem: Problem,
     bounds: Bounds,
     *,
-    horizon: int,
+    limit: int | None,
     hint: Ints | None,
     time_limit: float,
     seed: int,
@@ -144,11 +157,11 @@ def minimise_makespan(
 ) -> tuple[Ints | None, int | None, bool]:
     """(starts per task or None, the engine's lower bound or None, whether it claims infeasibility).
 
-    ``horizon`` (ticks) is the largest makespan of interest; "infeasible" is relative to it.
+    ``limit`` (ticks) is the largest makespan of interest; "infeasible" is relative to it.
     """
-    model = CpSatModel(problem, bounds, horizon)
+    model = CpSatModel(problem, bounds, limit)
     if model.is_hopeless:
-        return None, horizon + 1, True
+        return None, model.limit + 1, True
     model.add_dependencies()
     model.add_exclusion()
     model.add_memory()
@@ -160,12 +173,12 @@ def minimise_makespan(
     solver.parameters.max_time_in_seconds = time_limit
     solver.parameters.num_workers = threads
     solver.parameters.random_seed = seed
-    callback = _Reporter(progress, time.perf_counter()) if progress is not None else None
+    callback = _Reporter(progress) if progress is not None else None
     status = solver.solve(model.model, callback)
     if status == cp_model.INFEASIBLE:
-        return None, horizon + 1, True
+        return None, model.limit + 1, True
     assert status != cp_model.MODEL_INVALID, model.model.validate()
-    bound = int(np.ceil(solver.best_objective_bound - 1e-6))
+    bound = _rounded_up(solver.best_objective_bound)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None, bound, False
     return np.array([solver.value(s) for s in model.start], dtype=np.int64), bound, False

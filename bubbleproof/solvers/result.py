@@ -30,7 +30,8 @@ class Result:
 
     ``lower_bound`` (ticks) is the one its ``certificate`` proves; ``engine_bound`` is what the
     engine claims beyond it, unchecked. ``schedule`` and ``measured`` are None unless found.
-    ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE.
+    ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, and UNKNOWN
+    where it is not for want of time.
     """
 
     status: Status

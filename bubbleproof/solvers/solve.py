@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.result import Result, Status
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.timing import UntimedProgram, find_cycle, left_shift
 from bubbleproof.verify.certificate import OneMachine, check_certificate
 from bubbleproof.verify.check import check
 
@@ -49,8 +50,10 @@ class SolveOptions:
         if self.objective not in OBJECTIVES:
             known = " ".join(OBJECTIVES)
             raise ValueError(f"objective must be one of {known}, got {self.objective!r}")
-        if self.time_limit <= 0:
+        if not self.time_limit > 0:
             raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
+        if not 0 <= self.seed < 1 << 31:
+            raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
         if self.threads < 1:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
 
@@ -63,8 +66,10 @@ def solve(
     """The shortest schedule found, with a checked bound.
 
     ``starts`` are named programs to begin from (published orders); those that do not fit are passed
-    over. A time-out is never INFEASIBLE.
+    over. A time-out is never INFEASIBLE. Raises ``ValueError`` for a problem that computes nothing.
     """
+    if (problem.rank_of_task == NONE).all():
+        raise ValueError("a problem to solve needs at least one task on a rank, got none")
     return _Solve(problem, options or SolveOptions()).run(starts)
 
 
@@ -84,6 +89,8 @@ class _Solve:
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         if (reason := self._contradiction()) is not None:
             return self._result(Status.INFEASIBLE, reason)
+        if self.bounds.is_cyclic:
+            return self._cyclic()
         self._certify()
         for name, program in starts:
             self._try_program(name, program)
@@ -134,9 +141,22 @@ class _Solve:
                     f"{store.name}: {task} needs {life.acquired} beside the base load "
                     f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
                 )
-        if self.bounds.is_cyclic:
-            return "the precedences (with the order that the memory forces) have a cycle"
         return None
+
+    def _cyclic(self) -> Result:
+        """A cycle of waits that takes time contradicts itself; others we cannot time."""
+        edges, duration = self.bounds.edges, self.problem.duration
+        cycle = find_cycle(self.problem.num_tasks, edges.before, edges.after)
+        waits = [self.problem.label(task) for task in cycle]
+        chain = " waits for ".join([*waits, waits[0]])
+        ticks = 0
+        for after, before in pairwise([*cycle, cycle[0]]):
+            between = (edges.before == before) & (edges.after == after)
+            ticks += int(duration[before] + edges.lag[between].max())
+        if ticks > 0:
+            return self._result(Status.INFEASIBLE, f"the precedences have a cycle: {chain}")
+        reason = f"a cycle of precedences that takes no time cannot be solved: {chain}"
+        return self._result(Status.UNKNOWN, reason)
 
     def _try_program(self, name: str, program: Program) -> None:
         try:
@@ -163,13 +183,14 @@ class _Solve:
         found, bound, infeasible = minimise_makespan(
             self.problem,
             self.bounds,
-            horizon=self._horizon(),
+            limit=None if self.measured is None else self.measured.makespan,
             hint=self._starts_by_task(),
             time_limit=options.time_limit,
             seed=options.seed,
             threads=options.threads,
             progress=self._engine_progress,
         )
+        assert not infeasible or self.schedule is None, "the engine refuted a checked schedule"
         if found is not None:
             accepted = self._try_schedule("cpsat", _schedule(self.problem, found))
             assert accepted, "the engine returned a schedule that the checker refuses"
@@ -178,13 +199,6 @@ class _Solve:
             self.engine_bound = best
         return infeasible
 
-    def _horizon(self) -> int:
-        """A makespan that some optimal schedule keeps, if any schedule exists."""
-        if self.measured is not None:
-            return self.measured.makespan
-        lags = int(self.bounds.edges.lag.sum())
-        return int(self.problem.duration.sum()) + lags
-
     def _starts_by_task(self) -> Ints | None:
         if self.schedule is None:
             return None
@@ -192,8 +206,9 @@ class _Solve:
         start[self.problem.locate(self.schedule.program.actions)] = self.schedule.start
         return np.asarray(start - start.min(), dtype=np.int64)
 
-    def _engine_progress(self, makespan: int, bound: int, seconds: float) -> None:
+    def _engine_progress(self, makespan: int, bound: int) -> None:
         if self.options.progress is not None:
+            seconds = time.perf_counter() - self.began
             self.options.progress("cpsat", makespan, max(bound, self._lower_bound), seconds)
 
     def _report(self, who: str) -> None:

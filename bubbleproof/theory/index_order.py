@@ -126,7 +126,8 @@ class IndexOrder:
     def lifecycles(self) -> tuple[Lifecycle, ...]:
         """The lifecycles of microbatch 0, one per (store, stage, slice) of a recognised form.
 
-        Recognised: the tasks' order is forced by precedences F -> B or F -> I -> W, the load never
+        Recognised: the tasks' order is forced by precedences F -> B or F -> I -> W, the first takes
+        time (else a release could fall on its start and hide what it acquires), the load never
         returns to 0 before the last of them ends, and it is 0 then. A store with any other use has
         none, which makes bounds weaker but never wrong (another use might lower the load).
         """
@@ -151,22 +152,28 @@ class IndexOrder:
 
     def _lifecycle(self, store: int, rows: list[int], class_of: Ints) -> Lifecycle | None:
         events, actions = self.problem.events, self.problem.actions
-        moment = [(int(actions.kind[events.task[r]]), bool(events.at_end[r]), r) for r in rows]
-        moment.sort()  # kinds F < B < I < W run in this order, and a start precedes its end
-        tasks = list(dict.fromkeys(int(events.task[r]) for _, _, r in moment))
+        changes: dict[tuple[int, bool, int], int] = {}  # by moment: (kind, at its end?, task)
+        for row in rows:
+            task = int(events.task[row])
+            moment = (int(actions.kind[task]), bool(events.at_end[row]), task)
+            changes[moment] = changes.get(moment, 0) + int(events.delta[row])
+        moments = sorted(changes)  # kinds F < B < I < W run in this order, a start before its end
+        (_, begins_late, first), (_, ends_late, last) = moments[0], moments[-1]
+        tasks = list(dict.fromkeys(task for _, _, task in moments))
         if any(not self._follows(a, b) for a, b in pairwise(tasks)):
             return None
-        levels = np.cumsum([int(events.delta[r]) for _, _, r in moment]).tolist()
-        first, last = moment[0], moment[-1]
-        if first[1] or not last[1] or levels[-1] != 0 or min(levels[:-1], default=0) <= 0:
+        if begins_late or not ends_late or self.problem.duration[first] == 0:
+            return None
+        levels = np.cumsum([changes[moment] for moment in moments]).tolist()
+        if levels[-1] != 0 or min(levels[:-1], default=0) <= 0:
             return None
         return Lifecycle(
             store=store,
-            first=int(class_of[events.task[first[2]]]),
-            last=int(class_of[events.task[last[2]]]),
+            first=int(class_of[first]),
+            last=int(class_of[last]),
             acquired=int(levels[0]),
             held=int(min(levels[:-1])),
-            is_simple=len(moment) == 2,
+            is_simple=len(moments) == 2,
         )
 
     def _follows(self, before: int, after: int) -> bool:
@@ -184,6 +191,7 @@ class IndexOrder:
         edges, actions = self.problem.edges, self.problem.actions
         inside = (
             (actions.microbatch[edges.before] == 0)
+            & (edges.lag >= 0)  # after a negative lag the later task may even run first
             & (actions.stage[edges.before] == actions.stage[edges.after])
             & (actions.slice[edges.before] == actions.slice[edges.after])
         )

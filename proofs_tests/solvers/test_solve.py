@@ -1,0 +1,156 @@
+"""``solve``: statuses, reasons, options, progress, seeds, and the example problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bubbleproof.formats import read_problem
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.families import family
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.verify import check
+from bubbleproof.verify.certificate import check_certificate
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+# Eight ranks, latency 1, caps of 1F1B: the bound says 166, schedules take 172.
+HARD = Pipeline(
+    num_ranks=8, num_microbatches=16, forward=2, backward=4, latency=1, capacity=8
+).problem()
+# A V shape in which list scheduling gets stuck: no schedule without the engine.
+STUCK = Pipeline(
+    num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
+    forward=10, input_backward=11, weight_backward=8, latency=1, capacity=5,
+).problem()  # fmt: skip
+EASY = Pipeline(num_ranks=2, num_microbatches=4).problem()
+
+
+def test_optimal_comes_with_a_certificate_that_meets_the_makespan() -> None:
+    result = solve(EASY)
+    # 1F1B: (m + p - 1)(tF + tB) = 5 * 3.
+    assert (result.status, result.makespan, result.gap) == (Status.OPTIMAL, 15, 0)
+    assert result.certificate is not None
+    assert result.certificate.bound == result.lower_bound == 15
+    assert check_certificate(EASY, result.certificate).ok
+
+
+def test_feasible_keeps_the_engines_word_apart_from_the_checked_bound() -> None:
+    # 78 is the one-machine bound, 80 the optimum (two engines, measured elsewhere).
+    pipeline = Pipeline(
+        num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4
+    )
+    result = solve(pipeline.problem())
+    assert (result.status, result.makespan, result.lower_bound) == (Status.FEASIBLE, 80, 78)
+    assert (result.engine_bound, result.gap, result.origin) == (80, 2, "cpsat")
+
+
+def test_a_base_load_above_the_capacity_is_infeasible() -> None:
+    problem = Pipeline(num_ranks=2, num_microbatches=2, static=(7, 0), capacity=6).problem()
+    result = solve(problem)
+    assert (result.status, result.schedule) == (Status.INFEASIBLE, None)
+    assert result.reason == ("memory of rank 0: its base load 7 exceeds its capacity 6 activation")
+
+
+def test_room_for_less_than_one_activation_is_infeasible() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=2, static=4, activation=3, capacity=6)
+    result = solve(pipeline.problem())
+    assert (result.status, result.makespan, result.gap) == (Status.INFEASIBLE, None, None)
+    assert result.reason == (
+        "memory of rank 0: 0F0 needs 3 beside the base load 4, but the capacity is 6 activation"
+    )
+    assert solve(pipeline.with_changes(capacity=7).problem()).status is Status.OPTIMAL
+
+
+def test_what_only_search_refutes_is_infeasible_and_says_so() -> None:
+    # One rank, two chunks: 0F, 1F hold one each at once, so room for one never suffices; neither
+    # stage alone needs more.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=1)
+    result = solve(pipeline.problem())
+    assert result.status is Status.INFEASIBLE
+    assert result.reason == "the exact engine refuted every schedule (not certified)"
+
+
+def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> None:
+    known = solve(HARD, SolveOptions(time_limit=1e-6))
+    assert known.status is Status.FEASIBLE
+    assert known.makespan is not None
+    assert known.makespan > known.lower_bound
+    unknown = solve(STUCK, SolveOptions(time_limit=1e-6))
+    assert (unknown.status, unknown.schedule, unknown.reason) == (Status.UNKNOWN, None, "")
+    assert unknown.lower_bound > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "magic"}, "engine must be one of auto cpsat, got 'magic'"),
+        ({"objective": "beauty"}, "objective must be one of makespan, got 'beauty'"),
+        ({"time_limit": 0.0}, "time limit must be above 0 seconds, got 0.0"),
+        ({"time_limit": float("nan")}, "time limit must be above 0 seconds, got nan"),
+        ({"seed": -1}, "seed must be 0 to 2\\*\\*31 - 1, got -1"),
+        ({"seed": 1 << 31}, "seed must be 0 to 2\\*\\*31 - 1, got 2147483648"),
+        ({"threads": 0}, "threads must be 1 or more, got 0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        SolveOptions(**options)  # type: ignore[arg-type]  # wrong values on purpose
+
+
+def test_progress_falls_to_the_result_while_bound_and_clock_rise() -> None:
+    seen: list[tuple[str, int | None, int, float]] = []
+    result = solve(HARD, SolveOptions(progress=lambda *news: seen.append(news)))
+    assert seen[0][:2] == ("bounds", None)
+    assert {who for who, *_ in seen} == {"bounds", "greedy", "cpsat"}
+    lengths = [makespan for _, makespan, _, _ in seen if makespan is not None]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] == result.makespan
+    for column in (2, 3):
+        values = [news[column] for news in seen]
+        assert values == sorted(values)  # type: ignore[type-var]  # ints, or floats
+
+
+def test_published_orders_are_starting_points_and_misfits_are_passed_over() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=4)
+    published = family("1f1b").schedule(pipeline, EASY).program
+    foreign = Program.from_orders([["0F9"]])
+    deadlock = Program.from_orders(
+        [[f"0B{j}" for j in range(4)] + [f"0F{j}" for j in range(4)], list(_rank_one())]
+    )
+    result = solve(EASY, starts=[("foreign", foreign), ("dead", deadlock), ("1f1b", published)])
+    assert (result.status, result.origin) == (Status.OPTIMAL, "1f1b")
+    tight = pipeline.with_changes(capacity=1)
+    result = solve(tight.problem(), starts=[("1f1b", published)])
+    assert result.origin == "greedy"
+    # One at a time: m * (tF + tF + tB + tB) = 4 * 6.
+    assert result.makespan == 24
+
+
+def _rank_one() -> list[str]:
+    return [action for j in range(4) for action in (f"1F{j}", f"1B{j}")]
+
+
+def test_one_seed_gives_one_schedule_and_all_seeds_one_optimum() -> None:
+    runs = [solve(HARD, SolveOptions(seed=seed, threads=1)) for seed in (1, 1, 7)]
+    assert {run.makespan for run in runs} == {172}
+    first, again = runs[0].schedule, runs[1].schedule
+    assert first is not None
+    assert again is not None
+    assert np.array_equal(first.start, again.start)
+    assert np.array_equal(first.program.actions.keys(), again.program.actions.keys())
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_examples_are_solved_to_optimality(path: Path) -> None:
+    problem = read_problem(path).pipeline.problem()
+    result = solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.schedule is not None
+    assert result.certificate is not None
+    assert check(problem, result.schedule).ok
+    assert check_certificate(problem, result.certificate).ok
+    assert result.makespan == result.certificate.bound

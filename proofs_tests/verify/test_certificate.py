@@ -1,0 +1,169 @@
+"""Rule 9: true certificates are accepted; every damaged one is refused, by the right sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.theory.index_order import index_order
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Edges, Problem
+from bubbleproof.verify import Rule
+from bubbleproof.verify.certificate import OneMachine, check_certificate
+from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines
+
+PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
+# Rank 1 starts after 0F0 (1 tick), works 2 * (1 + 2) ticks, and 0B1 (2) follows its last B: 9.
+TRUE = OneMachine(
+    resource=1, tasks=tuple(PROBLEM.task(text) for text in ("1F0", "1F1", "1B0", "1B1")), bound=9
+)
+ONCE = "a one-machine certificate names each of its tasks once, and at least one"
+
+
+def refusal(problem: Problem, certificate: OneMachine) -> str:
+    """The one sentence by which the certificate is refused; empty when it is accepted."""
+    finding = check_certificate(problem, certificate)
+    assert finding.rule is Rule.CERTIFICATE
+    assert len(finding.violations) == finding.count
+    assert finding.ok == (finding.count == 0)
+    return "; ".join(violation.message for violation in finding.violations)
+
+
+def test_a_true_certificate_is_accepted_and_so_is_a_modest_one() -> None:
+    assert refusal(PROBLEM, TRUE) == ""
+    assert refusal(PROBLEM, replace(TRUE, bound=8)) == ""
+    assert refusal(PROBLEM, replace(TRUE, tasks=TRUE.tasks[::-1])) == ""
+
+
+@pytest.mark.parametrize(
+    ("damaged", "sentence"),
+    [
+        (replace(TRUE, bound=10), "the certificate proves 9, not 10"),
+        # 1B1 alone: before it 0F0 1, 1F0 1, 1B0 2 (index order), itself 2, then 0B1 2.
+        (replace(TRUE, tasks=TRUE.tasks[3:]), "the certificate proves 8, not 9"),
+        (replace(TRUE, tasks=()), ONCE),
+        (replace(TRUE, tasks=(*TRUE.tasks, TRUE.tasks[0])), ONCE),
+        (replace(TRUE, tasks=(*TRUE.tasks, 8)), "task 8 does not occupy resource 1"),
+        (replace(TRUE, tasks=(*TRUE.tasks, -1)), "task -1 does not occupy resource 1"),
+        (
+            replace(TRUE, tasks=(*TRUE.tasks, PROBLEM.task("0F0"))),
+            "task 0 does not occupy resource 1",
+        ),
+        (
+            replace(TRUE, resource=0),
+            f"task {min(TRUE.tasks)} does not occupy resource 0",
+        ),
+        (
+            replace(TRUE, resource=2),
+            f"task {min(TRUE.tasks)} does not occupy resource 2",
+        ),
+    ],
+)
+def test_damage_is_refused(damaged: OneMachine, sentence: str) -> None:
+    assert refusal(PROBLEM, damaged) == sentence
+
+
+def test_what_a_capacity_proves_does_not_hold_without_it() -> None:
+    tight = Pipeline(num_ranks=2, num_microbatches=2, capacity=1).problem()
+    certificate = lower_bounds(tight).best
+    # One at a time: 2 * (1 + 1 + 2 + 2) = 12.
+    assert certificate.bound == 12
+    assert refusal(tight, certificate) == ""
+    assert refusal(PROBLEM, certificate).endswith(", not 12")
+    # The other way round a certificate stays true: a tighter problem is no shorter.
+    assert refusal(tight, TRUE) == ""
+
+
+def test_a_certificate_of_longer_tasks_is_refused_on_shorter_ones() -> None:
+    slower = Pipeline(num_ranks=2, num_microbatches=2, backward=3).problem()
+    certificate = lower_bounds(slower).best
+    # (m + p - 1)(tF + tB) = 3 * 4.
+    assert certificate.bound == 12
+    assert refusal(PROBLEM, certificate) == "the certificate proves 9, not 12"
+
+
+def test_a_cycle_proves_nothing() -> None:
+    edges = PROBLEM.edges
+    back = Edges(
+        before=np.append(edges.before, PROBLEM.task("0B0")),
+        after=np.append(edges.after, PROBLEM.task("0F0")),
+        lag=np.append(edges.lag, 0),
+    )
+    around = replace(PROBLEM, edges=back)
+    assert refusal(around, TRUE) == "the problem's precedences have a cycle"
+
+
+def test_paths_of_transfers_alone_prove_nothing() -> None:
+    problem = prefetch()
+    rank, link = problem.task("0B0"), problem.task("0LOAD0")
+    # 0LOAD0 takes 5 ticks before 0B0, but they need not lie behind any computation.
+    assert refusal(problem, OneMachine(resource=0, tasks=(rank,), bound=1)) == ""
+    assert refusal(problem, OneMachine(resource=0, tasks=(rank,), bound=6)) == (
+        "the certificate proves 1, not 6"
+    )
+    assert refusal(problem, OneMachine(resource=1, tasks=(link,), bound=5)).endswith(", not 5")
+
+
+def test_a_transfer_between_computations_counts() -> None:
+    problem = by_hand(
+        [("0F0", 1, (0,)), ("0OFFLOAD0", 5, (1,)), ("0B0", 2, (0,))],
+        [("0F0", "0OFFLOAD0", 0), ("0OFFLOAD0", "0B0", 0)],
+        resources=RANK_AND_LINK,
+    )
+    link = OneMachine(resource=1, tasks=(problem.task("0OFFLOAD0"),), bound=1 + 5 + 2)
+    assert refusal(problem, link) == ""
+    assert refusal(problem, replace(link, bound=9)) == "the certificate proves 8, not 9"
+
+
+def proved(problem: Problem, tasks: tuple[int, ...]) -> int:
+    """min head + work + min tail by a fixpoint over all edges (precondition: only computations)."""
+    order = index_order(problem)
+    parts = [problem.edges] + ([order.order_edges, order.memory_edges] if order else [])
+    arcs = [
+        arc
+        for part in parts
+        for arc in zip(part.before.tolist(), part.after.tolist(), part.lag.tolist(), strict=True)
+    ]
+    ticks: list[int] = problem.duration.tolist()
+    head, tail = [0] * len(ticks), [0] * len(ticks)
+    for _ in ticks:
+        for before, after, lag in arcs:
+            head[after] = max(head[after], head[before] + ticks[before] + lag)
+            tail[before] = max(tail[before], lag + ticks[after] + tail[after])
+    return min(head[t] for t in tasks) + sum(ticks[t] for t in tasks) + min(tail[t] for t in tasks)
+
+
+@given(tiny_pipelines())
+def test_it_accepts_exactly_what_a_second_computation_proves(pipeline: Pipeline) -> None:
+    problem = pipeline.problem()
+    certificate = lower_bounds(problem).best
+    value = proved(problem, certificate.tasks)
+    assert value == certificate.bound
+    assert refusal(problem, certificate) == ""
+    beyond = replace(certificate, bound=value + 1)
+    assert refusal(problem, beyond) == f"the certificate proves {value}, not {value + 1}"
+
+
+@given(tiny_pipelines())
+def test_no_set_of_tasks_proves_more_than_the_optimum(pipeline: Pipeline) -> None:
+    problem = pipeline.problem()
+    best = brute_force(problem)
+    if best is None:
+        return
+    sets = [
+        (resource, chosen)
+        for resource in range(len(problem.resources))
+        for size in (1, 2, 3)
+        for chosen in combinations(
+            problem.occupancy.task[problem.occupancy.resource == resource].tolist(), size
+        )
+    ]
+    for resource, chosen in sets[:: max(1, len(sets) // 10)]:
+        claim = OneMachine(resource=resource, tasks=chosen, bound=best.makespan + 1)
+        assert refusal(problem, claim) != ""
