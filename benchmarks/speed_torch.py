@@ -1,0 +1,103 @@
+"""PyTorch's side of ``verify_speed``: the same table given to its validator and its simulator.
+
+Prints one JSON object per line as soon as it is measured, so that a run cut short by the time limit
+still tells what it reached: first the validator, the lowering and our rule 6 (which decides of the
+lowered program what the simulator decides), then the simulator at sizes growing up to the full one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import torch.distributed.pipelining.schedules as torch_schedules
+
+from benchmarks.speed_ours import interleaved, timed
+from benchmarks.torch_tables import (
+    Orders,
+    Size,
+    Table,
+    sender_placed,
+    to_orders,
+    to_program,
+    validator_accepts,
+)
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify import Semantics, check_communication
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("ranks", "microbatches", "chunks", "repeats"):
+        parser.add_argument(name, type=int)
+    given = parser.parse_args()
+    size = Size(ranks=given.ranks, microbatches=given.microbatches, chunks=given.chunks)
+    problem, table = interleaved_table(size)
+    tell({"validate_s": validate_seconds(table, given.repeats)})
+    lowering, lowered = timed(lambda: sender_placed(table), 1)
+    tell({"lower_s": lowering})
+    tell({"rule6_s": rule6_seconds(problem, lowered)})
+    for microbatches in growing(given.ranks, given.microbatches):
+        smaller = Size(ranks=given.ranks, microbatches=microbatches, chunks=given.chunks)
+        part = table if smaller == size else interleaved_table(smaller)[1]
+        seconds = simulate_seconds(part, lowered if part is table else sender_placed(part))
+        tasks = sum(map(len, part.compute.values()))
+        tell({"simulate_s": seconds, "microbatches": microbatches, "tasks": tasks})
+
+
+def growing(ranks: int, microbatches: int) -> list[int]:
+    """Microbatch counts up to the full one, each four times the last."""
+    counts = [microbatches]
+    while counts[-1] // 4 >= ranks:
+        counts.append(counts[-1] // 4)
+    return counts[::-1]
+
+
+def interleaved_table(size: Size) -> tuple[Problem, Table]:
+    """Our interleaved order as PyTorch's actions, with its problem."""
+    found = interleaved(size.ranks, size.microbatches, size.chunks)
+    table = Table(
+        schedule="interleaved",
+        size=size,
+        compute=to_orders(found.schedule.program, size.ranks),
+        stage_rank=found.pipeline.stage_ranks,
+    )
+    return found.problem, table
+
+
+def validate_seconds(table: Table, repeats: int) -> float:
+    """The least seconds of ``_validate_schedule`` on the compute table."""
+    seconds, accepts = timed(lambda: validator_accepts(table), repeats)
+    assert accepts
+    return seconds
+
+
+def simulate_seconds(table: Table, lowered: Orders) -> float:
+    """The seconds of ``_simulate_comms_compute`` on the lowered table, once."""
+    begin = time.perf_counter()
+    torch_schedules._simulate_comms_compute(
+        lowered, table.stage_rank.__getitem__, len(table.stage_rank)
+    )
+    return time.perf_counter() - begin
+
+
+def rule6_seconds(problem: Problem, lowered: Orders) -> float:
+    """The seconds of our rule 6 under ``buffered``, what the simulator models, once."""
+    program = to_program(lowered)
+    seconds, verdict = timed(
+        lambda: check_communication(problem, program, (Semantics.BUFFERED,)), 1
+    )
+    assert verdict.ok, str(verdict)
+    return seconds
+
+
+def tell(measured: dict[str, float]) -> None:
+    """Write one line and let it out at once."""
+    sys.stdout.write(json.dumps(measured) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
