@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bubbleproof.theory.families.bfs import BreadthFirst
+from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
 from bubbleproof.theory.families.family import Family, FamilyMember
 from bubbleproof.theory.families.gpipe import GPipe
 from bubbleproof.theory.families.interleaved import Interleaved
@@ -27,6 +29,8 @@ _FAMILIES: tuple[Family, ...] = (
     Interleaved(),
     BreadthFirst(),
     ZeroBubbleH1(),
+    BPipe(),
+    BPipeInterleaved(),
 )
 
 
