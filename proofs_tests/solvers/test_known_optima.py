@@ -70,7 +70,7 @@ def test_split(
 
 def test_released_in_parts() -> None:
     # Of 2 units 1 is released after I, room for 8: 283, beside a bound of 271 there. Our memory
-    # edges count a microbatch as the least it holds (1 of 2 units): we prove 265, as without memory.
+    # edges count a microbatch as the least it holds (1 of 2 units) and prove 265, as without.
     pipeline = Pipeline(
         num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
         input_backward=11, weight_backward=8, activation=2, released_at_input=1,
