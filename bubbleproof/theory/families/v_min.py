@@ -1,0 +1,33 @@
+"""V-Min: a third of 1F1B's activations, two thirds of its bubble.
+
+All passes of its building block advance by 1 tick per hop, the fastest there is: an activation of
+chunk 0 lives about 4p ticks on rank 0 and 2p on rank p-1, where one of chunk 1 does too: 4p/6 chunk
+activations on every rank, where 1F1B holds 2p.
+
+On rank r the starts are r, A-r, B+r and C-r; modulo 6 they differ for all r when A, C and B-A are
+odd, B is no multiple of 6 and C-A is none. The first turns that the inputs allow are A = 2p-1,
+B = 2p and C = 4p-1. Where p is a multiple of 3, B would be one of 6: A, B and C then come 2, 2
+and 4 ticks later. The paper gives the principle and the properties; these numbers are ours, and so
+is the order in which W fills the gaps.
+
+Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) section 3, V-Min.
+Legal range: any p, m. Peak: (p + 4) div 3 microbatches on the fullest rank, that is twice as many
+chunk activations, at most 2m. At tF = tI = tW each rank idles 4p-5 ticks if p >= 2.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.theory.families.v_shape import BuildingBlock, RepeatedBlock, v_block
+
+
+class VMin(RepeatedBlock):
+    """A building block with passes of 1 tick per hop, squeezed."""
+
+    name = "v-min"
+    title = "V-Min"
+    source = "Pipeline Parallelism with Controllable Memory (NeurIPS 2024) section 3"
+
+    def block(self, num_ranks: int) -> BuildingBlock:
+        p, late = num_ranks, 0 if num_ranks % 3 else 2
+        turns = (2 * p - 1 + late, 2 * p + late, 4 * p - 1 + 2 * late)
+        return v_block(p, hops=(1, 1, 1, 1), turns=turns, limit=(p + 4) // 3 * 2)

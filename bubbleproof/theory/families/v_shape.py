@@ -1,0 +1,163 @@
+"""V-shaped building blocks: schedules that repeat one microbatch's pattern, squeezed.
+
+Each rank r holds stage r (chunk 0, going down the V) and stage 2p-1-r (chunk 1, going up). At unit
+ticks a rank works 6 ticks per microbatch (F, I, W of two chunks), so a *building block*, the starts
+of one microbatch's actions, repeats every 6 ticks, and it fits when the F and I starts of each rank
+differ modulo 6. The four passes over the ranks advance by a constant number of ticks per hop: the
+slower they go, the longer activations live, and the lifespan divided by 6 is the peak.
+
+*Squeezing* keeps the order of F and I and gives up the clock: each rank runs its next F or I as
+soon as its input is there and, for F, fewer than ``limit`` activations are held; otherwise it runs
+the oldest W that waits. This cannot get stuck: take the earliest F or I of the building blocks'
+clock that has not run. Its inputs have, and it is next on its rank. An I runs. An F finds room
+after the waiting W's, because in the building blocks' order fewer than ``limit`` microbatches are
+between F and I when it comes (``open_at_most``).
+
+Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import successors
+
+PERIOD = 6  # unit ticks of one microbatch on a rank: F, I and W of two chunks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildingBlock:
+    """Starts of microbatch 0 at unit ticks, by stage g = 0..2p-1, and the activations allowed.
+
+    ``forward[g]`` and ``backward[g]`` start F and I; ``limit`` bounds a rank's activations.
+    """
+
+    forward: tuple[int, ...]
+    backward: tuple[int, ...]
+    limit: int
+
+    @property
+    def num_ranks(self) -> int:
+        return len(self.forward) // 2
+
+    def open_at_most(self, rank: int) -> int:
+        """The most microbatches, of both chunks, between start of F and end of I on a rank."""
+        spans = [
+            (self.forward[g], self.backward[g] + 1) for g in (rank, 2 * self.num_ranks - 1 - rank)
+        ]
+        return max(
+            sum((now - start) // PERIOD - (now - end) // PERIOD for start, end in spans)
+            for now in range(PERIOD)
+        )
+
+
+def v_block(
+    num_ranks: int, *, hops: tuple[int, int, int, int], turns: tuple[int, int, int], limit: int
+) -> BuildingBlock:
+    """The block whose passes F down, F up, I down, I up advance by ``hops`` ticks per rank.
+
+    ``turns`` are the starts of F of chunk 1, I of chunk 1 and I of chunk 0 on rank 0.
+    """
+    ranks = np.arange(num_ranks)
+    f_down, f_up, i_down, i_up = hops
+    f_turn, i_turn, i_end = turns
+    forward = np.concatenate([f_down * ranks, f_turn - f_up * ranks[::-1]])
+    backward = np.concatenate([i_end - i_up * ranks, i_turn + i_down * ranks[::-1]])
+    return BuildingBlock(
+        forward=tuple(forward.tolist()), backward=tuple(backward.tolist()), limit=limit
+    )
+
+
+class VShape(Family):
+    """Two chunks per rank, placed as a V, with split backwards."""
+
+    options = frozenset({"v"})
+    default_chunks = 2
+    placement = "wave"
+    is_split = True
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        if pipeline.num_chunks != 2:
+            return f"{self.name} has two chunks per rank, got v={pipeline.num_chunks}"
+        return super().refusal(pipeline)
+
+
+class RepeatedBlock(VShape):
+    """A building block repeated for every microbatch and squeezed."""
+
+    @abstractmethod
+    def block(self, num_ranks: int) -> BuildingBlock:
+        """The building block for p ranks."""
+
+    def program(self, pipeline: Pipeline) -> Program:
+        return _Squeeze(pipeline.problem(), self.block(pipeline.num_ranks)).program()
+
+
+class _Squeeze:
+    """A run of all ranks in unit ticks; the order in which they act is the program."""
+
+    def __init__(self, problem: Problem, block: BuildingBlock) -> None:
+        self.problem, self.limit = problem, block.limit
+        self.kind = problem.actions.kind.tolist()
+        self.sequences = [self._sequence(block, rank) for rank in range(problem.num_ranks)]
+        self.next = [0] * problem.num_ranks
+        self.held = [0] * problem.num_ranks
+        self.weights: list[list[int]] = [[] for _ in self.sequences]
+        self.done: list[list[int]] = [[] for _ in self.sequences]
+        order, first = successors(problem.num_tasks, problem.edges.before)
+        self.followers = problem.edges.after[order].tolist()
+        self.first = first.tolist()
+        self.waiting = np.bincount(problem.edges.after, minlength=problem.num_tasks).tolist()
+
+    def _sequence(self, block: BuildingBlock, rank: int) -> list[int]:
+        """The F and I tasks of a rank in the order of the repeated block."""
+        actions = self.problem.actions
+        tasks = np.flatnonzero(
+            (self.problem.rank_of_task == rank) & actions.is_kind(Kind.F, Kind.I)
+        )
+        starts = np.array([block.forward, block.backward])
+        is_backward = (actions.kind[tasks] == Kind.I).astype(np.int64)
+        clock = starts[is_backward, actions.stage[tasks]] + PERIOD * actions.microbatch[tasks]
+        ordered: list[int] = tasks[np.argsort(clock, kind="stable")].tolist()
+        return ordered
+
+    def program(self) -> Program:
+        left = self.problem.num_tasks
+        while left:
+            acted = [(r, self._pick(r)) for r in range(len(self.sequences))]
+            ran = [(rank, task) for rank, task in acted if task is not None]
+            assert ran, "a squeezed building block always has a next action"
+            for rank, task in ran:
+                self._finish(rank, task)
+            left -= len(ran)
+        return Program(
+            actions=self.problem.actions.take(np.concatenate(self.done).astype(np.int64)),
+            resource=np.repeat(np.arange(len(self.done)), [len(row) for row in self.done]),
+        )
+
+    def _pick(self, rank: int) -> int | None:
+        """What the rank runs in this tick: its next F or I, else its oldest W, else nothing."""
+        sequence, at = self.sequences[rank], self.next[rank]
+        if at < len(sequence):
+            task = sequence[at]
+            has_room = self.kind[task] != Kind.F or self.held[rank] < self.limit
+            if has_room and not self.waiting[task]:
+                self.next[rank] += 1
+                return task
+        return self.weights[rank].pop(0) if self.weights[rank] else None
+
+    def _finish(self, rank: int, task: int) -> None:
+        self.done[rank].append(task)
+        self.held[rank] += (self.kind[task] == Kind.F) - (self.kind[task] == Kind.W)
+        for follower in self.followers[self.first[task] : self.first[task + 1]]:
+            self.waiting[follower] -= 1
+            if self.kind[follower] == Kind.W:
+                self.weights[rank].append(follower)
