@@ -8,6 +8,7 @@ program also applies to a user's pipeline with uneven stages, latencies and byte
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -88,16 +89,22 @@ class Family(ABC):
             raise ValueError(why)
         return left_shift(problem or pipeline.problem(), self.program(pipeline))
 
+    def variant(self, params: Parameters) -> Family:
+        """The family that orders as ``f``, ``e`` and ``d`` ask; this one unless it takes any."""
+        del params
+        return self
+
     def member(self, params: Parameters) -> FamilyMember:
         """The family's schedule for the parameters, with every default filled in."""
-        pipeline = self.pipeline(params)
+        chosen = self.variant(params)
+        pipeline = chosen.pipeline(params)
         problem = pipeline.problem()
-        schedule = self.schedule(pipeline, problem)
+        schedule = chosen.schedule(pipeline, problem)
         return FamilyMember(
             pipeline=pipeline,
             problem=problem,
             schedule=schedule,
-            params=self.full_params(params, pipeline),
+            params=chosen.full_params(params, pipeline),
         )
 
     def full_params(
@@ -119,11 +126,11 @@ class Family(ABC):
         }
 
 
-def program_of_ranks(rows: list[tuple[Ints, Ints, Ints]]) -> Program:
-    """A program from one (kind, stage, microbatch) triple of columns per rank."""
-    kind, stage, microbatch = (np.concatenate([row[i] for row in rows]) for i in range(3))
+def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
+    """A program from the columns (kind, stage, microbatch[, slice]) of each rank."""
+    columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     return Program(
-        actions=ActionTable.of(kind, stage, microbatch),
+        actions=ActionTable.of(*columns),
         resource=np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows]),
     )
 
