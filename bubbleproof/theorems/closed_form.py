@@ -1,0 +1,178 @@
+"""Closed forms: a schedule as start times by rank and place, and what makes it a theorem.
+
+A family with full backwards and one stage per rank is a function from (rank i, microbatch j) to the
+start of F and of B. ``obligations`` says all that makes this *the* schedule of the family:
+
+- every dependency holds, every start is 0 or later;
+- on a rank, forwards and backwards run in index order, F(j) before B(k) exactly where the family's
+  order says so, and never two at once;
+- *tight*: each start is 0 or the end of a task that must come before it. Starts that respect every
+  waiting edge and are tight are the longest paths, by induction along the edges: the closed form is
+  the left-shifted schedule, tick for tick;
+- the peak: n is live when F(i,j) starts, if backwards 0..b-1 have ended by then and b has not and
+  n = j + 1 - b. n is at most ``peak(i)`` at every start and equals it at the start ``peak_at(i)``;
+- the makespan: no end is later, and one task ends then.
+
+Symbols: p ranks, m microbatches, tF and tB ticks (real, above 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bubbleproof.theorems.terms import (
+    Formula,
+    Term,
+    all_of,
+    any_of,
+    implies,
+    index,
+    negate,
+    time,
+)
+from bubbleproof.theorems.theorem import Obligation
+
+P, M, J, K = (index(name) for name in ("p", "m", "j", "k"))
+I = index("i")  # noqa: E741 - the papers' letter for a rank
+TF, TB = time("tF"), time("tB")
+PAIR = TF + TB
+SHAPE = (P >= 1, M >= 1, TF > 0, TB > 0)
+AT_J = (I >= 0, I <= P - 1, J >= 0, J <= M - 1)
+AT_K = (K >= 0, K <= M - 1)
+
+Start = Callable[[Term, Term], Term]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedForm:
+    """Start times F(i, j) and B(i, j) for ranks i and microbatches j, and what they cost.
+
+    ``forward_first(i, j, k)``: rank i runs F(j) before B(k). ``where`` adds to p, m >= 1.
+    """
+
+    forward: Start
+    backward: Start
+    forward_first: Callable[[Term, Term, Term], Formula]
+    peak: Callable[[Term], Term]
+    peak_at: Callable[[Term], Term]
+    makespan: Term
+    where: tuple[Formula, ...] = ()
+
+
+def obligations(form: ClosedForm) -> tuple[Obligation, ...]:
+    """All that makes the closed form the left-shifted schedule with its peak and makespan."""
+    parts = (*dependencies(form), *exclusion(form), *tightness(form), *peak(form), *makespan(form))
+    return tuple(
+        Obligation(name=name, premises=(*SHAPE, *form.where, *premises), goal=goal)
+        for name, premises, goal in parts
+    )
+
+
+Part = tuple[str, tuple[Formula, ...], Formula]
+
+
+def dependencies(form: ClosedForm) -> list[Part]:
+    """F waits for the rank before, B for the rank after and for its own F."""
+    f, b = form.forward, form.backward
+    return [
+        ("no start before 0", AT_J, all_of(f(I, J) >= 0, b(I, J) >= 0)),
+        ("F after F of the rank before", (*AT_J, I >= 1), f(I, J) >= f(I - 1, J) + TF),
+        ("B after B of the next rank", (*AT_J, I <= P - 2), b(I, J) >= b(I + 1, J) + TB),
+        ("B after its own F", AT_J, b(I, J) >= f(I, J) + TF),
+    ]
+
+
+def exclusion(form: ClosedForm) -> list[Part]:
+    """One task at a time on a rank, in the family's order."""
+    f, b = form.forward, form.backward
+    later = (*AT_J, *AT_K, K >= J + 1)
+    first = form.forward_first(I, J, K)
+    return [
+        ("F in index order", later, f(I, K) >= f(I, J) + TF),
+        ("B in index order", later, b(I, K) >= b(I, J) + TB),
+        ("F before B in the order", (*AT_J, *AT_K, first), b(I, K) >= f(I, J) + TF),
+        ("F after B in the order", (*AT_J, *AT_K, negate(first)), f(I, J) >= b(I, K) + TB),
+    ]
+
+
+def tightness(form: ClosedForm) -> list[Part]:
+    """Each start is 0 or the end of a task that comes before; K is a witness to choose."""
+    f, b = form.forward, form.backward
+    first = form.forward_first
+    last_first = index("last_first")  # the last forward that precedes B(j) on the rank
+    chain_f = (
+        f(I, J).equals(0),
+        all_of(I >= 1, f(I, J).equals(f(I - 1, J) + TF)),
+        all_of(J >= 1, f(I, J).equals(f(I, J - 1) + TF)),
+    )
+    last_b = index("last_b")  # the last backward that precedes F(j) on the rank
+    is_last_b = all_of(
+        last_b >= 0, last_b <= M - 1, negate(first(I, J, last_b)), first(I, J, last_b + 1)
+    )
+    is_last_f = all_of(
+        last_first >= 0,
+        last_first <= M - 1,
+        first(I, last_first, J),
+        any_of(last_first.equals(M - 1), negate(first(I, last_first + 1, J))),
+    )
+    after_b = f(I, J).equals(b(I, last_b) + TB)
+    chain_b = (
+        all_of(I <= P - 2, b(I, J).equals(b(I + 1, J) + TB)),
+        all_of(J >= 1, b(I, J).equals(b(I, J - 1) + TB)),
+        b(I, J).equals(f(I, J) + TF),
+    )
+    none_before = first(I, J, J * 0)
+    return [
+        ("F is tight where no B precedes it", (*AT_J, none_before), any_of(*chain_f)),
+        (
+            "F is tight where a B precedes it",
+            (*AT_J, negate(none_before), is_last_b),
+            any_of(*chain_f, after_b),
+        ),
+        (
+            "B is tight",
+            (*AT_J, is_last_f),
+            any_of(*chain_b, b(I, J).equals(f(I, last_first) + TF)),
+        ),
+        ("the order has such a last F and last B", AT_J, all_of(first(I, J, J), first(I, J, M))),
+    ]
+
+
+def peak(form: ClosedForm) -> list[Part]:
+    """Live activations at the start of F(i, j), counted by the backwards that have ended."""
+    f, b = form.forward, form.backward
+    ended = index("ended")
+    at = (*AT_J, ended >= 0, ended <= M)
+    counted = (
+        implies(ended >= 1, b(I, ended - 1) + TB <= f(I, J)),
+        implies(ended <= M - 1, b(I, ended) + TB > f(I, J)),
+    )
+    live = J + 1 - ended
+    top = form.peak(I)
+    return [
+        ("live activations never exceed the peak", (*at, *counted), live <= top),
+        (
+            "the peak is reached",
+            (*at, *counted, J.equals(form.peak_at(I))),
+            live.equals(top),
+        ),
+        (
+            "the peak is reached at a microbatch that exists",
+            (I >= 0, I <= P - 1),
+            all_of(form.peak_at(I) >= 0, form.peak_at(I) <= M - 1),
+        ),
+    ]
+
+
+def makespan(form: ClosedForm) -> list[Part]:
+    """Nothing ends later, and rank 0's last backward ends then; F(0, 0) starts at 0."""
+    f, b, zero = form.forward, form.backward, I * 0
+    return [
+        ("no task ends after the makespan", AT_J, b(I, J) + TB <= form.makespan),
+        (
+            "the makespan is reached",
+            (),
+            all_of(f(zero, zero).equals(0), (b(zero, M - 1) + TB).equals(form.makespan)),
+        ),
+    ]

@@ -1,0 +1,99 @@
+"""Polynomials over named symbols, kept expanded, so that a product of symbols is one monomial.
+
+An index symbol (p, m, i, j, ...) stands for an integer, a time symbol (tF, tB, a start, ...) for a
+real number of ticks. A polynomial is either an index or a time: every monomial of a time has
+exactly one time symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+Number = int | Fraction
+Environment = Mapping[str, Number]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Symbol:
+    """A name, and whether it stands for a time (ticks, real) or for an index (integer)."""
+
+    name: str
+    is_time: bool
+
+
+Monomial = tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """A sum of integer coefficients times sorted monomials; no coefficient is 0.
+
+    Raises ``ValueError`` where an index is added to a time or times are multiplied.
+    """
+
+    parts: tuple[tuple[Monomial, int], ...]
+
+    def __post_init__(self) -> None:
+        degrees = {sum(s.is_time for s in monomial) for monomial, _ in self.parts}
+        if len(degrees) > 1 or max(degrees, default=0) > 1:
+            raise ValueError(f"a polynomial is an index or a time throughout, got {self}")
+
+    @classmethod
+    def of(cls, parts: Mapping[Monomial, int]) -> Polynomial:
+        """The polynomial of the given coefficients, those that are 0 left out."""
+        return cls(tuple(sorted((m, c) for m, c in parts.items() if c)))
+
+    @property
+    def symbols(self) -> frozenset[Symbol]:
+        return frozenset(s for monomial, _ in self.parts for s in monomial)
+
+    @property
+    def is_time(self) -> bool:
+        return any(s.is_time for s in self.symbols)
+
+    def plus(self, other: Polynomial, factor: int) -> Polynomial:
+        """self + factor * other."""
+        parts = dict(self.parts)
+        for monomial, coefficient in other.parts:
+            parts[monomial] = parts.get(monomial, 0) + factor * coefficient
+        return Polynomial.of(parts)
+
+    def times(self, other: Polynomial) -> Polynomial:
+        """The product, expanded."""
+        parts: dict[Monomial, int] = {}
+        for left, a in self.parts:
+            for right, b in other.parts:
+                monomial = tuple(sorted(left + right))
+                parts[monomial] = parts.get(monomial, 0) + a * b
+        return Polynomial.of(parts)
+
+    def quotient(self, symbol: Symbol) -> Polynomial:
+        """What ``symbol`` is multiplied with: q in self = q * symbol + rest, rest without it."""
+        parts = {}
+        for monomial, coefficient in self.parts:
+            if symbol in monomial:
+                at = monomial.index(symbol)
+                parts[monomial[:at] + monomial[at + 1 :]] = coefficient
+        return Polynomial.of(parts)
+
+    def value(self, environment: Environment) -> Number:
+        """The number at the given values of the symbols. Raises ``KeyError`` for a missing one."""
+        total: Number = 0
+        for monomial, coefficient in self.parts:
+            product: Number = coefficient
+            for symbol in monomial:
+                product *= environment[symbol.name]
+            total += product
+        return total
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in reversed(self.parts):
+            names = "*".join(s.name for s in monomial)
+            size = str(abs(coefficient)) if abs(coefficient) != 1 or not names else ""
+            sign = "-" if coefficient < 0 else "+"
+            lead = f" {sign} " if text else sign.replace("+", "")
+            text += lead + "*".join(x for x in (size, names) if x)
+        return text or "0"

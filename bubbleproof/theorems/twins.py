@@ -1,0 +1,182 @@
+"""Mutated twins: each theorem with one thing wrong, and obligations that must then fail.
+
+A theorem whose premises contradicted each other, or whose obligations said nothing, would survive
+its mutation. Each twin changes what is claimed (makespan, peak, bound) or what is built (a boundary
+of a case, a duration) by the least amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bubbleproof.theorems import bounds, frontier, gpipe, interleaved, one_f_one_b, zb_h1
+from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
+from bubbleproof.theorems.terms import Term, choose
+from bubbleproof.theorems.theorem import Theorem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """A theorem with one change, what was changed, and obligations that it breaks (others may)."""
+
+    change: str
+    theorem: Theorem
+    breaks: frozenset[str]
+
+
+_LATE = ("no task ends after the makespan", "the makespan is reached")
+_PEAK = ("live activations never exceed the peak", "the peak is reached")
+
+_SUM_LATE = "late head, busy time and tail add up"
+_RESTS = "no more activations than stated: F(j) starts after backward j - most ends"
+
+
+def _twin(change: str, theorem: Theorem, *breaks: str) -> Twin:
+    return Twin(change=change, theorem=theorem, breaks=frozenset(breaks))
+
+
+def twins() -> tuple[Twin, ...]:
+    """Every twin, several per theorem."""
+    return (
+        *_gpipe(),
+        *_one_f_one_b(),
+        *_bounds(),
+        *_frontier(),
+        *_interleaved(),
+        *_zb_h1(),
+    )
+
+
+def _sooner(form: ClosedForm) -> ClosedForm:
+    return replace(form, makespan=form.makespan - PAIR)
+
+
+def _lower(form: ClosedForm) -> ClosedForm:
+    return replace(form, peak=lambda i: form.peak(i) - 1)
+
+
+def _gpipe() -> Iterator[Twin]:
+    form = gpipe.FORM
+    yield _twin("makespan one pair less", gpipe.theorem(_sooner(form)), *_LATE)
+    yield _twin("peak one less", gpipe.theorem(_lower(form)), *_PEAK)
+    early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
+    yield _twin("backwards one tF earlier", gpipe.theorem(early), "B after its own F", "B is tight")
+    yield _twin("makespan one pair less", gpipe.terapipe(_sooner(form)), *_LATE)
+    yield _twin(
+        "backwards one tF earlier", gpipe.terapipe(early), "every B after every F of its rank"
+    )
+    yield _twin("makespan one pair less", gpipe.breadth_first(_sooner(form)), *_LATE)
+    yield _twin(
+        "m = p - 1 allowed",
+        gpipe.breadth_first(least=P - 1),
+        "F of rank 0 after F of the last rank, one chunk before",
+        "B of the last rank after B of rank 0, one chunk after",
+    )
+
+
+def _one_f_one_b() -> Iterator[Twin]:
+    form = one_f_one_b.FORM
+
+    def forward(i: Term, j: Term) -> Term:
+        return choose(j <= P - i, (i + j) * TF, i * TF + j * PAIR)
+
+    def short(i: Term, j: Term) -> Term:
+        return choose(j <= P - i - 2, (i + j) * TF, i * TF + j * PAIR)
+
+    def swapped(i: Term, j: Term) -> Term:
+        return P * TB + (P - 1 - i) * TF + j * PAIR
+
+    for change, wrong, breaks in (
+        ("makespan one pair less", _sooner(form), _LATE),
+        ("peak one less", _lower(form), _PEAK),
+        (
+            "warm-up one forward longer",
+            replace(form, forward=forward),
+            ("F after B in the order", "live activations never exceed the peak"),
+        ),
+        (
+            "warm-up one forward shorter",
+            replace(form, forward=short),
+            ("F is tight where no B precedes it",),
+        ),
+        (
+            "tF and tB swapped in B",
+            replace(form, backward=swapped),
+            ("B after its own F", "B after B of the next rank", "B is tight"),
+        ),
+    ):
+        yield _twin(change, one_f_one_b.theorem(wrong), *breaks)
+
+
+def _bounds() -> Iterator[Twin]:
+    yield _twin(
+        "bound one pair more",
+        bounds.makespan_theorem((M + P) * PAIR),
+        "head, busy time and tail add up",
+    )
+    yield _twin(
+        "a window costs one pair more",
+        bounds.memory_theorem(lambda q: bounds.memory_bound(q) + q * PAIR),
+        _SUM_LATE,
+    )
+    yield _twin(
+        "bound one pair more",
+        bounds.memory_theorem(lambda q: bounds.memory_bound(q) + PAIR),
+        _SUM_LATE,
+    )
+
+
+def _frontier() -> Iterator[Twin]:
+    form = frontier.FrontierForm()
+    yield _twin(
+        "makespan one pair less",
+        frontier.theorem(replace(form, makespan=lambda q: form.makespan(q) - PAIR)),
+        *_LATE,
+        "memory-bound is this makespan",
+    )
+    yield _twin("one activation less", frontier.theorem(replace(form, most=form.most - 1)), _RESTS)
+
+    def undelayed(i: Term, j: frontier.Place) -> Term:
+        return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
+
+    yield _twin(
+        "windows one pair early", frontier.theorem(replace(form, forward=undelayed)), _RESTS
+    )
+
+
+def _interleaved() -> Iterator[Twin]:
+    form = interleaved.InterleavedForm()
+    for change, wrong, breaks in (
+        ("makespan one pair less", replace(form, makespan=form.makespan - PAIR), _LATE),
+        (
+            "peak one less",
+            replace(form, peak=lambda r: interleaved.warmup(r) - 1),
+            (_PEAK[0], "the peak is reached at the last forward of the warm-up"),
+        ),
+        (
+            "warm-up one forward shorter",
+            replace(form, warmup=lambda r: interleaved.warmup(r) - 1),
+            ("F after B in the order",),
+        ),
+    ):
+        yield _twin(change, interleaved.theorem(wrong), *breaks)
+
+
+def _zb_h1() -> Iterator[Twin]:
+    form, t = zb_h1.SplitForm(), zb_h1.T
+
+    def weight(i: Term, j: Term) -> Term:
+        late = choose(j <= M - i - 1, (M + P + i + 2 * j) * t, (2 * M + P - 1 + j) * t)
+        return choose(j <= M - P + 1, (2 * P + i + 3 * j) * t, late)
+
+    def early(i: Term, j: Term) -> Term:
+        return zb_h1.input_backward(i, j) - t
+
+    for change, wrong, breaks in (
+        ("makespan one tick less", replace(form, makespan=form.makespan - t), _LATE),
+        ("peak one less", replace(form, peak=form.peak - 1), _PEAK),
+        ("W's boundary off by one", replace(form, weight_backward=weight), ("W is tight",)),
+        ("I one tick early", replace(form, input_backward=early), ("I after its own F",)),
+    ):
+        yield _twin(change, zb_h1.theorem(wrong), *breaks)
