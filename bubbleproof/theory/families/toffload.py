@@ -1,0 +1,78 @@
+"""T-Offload: T-Pipe whose deep chunk is updated by the host, within T-Pipe's own bubbles.
+
+The order of computations is T-Pipe's (T-Recomp's where the pipeline recomputes, which the paper
+calls TPipe ALL). Each deep stage g = p..2p-1 brings RELOAD before its first forward, OFFLOAD after
+its last backward and STEP after that, each on an engine of its rank (``theory.offload``), so no
+engine has more than one task and their order is given. A schedule hides them if its makespan is
+T-Pipe's and the last STEP ends no later.
+
+The command has no parameters for them: RELOAD, OFFLOAD and STEP take the ticks of a deep forward
+each, and weights, gradients and optimizer state weigh nothing; ``offloading`` takes other numbers.
+With these defaults OFFLOAD and STEP fit the paper's window (Appendix D, equation 6) from p = 3 on.
+Source: T-Pipe section 5, Appendix D. Legal range: any p, m; v = 2 only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.theory.actions import NONE, ActionTable, Kind
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.tpipe import TPipe, TwoChunks
+from bubbleproof.theory.families.trecomp import TRecomp
+from bubbleproof.theory.offload import ENGINES, Offload, OffloadingPipeline
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.recompute import RecomputingPipeline
+from bubbleproof.theory.schedule import Program
+
+
+class TOffload(TwoChunks):
+    """T-Pipe with the deep chunk's optimizer step on the host."""
+
+    name = "toffload"
+    title = "T-Pipe with T-Offload"
+    source = "T-Pipe (Chronos-aware pipeline parallelism) section 5, Appendix D"
+
+    def pipeline(self, params: Parameters) -> OffloadingPipeline:
+        ticks = params.tF
+        return self.offloading(super().pipeline(params), offload=ticks, step=ticks, reload=ticks)
+
+    def offloading(self, pipeline: Pipeline, **numbers: int) -> OffloadingPipeline:
+        """The pipeline with its deep chunk off-loaded; ``numbers`` as in ``Offload``."""
+        p = pipeline.num_ranks
+        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
+        recompute = pipeline.recompute if isinstance(pipeline, RecomputingPipeline) else None
+        choice = Offload(stages=tuple(range(p, 2 * p)), **numbers)
+        return OffloadingPipeline(**fields, recompute=recompute, offload=choice)
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        if (why := super().refusal(pipeline)) is not None:
+            return why
+        p = pipeline.num_ranks
+        choice = pipeline.offload if isinstance(pipeline, OffloadingPipeline) else None
+        if choice is None or set(choice.stages) != set(range(p, 2 * p)):
+            return (
+                f"{self.name} off-loads stages {p}..{2 * p - 1}; make the pipeline with "
+                f"family({self.name!r}).offloading(pipeline)"
+            )
+        return self._computations(pipeline).refusal(pipeline)
+
+    def program(self, pipeline: Pipeline) -> Program:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        compute = self._computations(pipeline).program(pipeline)
+        rank = np.arange(p)
+        kinds = (Kind.OFFLOAD, Kind.STEP, Kind.RELOAD)  # in the order of the engines
+        tables = [
+            ActionTable.of(int(kind), p + rank, microbatch)
+            for kind, microbatch in zip(kinds, (m - 1, NONE, 0), strict=True)
+        ]
+        engines = [p + len(ENGINES) * rank + k for k in range(len(ENGINES))]
+        return Program(
+            actions=ActionTable.concatenate([compute.actions, *tables]),
+            resource=np.concatenate([compute.resource, *engines]),
+        )
+
+    @staticmethod
+    def _computations(pipeline: Pipeline) -> TPipe | TRecomp:
+        recomputes = isinstance(pipeline, RecomputingPipeline) and pipeline.recompute is not None
+        return TRecomp() if recomputes else TPipe()

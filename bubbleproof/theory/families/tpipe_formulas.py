@@ -1,0 +1,116 @@
+"""The closed forms of T-Pipe, T-Recomp and T-Offload, as printed and as they hold.
+
+Symbols: p ranks (the paper's PP), m microbatches; one unit of time is the forward of one chunk on
+one rank (T_unit = T_fwd / 2p), a backward takes 2; one unit of memory is m_a / 2p. Everything is
+exact: whole units or ``Fraction``. A name that begins with ``printed_`` is the paper's where ours
+differs; its docstring says how. Sources are the appendices of the T-Pipe paper.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The least integer that is not below a / b, for b > 0."""
+    return -(-a // b)
+
+
+def forward_rounds(p: int) -> int:
+    """x: rounds by which chunk 2 follows chunk 1 forwards, ceil((p-3)/6), and 0 below p = 3."""
+    return max(0, ceil_div(p - 3, 6))
+
+
+def backward_rounds(p: int) -> int:
+    """y: rounds by which chunk 1 follows chunk 2 backwards, ceil((2p-3)/6), and 0 for p = 1."""
+    return max(0, ceil_div(2 * p - 3, 6))
+
+
+def forward_interval(p: int) -> int:
+    """Appendix A: units on rank 0 between chunk 1's last forward and chunk 2's first."""
+    return 3 + 6 * forward_rounds(p) - p
+
+
+def backward_interval(p: int) -> int:
+    """Appendix A: units between chunk 2's backward on rank 0 and chunk 1's on rank p-1."""
+    return 3 + 6 * backward_rounds(p) - 2 * p
+
+
+def deep_peak(p: int) -> int:
+    """Appendix A: most activations of chunk 2 alive on rank 0, ceil((3p-2)/6)."""
+    return ceil_div(3 * p - 2, 6)
+
+
+def shallow_peak(p: int) -> int:
+    """Appendix A: most activations of chunk 1 alive on rank 0, ceil(2/3 + x + y + p/2)."""
+    return ceil_div(4 + 6 * forward_rounds(p) + 6 * backward_rounds(p) + 3 * p, 6)
+
+
+def joint_peak(p: int) -> int:
+    """Most activations alive on rank 0 for m large: the two peaks, which never meet for odd p.
+
+    The paper adds the two; for odd p that is one too many.
+    """
+    return shallow_peak(p) + deep_peak(p) - p % 2
+
+
+def tpipe_makespan(p: int, m: int) -> int:
+    """Appendix A: 6(m+p-1) units."""
+    return 6 * (m + p - 1)
+
+
+def tpipe_idle_ratio(p: int, m: int) -> Fraction:
+    """Appendix A: (p-1)/(m+p-1), as 1F1B's."""
+    return Fraction(p - 1, m + p - 1)
+
+
+def printed_delay_rounds(p: int) -> int:
+    """Appendix B, problem (3), solved for p >= 3: the k that the paper says is 1 for 8 <= p <= 40.
+
+    Its own constraint gives 0 at p = 10, 11, 12, 16, 17 and 2 at p = 27, 32, 33, 36 to 39.
+    """
+    change = ceil_div(p - 1, 2) - ceil_div(p - 3, 6) - 1
+    return max(0, ceil_div(change - forward_interval(p), 7))
+
+
+def trecomp_forward_rounds(p: int) -> int:
+    """Rounds of 7 by which chunk 2 follows chunk 1 forwards when chunk 1 is recomputed."""
+    return max(0, ceil_div(p + ceil_div(p - 1, 2) - 4, 7))
+
+
+def trecomp_backward_rounds(p: int) -> int:
+    """Rounds of 7 by which chunk 1 follows chunk 2 backwards when chunk 1 is recomputed."""
+    return max(0, ceil_div(2 * p - 4, 7))
+
+
+def printed_deep_blocks(p: int) -> int:
+    """Appendix C: ceil(T_life_chunk2 / 7) with T_life = 3p + ceil((p-1)/2) - 2.
+
+    The paper simplifies it to floor(p/2); it is ceil(p/2), first different at p = 1.
+    """
+    return ceil_div(3 * p + ceil_div(p - 1, 2) - 2, 7)
+
+
+def trecomp_peak(p: int) -> int:
+    """Appendix C: floor(p/2) + 1 activations, the recomputed one included."""
+    return p // 2 + 1
+
+
+def printed_trecomp_makespan(p: int, m: int) -> int:
+    """Appendix C: 6p + 7(m-1) units. Below the work 7m at p = 1; an upper bound from p = 2 on."""
+    return 6 * p + 7 * (m - 1)
+
+
+def recomputing_1f1b_makespan(p: int, m: int) -> int:
+    """Appendix C: 7(m+p-1) units of 1F1B with half of each backward's forward run again."""
+    return 7 * (m + p - 1)
+
+
+def offload_window(p: int) -> int:
+    """Appendix D (5): idle units between chunk 2's last backward and chunk 1's in cool-down."""
+    return 2 * (p - ceil_div(2 * p - 3, 6) - 1)
+
+
+def reload_window(p: int) -> int:
+    """Appendix D (7): idle units between chunk 1's first forward and chunk 2's in warm-up."""
+    return p - ceil_div(p - 3, 6) - 1

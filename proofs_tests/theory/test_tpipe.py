@@ -1,0 +1,192 @@
+"""T-Pipe: legal on its range, and as fast and as large as its Appendix A says, or not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe, tpipe_starts
+from bubbleproof.theory.families.tpipe_formulas import (
+    backward_interval,
+    deep_peak,
+    forward_interval,
+    joint_peak,
+    shallow_peak,
+    tpipe_idle_ratio,
+    tpipe_makespan,
+)
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import Deadlock, left_shift
+from bubbleproof.verify import check, check_communication
+
+FAMILIES = [TPipe(), TRecomp(), TRecompInterleaved(), TOffload()]
+SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
+OTHER_TICKS = [(1, 1), (3, 5), (2, 0), (0, 1)]
+
+
+def made(family: TPipe, **params: int) -> FamilyMember:
+    return family.member(make_parameters(dict(params)))
+
+
+def measured(**params: int) -> Measures:
+    member = made(TPipe(), **params)
+    return measure(member.problem, member.schedule)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_every_rule_holds_on_the_small_range(family: TPipe) -> None:
+    for p, m in SMALL:
+        member = made(family, p=p, m=m)
+        verdict = check(member.problem, member.schedule)
+        assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
+        program = lower(member.problem, member.schedule)
+        verdict = check_communication(member.problem, program)
+        assert verdict.ok, f"{family.name} p={p} m={m}\n{verdict}"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_every_rule_holds_at_other_durations(family: TPipe) -> None:
+    for ticks in OTHER_TICKS:
+        for p, m in SMALL[::3]:
+            member = made(family, p=p, m=m, tF=ticks[0], tB=ticks[1])
+            verdict = check(member.problem, member.schedule)
+            assert verdict.ok, f"{family.name} p={p} m={m} {ticks}\n{verdict}"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_every_rule_holds_on_large_shapes(family: TPipe) -> None:
+    for p in (11, 16, 23):
+        for m in (1, p, 4 * p + 1):
+            member = made(family, p=p, m=m)
+            assert check(member.problem, member.schedule).ok, f"{family.name} p={p} m={m}"
+
+
+def test_the_makespan_is_that_of_appendix_a() -> None:
+    # 2p of the first microbatch's forwards, a round of 6 for each other one, 4p of the last one's
+    # backwards: 2p + 6(m-1) + 4p. Work is 6m on each of p ranks.
+    for p, m in SMALL:
+        got = measured(p=p, m=m)
+        assert got.makespan == tpipe_makespan(p, m) == 2 * p + 6 * (m - 1) + 4 * p
+        assert got.idle_ratio == tpipe_idle_ratio(p, m) == 1 - Fraction(6 * m, got.makespan)
+        assert got.work == p * 6 * m
+
+
+@pytest.mark.sweep
+def test_the_makespan_is_that_of_appendix_a_on_large_shapes() -> None:
+    for p in (17, 24, 31):
+        for m in (1, 7, p, 3 * p):
+            assert measured(p=p, m=m, tF=2, tB=4).makespan == 2 * tpipe_makespan(p, m)
+
+
+def test_the_rounds_of_appendix_a_before_the_left_shift_end_later() -> None:
+    # Rank 0's last backward of chunk 1 begins 6(m-1) after its first and takes 2 units.
+    late = {p: _last_start(p, 1) + 2 - tpipe_makespan(p, 1) for p in range(1, 20)}
+    assert set(late.values()) == {3, 6, 9}
+    assert all(
+        late[p] == forward_interval(p) + backward_interval(p) for p in range(1, 20)
+    )  # exactly the two gaps that the rounds leave
+
+
+def _last_start(p: int, m: int) -> int:
+    return tpipe_starts(p, 0)[Kind.B, 0] + 6 * (m - 1)
+
+
+def test_at_other_durations_the_order_may_be_slower_than_1f1b() -> None:
+    # 1F1B's makespan at two chunks of tF and tB: 2(m+p-1)(tF+tB). With tF = tB = 1 it is met at
+    # p = 1, 2 for all m and at p = 3 for m = 1; at p = 3 each further round of 4 lasts 5 ticks.
+    slower = [
+        (p, m)
+        for p, m in SMALL
+        if p <= 3 and measured(p=p, m=m, tF=1, tB=1).makespan > 4 * (m + p - 1)
+    ]
+    assert slower == [(3, m) for m in range(2, 8)]
+    assert [measured(p=3, m=m, tF=1, tB=1).makespan for m in (1, 2, 3)] == [12, 17, 22]
+
+
+def alive(p: int, chunks: tuple[int, ...], rank: int = 0) -> int:
+    """Most activations of some chunks alive at once if microbatches came for ever: by counting.
+
+    An activation lives from its forward's start to its backward's end (2 units); microbatch j of
+    the periodic starts lies 6j later, so instant t of a round sees one per round of its life.
+    """
+    starts = tpipe_starts(p, rank)
+    return max(
+        sum(
+            starts[Kind.F, c] <= t + 6 * j < starts[Kind.B, c] + 2
+            for c in chunks
+            for j in range(-4 * p - 9, 4 * p + 9)
+        )
+        for t in range(6)
+    )
+
+
+def test_the_peaks_of_each_chunk_are_those_of_appendix_a() -> None:
+    for p in range(1, 33):
+        assert alive(p, (1,)) == deep_peak(p)
+        assert alive(p, (0,)) == shallow_peak(p)
+
+
+def test_the_joint_peak_is_one_less_than_the_sum_for_odd_ranks() -> None:
+    # The smallest counterexample to the sum: p = 1, 2 + 1 = 3 printed, 2 there; next p = 3, 5.
+    for p in range(1, 33):
+        assert alive(p, (0, 1)) == joint_peak(p) == deep_peak(p) + shallow_peak(p) - p % 2
+    for p in range(1, 9):
+        peaks = measured(p=p, m=3 * p + 2).peak_activations
+        assert max(peaks) == peaks[0] == joint_peak(p)
+
+
+def test_three_quarters_is_a_limit_from_above() -> None:
+    # x + y is less than (p-3)/6 + (2p-3)/6 + 2 - 1/3 (2p-3 is odd, so its ceiling gains at most
+    # 5/6; the other 5/6), so the joint peak exceeds 3/4 of 2p by at most 3.
+    shares = {p: Fraction(joint_peak(p), 2 * p) for p in range(1, 400)}
+    assert shares[1] == shares[2] == 1
+    assert (shares[4], shares[8]) == (Fraction(7, 8), Fraction(13, 16))
+    assert all(
+        Fraction(3, 4) < share <= Fraction(3, 4) + Fraction(3, 2 * p) for p, share in shares.items()
+    )
+
+
+def test_rank_0_holds_most_and_no_rank_more_than_in_interleaved() -> None:
+    # Megatron's rank 0 warms up with p + 2(p-1) + 1 = 3p - 1 forwards.
+    for p in range(3, 9):
+        peaks = measured(p=p, m=3 * p).peak_activations
+        assert peaks == tuple(sorted(peaks, reverse=True))
+        assert peaks[0] < 3 * p - 1
+
+
+def test_a_swapped_order_deadlocks() -> None:
+    # A negative control: rank 1's chunk-2 backward before the forward that it needs.
+    member = made(TPipe(), p=2, m=2)
+    orders = [[str(a) for a in order] for order in member.schedule.program.orders(2)]
+    one, two = orders[1].index("3F0"), orders[1].index("3B0")
+    orders[1][one], orders[1][two] = orders[1][two], orders[1][one]
+    with pytest.raises(Deadlock, match="3B0 waits for"):
+        left_shift(member.problem, Program.from_orders(orders))
+
+
+@pytest.mark.parametrize(
+    ("family", "chunks", "message"),
+    [
+        (TPipe(), 3, "tpipe has two chunks per rank, got v=3"),
+        (TRecomp(), 1, "trecomp has two chunks per rank, got v=1"),
+        (TRecomp(), 2, "trecomp recomputes stages 0..1; make the pipeline with "
+         "family('trecomp').recomputing(pipeline)"),
+        (TOffload(), 2, "toffload off-loads stages 2..3; make the pipeline with "
+         "family('toffload').offloading(pipeline)"),
+    ],
+)  # fmt: skip
+def test_what_shapes_are_refused(family: TPipe, chunks: int, message: str) -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=2, num_chunks=chunks)
+    with pytest.raises(ValueError, match=r".") as caught:
+        family.schedule(pipeline)
+    assert str(caught.value) == message

@@ -1,0 +1,212 @@
+"""Recomputation: what an R adds to a problem, and T-Recomp against Appendices B and C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.tpipe_formulas import (
+    ceil_div,
+    forward_rounds,
+    printed_deep_blocks,
+    printed_delay_rounds,
+    printed_trecomp_makespan,
+    recomputing_1f1b_makespan,
+    trecomp_forward_rounds,
+    trecomp_peak,
+)
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved, trecomp_starts
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.recompute import Recompute, RecomputingPipeline, with_recompute
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify import Rule, check
+
+SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
+
+
+def one_rank(choice: Recompute, **changes: object) -> Problem:
+    """One rank, one microbatch, stages 0 and 1 with tF = 2, tB = 3 and 5 units each."""
+    pipeline = Pipeline(
+        num_ranks=1, num_microbatches=1, num_chunks=2, forward=2, backward=3, activation=5
+    )
+    return with_recompute(pipeline.with_changes(**changes).problem(), choice)
+
+
+def test_a_recomputed_activation_costs_its_input_between_forward_and_recomputation() -> None:
+    # 0F0 0..2, 1F0 2..4, 1B0 4..7, 0R0 7..9, 0B0 9..12. Loads: 5 while 0F0 runs; then 2 kept and
+    # 5 of stage 1 until 7; then 5 again (2 kept + 3 regained) until 12: the peak is 7.
+    problem = one_rank(Recompute(stages=(0,), kept=2))
+    schedule = left_shift(problem, Program.from_orders([["0F0", "1F0", "1B0", "0R0", "0B0"]]))
+    assert schedule.start.tolist() == [0, 2, 4, 7, 9]
+    verdict = check(problem, schedule)
+    assert verdict.ok
+    assert verdict.measured is not None
+    assert verdict.measured.peak_memory == (7,)
+    assert verdict.measured.work == 12
+
+
+def test_a_recomputation_may_take_its_own_ticks_and_precedes_a_split_backward() -> None:
+    problem = one_rank(Recompute(stages=(0,), duration=1), split_backward=True)
+    assert problem.duration[problem.task("0R0")] == 1
+    after = problem.edges.after[problem.edges.before == problem.task("0R0")]
+    assert [problem.label(task) for task in after.tolist()] == ["0I0"]
+
+
+def test_a_backward_before_its_recomputation_violates_a_dependency() -> None:
+    problem = one_rank(Recompute(stages=(0,)))
+    orders = [["0F0", "1F0", "1B0", "0R0", "0B0"]]
+    schedule = left_shift(problem, Program.from_orders(orders))
+    early = np.where(schedule.start == 9, 6, schedule.start)
+    broken = type(schedule)(program=schedule.program, start=early)
+    assert Rule.DEPENDENCIES in check(problem, broken).broken
+
+
+def test_a_missing_recomputation_is_incomplete() -> None:
+    problem = one_rank(Recompute(stages=(0,)))
+    plain = one_rank(Recompute(stages=()))
+    schedule = left_shift(plain, Program.from_orders([["0F0", "1F0", "1B0", "0B0"]]))
+    # Without the R its backward gives back what nothing had regained: the load falls below 0.
+    assert check(problem, schedule).broken == (Rule.COMPLETE, Rule.MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"stages": (0, 0)}, "each recomputed stage is named once, got (0, 0)"),
+        ({"stages": (0,), "kept": -1}, "kept of a recomputation must be 0 or more, got -1"),
+        ({"stages": (0,), "duration": -1}, "duration of a recomputation must be 0 or more, got -1"),
+        ({"stages": (0,), "kept": 6}, "kept (6) exceeds what 0F0 acquires (5)"),
+        ({"stages": (2,)}, "stage 2 has no F of its own in the problem"),
+    ],
+)
+def test_what_is_no_recomputation(choice: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        one_rank(Recompute(**choice))  # type: ignore[arg-type]  # wrong on purpose
+    assert str(caught.value) == message
+
+
+def test_an_overlapped_backward_has_nothing_to_recompute_for() -> None:
+    pipeline = Pipeline(num_ranks=1, num_microbatches=2, overlaps=(((0, 1), (0, 0)),))
+    with pytest.raises(ValueError, match="0F0 has no backward of its own"):
+        with_recompute(pipeline.problem(), Recompute(stages=(0,)))
+
+
+def measured(family: TRecomp | TRecompInterleaved, **params: int) -> Measures:
+    member = family.member(make_parameters(dict(params)))
+    return measure(member.problem, member.schedule)
+
+
+def test_every_rank_repeats_a_round_of_seven_without_overlap() -> None:
+    for p in range(1, 60):
+        for rank in range(p):
+            starts = trecomp_starts(p, rank)
+            ticks = {Kind.F: 1, Kind.R: 1, Kind.B: 2}
+            busy = sorted((s + k) % 7 for key, s in starts.items() for k in range(ticks[key[0]]))
+            assert busy == list(range(7)), (p, rank)
+
+
+def test_the_peak_is_half_of_the_ranks_and_one() -> None:
+    # Appendix C: floor(p/2) + 1 blocks, from p forwards on (fewer microbatches hold fewer).
+    for p in range(1, 17):
+        for m in (p, 2 * p + 1):
+            assert max(measured(TRecomp(), p=p, m=m).peak_activations) == trecomp_peak(p)
+
+
+def test_the_paper_simplifies_its_count_of_deep_blocks_wrongly() -> None:
+    # ceil((3p + ceil((p-1)/2) - 2)/7) is 3.5p-2 over 7 for even p and 3.5p-2.5 for odd: ceil(p/2),
+    # where the paper writes floor(p/2); p = 1 is the smallest counterexample. The sum with the
+    # recomputed block is right all the same: for odd p the two never lie in memory together.
+    assert all(printed_deep_blocks(p) == ceil_div(p, 2) for p in range(1, 200))
+    assert [p for p in range(1, 8) if printed_deep_blocks(p) != p // 2] == [1, 3, 5, 7]
+
+
+def test_the_makespan_of_appendix_c_is_only_an_upper_bound() -> None:
+    # p = 1: the work alone is 7m, printed is 7m - 1. From p = 2 on the left-shifted order is never
+    # slower than printed, and first faster at p = 3, m = 2 (one R runs in a bubble).
+    late = {
+        (p, m): measured(TRecomp(), p=p, m=m).makespan - printed_trecomp_makespan(p, m)
+        for p, m in SMALL
+    }
+    assert all(late[1, m] == 1 for m in range(1, 4))
+    assert all(value <= 0 for (p, _), value in late.items() if p > 1)
+    assert next(case for case, value in late.items() if value < 0) == (3, 2)
+
+
+def test_delay_rounds_are_not_one_from_8_to_40_ranks() -> None:
+    # Appendix B's own problem (3), solved: k = 1 is claimed for 8 <= p <= 40.
+    rounds = {p: printed_delay_rounds(p) for p in range(3, 42)}
+    assert all(rounds[p] == 0 for p in range(3, 8))
+    assert [p for p in range(8, 41) if rounds[p] == 0] == [10, 11, 12, 16, 17]
+    assert [p for p in range(8, 41) if rounds[p] == 2] == [27, 32, 33, 36, 37, 38, 39]
+    assert {rounds[p] for p in range(8, 41)} == {0, 1, 2}
+
+
+def test_our_delay_rounds_are_the_least_that_the_constraint_of_appendix_b_allows() -> None:
+    for p in range(3, 200):
+        assert trecomp_forward_rounds(p) - forward_rounds(p) == printed_delay_rounds(p)
+
+
+def with_recomputations(pipeline: Pipeline) -> Program:
+    """1F1B with an R right before every B."""
+    orders = []
+    for order in OneForwardOneBackward().program(pipeline).orders(pipeline.num_ranks):
+        texts = []
+        for action in order:
+            if action.kind is Kind.B:
+                texts.append(f"{action.stage}R{action.microbatch}")
+            texts.append(str(action))
+        orders.append(texts)
+    return Program.from_orders(orders)
+
+
+def test_1f1b_with_half_recomputed_takes_what_appendix_c_says_only_if_gradients_wait_for_it() -> (
+    None
+):
+    # One chunk per rank twice as long: tF = 2, tB = 4, and half a forward (1) run again. As part
+    # of the backward it makes 1F1B with tB = 5: 7(m+p-1), as printed. As a task of its own the last
+    # microbatch's runs while its gradient comes, on all ranks but the last: p - 1 ticks less.
+    for p, m in SMALL:
+        plain = Pipeline(num_ranks=p, num_microbatches=m, forward=2, backward=4)
+        fused = plain.with_changes(backward=5)
+        program = OneForwardOneBackward().program(fused)
+        joint = measure(fused.problem(), left_shift(fused.problem(), program))
+        assert joint.makespan == recomputing_1f1b_makespan(p, m)
+        choice = Recompute(stages=tuple(range(p)), duration=1)
+        problem = with_recompute(plain.problem(), choice)
+        apart = measure(problem, left_shift(problem, with_recomputations(plain)))
+        assert apart.makespan == recomputing_1f1b_makespan(p, m) - (p - 1)
+
+
+def test_interleaved_with_recomputation_keeps_half_and_idles_less_than_half_up_to_six_ranks() -> (
+    None
+):
+    # Section 4.2: about half of A (p of 2p units, and the recomputed one), and half the bubble of
+    # 1F1B with half recomputed, 7(p-1). Up to p = 6 it is 3(p-1); later rounds lose more.
+    for p in range(1, 9):
+        for m in (p, 2 * p, 3 * p):
+            got = measured(TRecompInterleaved(), p=p, m=m)
+            assert max(got.peak_activations) <= p + 1
+            if p <= 6:
+                assert got.makespan - 7 * m == 3 * (p - 1)
+
+
+def test_interleaved_with_recomputation_loses_time_every_group_from_seven_ranks_on() -> None:
+    bubble = [measured(TRecompInterleaved(), p=7, m=7 * n).makespan - 49 * n for n in range(1, 7)]
+    assert bubble == sorted(bubble)
+    assert bubble[0] == bubble[1] == 3 * 6 < bubble[-1]
+    # More than half of 1F1B's 7(p-1) = 49 at p = 8, first at m = 32 (in steps of p).
+    wide = {m: measured(TRecompInterleaved(), p=8, m=m).makespan - 7 * m for m in (16, 24, 32)}
+    assert [2 * idle > 49 for idle in wide.values()] == [False, False, True]
+
+
+def test_a_pipeline_without_a_choice_recomputes_nothing() -> None:
+    plain = Pipeline(num_ranks=1, num_microbatches=1)
+    assert RecomputingPipeline(num_ranks=1, num_microbatches=1).problem().num_tasks == (
+        plain.problem().num_tasks
+    )
