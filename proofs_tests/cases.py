@@ -30,6 +30,8 @@ from bubbleproof.theory.problem import (
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 
+LEAST = (2,), (4,)  # ranks and microbatches that every family accepts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
@@ -110,10 +112,15 @@ def tight(problem: Problem, schedule: Schedule) -> Problem:
 def all_family_cases(
     ranks: tuple[int, ...], microbatches: tuple[int, ...], per_family: int
 ) -> dict[str, list[Case]]:
-    """``per_family`` cases of each registered family, spread evenly over its shapes."""
+    """``per_family`` cases of each registered family, spread evenly over its shapes.
+
+    A family that accepts none of the shapes (odd ranks, few microbatches) is taken at ``LEAST``.
+    """
     found: dict[str, list[Case]] = {}
     for name, family in families().items():
-        cases = list(family_cases(family, ranks, microbatches))
+        cases = list(family_cases(family, ranks, microbatches)) or list(
+            family_cases(family, *LEAST)
+        )
         assert cases, f"family {name} accepts none of the small shapes"
         picks = np.linspace(0, len(cases) - 1, min(per_family, len(cases))).round().astype(int)
         found[name] = [cases[i] for i in dict.fromkeys(picks.tolist())]

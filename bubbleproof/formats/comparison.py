@@ -70,7 +70,12 @@ def comparison_pipeline(
     family takes the result is for ``family.refusal`` to say.
     """
     chunks = num_chunks or max(family.default_chunks, 1)
-    shape = {"num_chunks": chunks, "placement": family.placement, "split_backward": family.is_split}
+    shape = {
+        "num_chunks": chunks,
+        "placement": family.placement,
+        "split_backward": family.is_split,
+        "overlaps": (),
+    }
     if chunks == pipeline.num_chunks:
         same = pipeline.with_changes(**shape)
         if same.stage_ranks == pipeline.stage_ranks:
@@ -83,7 +88,7 @@ def comparison_pipeline(
         placement=family.placement,
     ).stage_ranks
     cut = {name: _cut(_as_tuple(getattr(pipeline, name)), old, new, chunks) for name in CUT}
-    return pipeline.with_changes(**shape, **cut, overlaps=())
+    return pipeline.with_changes(**shape, **cut)
 
 
 def _cut(values: Sequence[int], old: Sequence[int], new: Sequence[int], chunks: int) -> list[int]:

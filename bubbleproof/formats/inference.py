@@ -14,6 +14,7 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes import refuse_oversize
 from bubbleproof.theory.actions import NONE, Bools, Ints, Kind
 from bubbleproof.theory.pipeline import Overlap, Pipeline
+from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward
 from bubbleproof.theory.schedule import Program
 
 SUBJECT = "the program"
@@ -26,7 +27,7 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
     where it has both it is full, so that the I and W stand out as foreign.
 
     Raises ``UnusableInput`` (about ``subject``) where no pipeline has that shape: no actions, a
-    stage on no rank or on two, a number of stages that is no multiple of the ranks.
+    stage on no rank or oddly on two, a number of stages that is no multiple of the ranks.
     """
     if not len(program):
         raise UnusableInput(subject, "", "actions", "none")
@@ -55,13 +56,17 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
     )
 
 
-def _placement(program: Program, stages: int, ranks: int, subject: str) -> tuple[int, ...]:
+def _placement(program: Program, stages: int, ranks: int, subject: str) -> str | tuple[int, ...]:
+    """The rank of each stage, or ``bidirectional`` where stages on two ranks follow its rule."""
     actions = program.actions
     stage = np.concatenate([actions.stage, actions.partner_stage])
+    microbatch = np.concatenate([actions.microbatch, actions.partner_microbatch])[stage != NONE]
     rank = np.tile(program.resource, 2)[stage != NONE]
     stage = stage[stage != NONE]
     home = np.full(stages, NONE)
     home[stage] = rank
+    if (home[stage] != rank).any() and _is_bidirectional(stage, microbatch, rank, ranks):
+        return BIDIRECTIONAL
     for wrong in stage[home[stage] != rank].tolist()[:1]:
         raise UnusableInput(subject, "", f"stage {wrong} on one rank", "it on two")
     for missing in np.flatnonzero(home == NONE).tolist()[:1]:
@@ -73,6 +78,17 @@ def _placement(program: Program, stages: int, ranks: int, subject: str) -> tuple
             subject, "", f"actions on ranks 0 to {ranks - 1}", f"none on rank {idle}"
         )
     return tuple(home.tolist())
+
+
+def _is_bidirectional(stage: Ints, microbatch: Ints, rank: Ints, ranks: int) -> bool:
+    """Whether the first half of the microbatches runs stage g on rank g mod p, the rest mirrored.
+
+    Actions that belong to no microbatch may stand on either rank.
+    """
+    upward = microbatch >= num_downward(int(microbatch.max()) + 1)
+    down = stage % ranks
+    expected = np.where(upward, ranks - 1 - down, down)
+    return bool((expected == rank)[microbatch != NONE].all())
 
 
 def _split(program: Program, stages: int, microbatches: int) -> bool | tuple[tuple[bool, ...], ...]:
