@@ -111,9 +111,7 @@ class IndexOrder:
         return frozenset(
             store
             for store, lives in by_store.items()
-            if len(lives) == 1
-            and lives[0].is_simple
-            and users[store] == {lives[0].first, lives[0].last}
+            if lives[0].is_simple and users[store] == {lives[0].first, lives[0].last}
         )
 
     @cached_property

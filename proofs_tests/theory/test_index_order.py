@@ -149,6 +149,43 @@ def test_changes_of_one_moment_are_added_up() -> None:
     assert [order.limit(life) for life in order.lifecycles] == [1]
 
 
+MEMORY = Store(name="memory of rank 0", capacity=9)
+F_THEN_B = [("0F0", 1, (0,)), ("0B0", 1, (0,))], [("0F0", "0B0", 0)]
+
+
+def test_a_part_released_when_the_forward_ends_is_more_than_an_edge_can_say() -> None:
+    events = [("0F0", False, 0, 3), ("0F0", True, 0, -1), ("0B0", True, 0, -2)]
+    order = order_of(by_hand(*F_THEN_B, stores=[MEMORY], events=events))
+    assert [(life.acquired, life.held) for life in order.lifecycles] == [(3, 2)]
+    assert order.exact_stores == frozenset()
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        # The load returns to 0 between the two tasks.
+        [("0F0", False, 0, 1), ("0F0", True, 0, -1), ("0B0", False, 0, 1), ("0B0", True, 0, -1)],
+        # Something stays behind.
+        [("0F0", False, 0, 2), ("0B0", True, 0, -1)],
+        # Acquired when the forward ends, or released when the backward starts.
+        [("0F0", True, 0, 1), ("0B0", True, 0, -1)],
+        [("0F0", False, 0, 1), ("0B0", False, 0, -1)],
+    ],
+)
+def test_other_uses_have_no_lifecycle(events: list[tuple[str, bool, int, int]]) -> None:
+    assert order_of(by_hand(*F_THEN_B, stores=[MEMORY], events=events)).lifecycles == ()
+
+
+def test_one_unclear_use_of_a_store_leaves_no_lifecycle_in_it() -> None:
+    # Stage 1 gives back 2 units of the base load, which makes room for stage 0.
+    tasks, edges = F_THEN_B
+    events = [("0F0", False, 0, 1), ("0B0", True, 0, -1), ("1F0", True, 0, -2)]
+    store = Store(name="memory of rank 0", base=2, capacity=2)
+    problem = by_hand([*tasks, ("1F0", 1, (0,))], edges, stores=[store], events=events)
+    assert order_of(problem).lifecycles == ()
+    assert brute_force(problem) is not None
+
+
 def pairs(edges: Edges) -> list[tuple[int, int]]:
     return list(zip(edges.before.tolist(), edges.after.tolist(), strict=True))
 
@@ -169,6 +206,17 @@ def test_mixed_splits_fused_pairs_and_tasks_of_no_microbatch_are_seen() -> None:
     assert index_order(fused.problem()) is None
     assert index_order(by_hand([("0F0", 1, (0,)), ("0STEP", 1, (0,))])) is None
     assert index_order(by_hand([])) is None
+
+
+def test_equal_counts_do_not_make_microbatches_independent() -> None:
+    # Each microbatch waits once for the other, and each fused pair joins two of them.
+    rows = [(f"{stage}F{j}", 1, (0,)) for stage in range(2) for j in range(2)]
+    crossed = by_hand(rows, [("0F0", "1F1", 0), ("0F1", "1F0", 0)])
+    assert index_order(crossed) is None
+    straight = by_hand(rows, [("0F0", "1F0", 0), ("0F1", "1F1", 0)])
+    assert index_order(straight) is not None
+    joined = [("(0F0;0B1)OVERLAP_F_B", 1, (0,)), ("(0F1;0B0)OVERLAP_F_B", 1, (0,))]
+    assert index_order(by_hand(joined)) is None
 
 
 def test_where_microbatches_differ_the_edges_would_be_wrong() -> None:
