@@ -4,8 +4,8 @@ A family with full backwards and one stage per rank is a function from (rank i, 
 start of F and of B. ``obligations`` says all that makes this *the* schedule of the family:
 
 - every dependency holds, every start is 0 or later;
-- on a rank, forwards and backwards run in index order, F(j) before B(k) exactly where the family's
-  order says so, and never two at once;
+- on a rank, forwards and backwards run in index order, forwards and backwards mix as the family's
+  order says, and never run two at once;
 - *tight*: each start is 0 or the end of a task that must come before it. Starts that respect every
   waiting edge and are tight are the longest paths, by induction along the edges: the closed form is
   the left-shifted schedule, tick for tick;
@@ -26,6 +26,7 @@ from bubbleproof.theorems.terms import (
     Term,
     all_of,
     any_of,
+    choose,
     implies,
     index,
     negate,
@@ -48,23 +49,23 @@ Start = Callable[[Term, Term], Term]
 class ClosedForm:
     """Start times F(i, j) and B(i, j) for ranks i and microbatches j, and what they cost.
 
-    ``forward_first(i, j, k)``: rank i runs F(j) before B(k). ``where`` adds to p, m >= 1.
+    Rank i runs ``warmup(i)`` forwards and then B(k) and F(warmup + k) in turn; None means that it
+    runs all forwards before all backwards.
     """
 
     forward: Start
     backward: Start
-    forward_first: Callable[[Term, Term, Term], Formula]
+    warmup: Callable[[Term], Term] | None
     peak: Callable[[Term], Term]
     peak_at: Callable[[Term], Term]
     makespan: Term
-    where: tuple[Formula, ...] = ()
 
 
 def obligations(form: ClosedForm) -> tuple[Obligation, ...]:
     """All that makes the closed form the left-shifted schedule with its peak and makespan."""
     parts = (*dependencies(form), *exclusion(form), *tightness(form), *peak(form), *makespan(form))
     return tuple(
-        Obligation(name=name, premises=(*SHAPE, *form.where, *premises), goal=goal)
+        Obligation(name=name, premises=(*SHAPE, *premises), goal=goal)
         for name, premises, goal in parts
     )
 
@@ -86,57 +87,40 @@ def dependencies(form: ClosedForm) -> list[Part]:
 def exclusion(form: ClosedForm) -> list[Part]:
     """One task at a time on a rank, in the family's order."""
     f, b = form.forward, form.backward
-    later = (*AT_J, *AT_K, K >= J + 1)
-    first = form.forward_first(I, J, K)
-    return [
+    later, any_two = (*AT_J, *AT_K, K >= J + 1), (*AT_J, *AT_K)
+    in_order = [
         ("F in index order", later, f(I, K) >= f(I, J) + TF),
         ("B in index order", later, b(I, K) >= b(I, J) + TB),
-        ("F before B in the order", (*AT_J, *AT_K, first), b(I, K) >= f(I, J) + TF),
-        ("F after B in the order", (*AT_J, *AT_K, negate(first)), f(I, J) >= b(I, K) + TB),
+    ]
+    if form.warmup is None:
+        return [*in_order, ("every B after every F", any_two, b(I, K) >= f(I, J) + TF)]
+    first = form.warmup(I) + K - 1 >= J
+    return [
+        *in_order,
+        ("F before B in the order", (*any_two, first), b(I, K) >= f(I, J) + TF),
+        ("F after B in the order", (*any_two, negate(first)), f(I, J) >= b(I, K) + TB),
     ]
 
 
 def tightness(form: ClosedForm) -> list[Part]:
-    """Each start is 0 or the end of a task that comes before; K is a witness to choose."""
+    """Each start is 0 or the end of a task that comes before it."""
     f, b = form.forward, form.backward
-    first = form.forward_first
-    last_first = index("last_first")  # the last forward that precedes B(j) on the rank
-    chain_f = (
+    before_f = [
         f(I, J).equals(0),
         all_of(I >= 1, f(I, J).equals(f(I - 1, J) + TF)),
         all_of(J >= 1, f(I, J).equals(f(I, J - 1) + TF)),
-    )
-    last_b = index("last_b")  # the last backward that precedes F(j) on the rank
-    is_last_b = all_of(
-        last_b >= 0, last_b <= M - 1, negate(first(I, J, last_b)), first(I, J, last_b + 1)
-    )
-    is_last_f = all_of(
-        last_first >= 0,
-        last_first <= M - 1,
-        first(I, last_first, J),
-        any_of(last_first.equals(M - 1), negate(first(I, last_first + 1, J))),
-    )
-    after_b = f(I, J).equals(b(I, last_b) + TB)
-    chain_b = (
+    ]
+    last = M - 1  # the last forward that precedes B(j) in the order
+    if form.warmup is not None:
+        w = form.warmup(I)
+        last = choose(J + w <= M, J + w - 1, M - 1)
+        before_f.append(all_of(w <= J, f(I, J).equals(b(I, J - w) + TB)))
+    before_b = (
         all_of(I <= P - 2, b(I, J).equals(b(I + 1, J) + TB)),
         all_of(J >= 1, b(I, J).equals(b(I, J - 1) + TB)),
-        b(I, J).equals(f(I, J) + TF),
+        b(I, J).equals(f(I, last) + TF),
     )
-    none_before = first(I, J, J * 0)
-    return [
-        ("F is tight where no B precedes it", (*AT_J, none_before), any_of(*chain_f)),
-        (
-            "F is tight where a B precedes it",
-            (*AT_J, negate(none_before), is_last_b),
-            any_of(*chain_f, after_b),
-        ),
-        (
-            "B is tight",
-            (*AT_J, is_last_f),
-            any_of(*chain_b, b(I, J).equals(f(I, last_first) + TF)),
-        ),
-        ("the order has such a last F and last B", AT_J, all_of(first(I, J, J), first(I, J, M))),
-    ]
+    return [("F is tight", AT_J, any_of(*before_f)), ("B is tight", AT_J, any_of(*before_b))]
 
 
 def peak(form: ClosedForm) -> list[Part]:

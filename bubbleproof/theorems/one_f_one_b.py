@@ -5,12 +5,14 @@ With P = tF + tB, rank i of p, microbatch j of m:
     F(i,j) = (i + j) tF             for j < p - i      (warm-up)
              i tF + j P             otherwise
     B(i,j) = p tF + (p-1-i) tB + j P
+
+Rank i warms up with p - i forwards; where m < p - i it runs all m of them first.
 """
 
 from __future__ import annotations
 
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P, obligations
-from bubbleproof.theorems.terms import Formula, Term, choose
+from bubbleproof.theorems.terms import Term, choose
 from bubbleproof.theorems.theorem import Theorem
 
 
@@ -24,11 +26,6 @@ def backward(i: Term, j: Term) -> Term:
     return P * TF + (P - 1 - i) * TB + j * PAIR
 
 
-def forward_first(i: Term, j: Term, k: Term) -> Formula:
-    """Rank i warms up with p - i forwards: F(j) precedes B(k) while j < p - i + k."""
-    return j <= P - i + k - 1
-
-
 def peak(i: Term) -> Term:
     """min(p - i, m) activations on rank i."""
     return choose(P - i <= M, P - i, M)
@@ -37,7 +34,7 @@ def peak(i: Term) -> Term:
 FORM = ClosedForm(
     forward=forward,
     backward=backward,
-    forward_first=forward_first,
+    warmup=lambda i: P - i,
     peak=peak,
     peak_at=lambda i: peak(i) - 1,
     makespan=(M + P - 1) * PAIR,

@@ -90,7 +90,9 @@ class Polynomial:
 
     def __str__(self) -> str:
         text = ""
-        for monomial, coefficient in reversed(self.parts):
+        ordered = list(reversed(self.parts))
+        ordered.sort(key=lambda part: part[1] < 0)
+        for monomial, coefficient in ordered:
             names = "*".join(s.name for s in monomial)
             size = str(abs(coefficient)) if abs(coefficient) != 1 or not names else ""
             sign = "-" if coefficient < 0 else "+"

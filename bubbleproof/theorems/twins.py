@@ -63,9 +63,7 @@ def _gpipe() -> Iterator[Twin]:
     early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
     yield _twin("backwards one tF earlier", gpipe.theorem(early), "B after its own F", "B is tight")
     yield _twin("makespan one pair less", gpipe.terapipe(_sooner(form)), *_LATE)
-    yield _twin(
-        "backwards one tF earlier", gpipe.terapipe(early), "every B after every F of its rank"
-    )
+    yield _twin("backwards one tF earlier", gpipe.terapipe(early), "every B after every F")
     yield _twin("makespan one pair less", gpipe.breadth_first(_sooner(form)), *_LATE)
     yield _twin(
         "m = p - 1 allowed",
@@ -98,7 +96,7 @@ def _one_f_one_b() -> Iterator[Twin]:
         (
             "warm-up one forward shorter",
             replace(form, forward=short),
-            ("F is tight where no B precedes it",),
+            ("F is tight",),
         ),
         (
             "tF and tB swapped in B",

@@ -1,0 +1,1 @@
+"""Theorems: their proofs, their twins, and the schedules they speak of."""

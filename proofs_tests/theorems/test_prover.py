@@ -1,0 +1,103 @@
+"""The prover: what it may call proved, what refuted, and what neither."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import z3  # type: ignore[import-untyped]  # z3 ships no annotations
+
+from bubbleproof.theorems.polynomials import Polynomial
+from bubbleproof.theorems.products import Linearisation, found_products
+from bubbleproof.theorems.prover import prove, prove_obligation
+from bubbleproof.theorems.terms import Formula, Term, all_of, index, time
+from bubbleproof.theorems.theorem import Obligation, ProofVerdict, Theorem
+from proofs_tests.theorems.values import numbers
+
+A, B, T = index("a"), index("b"), time("t")
+
+
+def obligation(
+    *premises: Formula, goal: Formula, hints: tuple[tuple[Term, Term], ...] = ()
+) -> Obligation:
+    return Obligation(name="it", premises=premises, goal=goal, hints=hints)
+
+
+def verdict(wanted: Obligation) -> ProofVerdict:
+    return prove_obligation(wanted, timeout_ms=2000).verdict
+
+
+def test_a_sign_lemma_proves_what_products_hide() -> None:
+    assert verdict(obligation(T > 0, A >= B, goal=A * T >= B * T)) is ProofVerdict.PROVED
+
+
+def test_a_false_obligation_fails_with_values_that_refute_it() -> None:
+    wanted = obligation(T > 0, A >= B, goal=A * T > B * T)
+    proof = prove_obligation(wanted)
+    assert proof.verdict is ProofVerdict.FAILED
+    assert proof.counter_model is not None
+    values = numbers(proof.counter_model)
+    assert wanted.refuted_by(values)
+    assert values["a"] == values["b"]  # the only way to break it
+
+
+def test_true_but_beyond_the_lemmas_is_unknown_and_not_proved() -> None:
+    # a*a >= 0 holds for all integers; for a < 0 it needs a negative times a negative, no lemma.
+    assert verdict(obligation(goal=A * A >= 0)) is ProofVerdict.UNKNOWN
+
+
+def test_a_hint_cannot_make_a_false_obligation_pass() -> None:
+    hints = ((A - B, T), (B - A, T), (A, T), (A * B, T), (A - 7, B))
+    wanted = obligation(T > 0, A >= B, goal=A * T >= B * T + T, hints=hints)
+    assert verdict(wanted) is ProofVerdict.FAILED
+
+
+def test_a_false_product_of_indices_fails_at_small_counts() -> None:
+    wanted = obligation(A >= 1, B >= 1, goal=A * B <= A + B)  # first broken at 2 * 3 > 2 + 3
+    assert verdict(wanted) is ProofVerdict.FAILED
+
+
+def test_one_unknown_obligation_leaves_the_theorem_unknown() -> None:
+    parts = (
+        Obligation(name="fine", premises=(A >= 1,), goal=A >= 0),
+        Obligation(name="beyond", premises=(), goal=A * A >= 0),
+    )
+    theorem = Theorem(
+        id="x", statement="", assumptions=(), symbols="", argument="", obligations=parts
+    )
+    proof = prove(theorem)
+    assert proof.verdict is ProofVerdict.UNKNOWN
+    assert [o.verdict.name for o in proof.obligations] == ["PROVED", "UNKNOWN"]
+    assert proof.to_dict()["verdict"] == "UNKNOWN"
+
+
+def test_obligations_need_names_of_their_own() -> None:
+    one = obligation(goal=A >= 0)
+    with pytest.raises(ValueError, match="names of their own"):
+        Theorem(
+            id="x", statement="", assumptions=(), symbols="", argument="", obligations=(one, one)
+        )
+
+
+def test_sign_lemmas_hold_at_all_small_numbers() -> None:
+    """Every lemma for (a - b) t, evaluated with the true product in place of its variable."""
+    formula = all_of((A - B) * T >= 0)
+    linear = Linearisation()
+    lemmas = list(linear.sign_lemmas([formula], ()))
+    assert lemmas
+    for values in product(range(-3, 4), repeat=3):
+        numbers = dict(zip("abt", values, strict=True))
+        fill = []
+        for monomial, variable in linear.variables.items():
+            true = Polynomial.of({monomial: 1}).value(numbers)
+            exact = z3.IntVal(int(true)) if variable.is_int() else z3.RealVal(str(true))
+            fill.append((variable, exact))
+        for lemma in lemmas:
+            assert z3.is_true(z3.simplify(z3.substitute(lemma, *fill))), (numbers, lemma)
+
+
+def test_products_are_found_inside_products() -> None:
+    # (a*b - b) * t: t multiplies a*b - b, in which a multiplies b and b multiplies a - 1.
+    formula = (A * B - B) * T >= 0
+    found = {(str(e), str(s)) for e, s in found_products([formula])}
+    assert found == {("a*b - b", "t"), ("b", "a"), ("a - 1", "b")}
