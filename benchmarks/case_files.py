@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.survey import ScheduleSurvey, Tally, judge, judge_communication
+from benchmarks.survey import judge, judge_communication
+from benchmarks.tally import ScheduleSurvey, Tally
 from benchmarks.torch_tables import Size, Table, to_orders
 from bubbleproof.formats import TableFile, UnusableInput, infer_pipeline, read_table
 from bubbleproof.formats.pytorch_csv import Dialect

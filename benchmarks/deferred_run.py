@@ -135,6 +135,8 @@ def run(name: str, size: Size, *, defer: bool) -> dict[str, object]:
         worker.kill()
     if stuck:
         return {"stuck": f"no end within {LIMIT_S} s"}
+    if any(worker.exitcode for worker in workers):
+        return {"raised": f"exit codes {[worker.exitcode for worker in workers]}"}
     outcomes = dict(results.get() for _ in workers)
     return compared(outcomes, reference(size))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from benchmarks.case_files import CaseFile
-from benchmarks.survey import ScheduleSurvey
+from benchmarks.tally import ScheduleSurvey
 from benchmarks.torch_mutations import Judgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Largest relative gradient error of PyTorch's runtime on gloo, or None where it raised."""
+    """Largest relative gradient error of PyTorch's runtime on gloo; None where it had no end."""
 
     schedule: str
     size: str

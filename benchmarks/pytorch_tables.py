@@ -24,12 +24,14 @@ from rich.console import Console
 from benchmarks.case_files import judge_folder
 from benchmarks.findings import Findings, Run
 from benchmarks.machine import this_machine
-from benchmarks.survey import CROSSED, ScheduleSurvey, survey_all
+from benchmarks.survey import CROSSED, survey_all
 from benchmarks.tables_page import page
+from benchmarks.tally import ScheduleSurvey
 from benchmarks.torch_mutations import judge_mutations
 from bubbleproof.formats.files import write_text
 
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
+ROOT = Path(__file__).parents[1]
+CASES = ROOT.parent / "shared" / "cases"
 LARGEST_RUN = 4
 RUN_LIMIT_S = 300
 
@@ -85,6 +87,7 @@ def _runs(surveys: list[ScheduleSurvey], say: Callable[[str], None]) -> list[Run
             [sys.executable, "-m", "benchmarks.deferred_run", survey.schedule, *numbers],
             stdout=subprocess.PIPE,
             text=True,
+            cwd=ROOT,
             timeout=RUN_LIMIT_S,
             check=True,
         )

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import torch.distributed.pipelining.schedules as torch_schedules
 
+from benchmarks.tally import ScheduleSurvey, Tally
 from benchmarks.torch_tables import (
     OUR_1F1B,
     Orders,
@@ -34,7 +33,7 @@ from bubbleproof.formats import infer_pipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
-from bubbleproof.verify import Rule, Semantics, Violation, check_communication, check_program
+from bubbleproof.verify import Rule, Semantics, check_communication, check_program
 
 COMPUTE_RULES = (
     Rule.COMPLETE,
@@ -44,86 +43,8 @@ COMPUTE_RULES = (
     Rule.MEMORY,
 )
 CROSSED = "crossed"
+SEMANTICS = tuple(semantics.value for semantics in Semantics)
 MAX_CHUNKS = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A counterexample: the size it was found at and what ``verify`` printed."""
-
-    size: Size
-    message: str
-    picture: str
-
-    def __str__(self) -> str:
-        return f"{self.message}\n{self.picture}" if self.picture else self.message
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """How many tables were judged, how many violate what, and the smallest example of each."""
-
-    judged: int = 0
-    violated: Counter[str] = field(default_factory=Counter)
-    undecided: Counter[str] = field(default_factory=Counter)
-    smallest: dict[str, Example] = field(default_factory=dict)
-
-    def note(self, column: str, size: Size, violation: Violation) -> None:
-        """Count a violation; sizes come in ascending order, so the first example is smallest."""
-        self.violated[column] += 1
-        example = Example(size=size, message=violation.message, picture=violation.picture)
-        self.smallest.setdefault(column, example)
-
-    def to_json(self) -> dict[str, object]:
-        """Counts and examples by column."""
-        return {
-            "judged": self.judged,
-            "violated": dict(self.violated),
-            "undecided": dict(self.undecided),
-            "smallest": {
-                column: {"size": str(example.size), "counterexample": str(example)}
-                for column, example in self.smallest.items()
-            },
-        }
-
-
-@dataclass(slots=True, kw_only=True)
-class ScheduleSurvey:
-    """Everything found about one schedule.
-
-    ``refused`` maps PyTorch's message at the smallest refused size to (that size, how many sizes);
-    ``overlaps`` counts the OVERLAP_F_B actions judged; ``validator_accepts`` the tables that
-    ``_validate_schedule`` lets pass; ``simulator_accepts`` the lowered tables per placement that
-    ``_simulate_comms_compute`` lets pass, of these ``accepted_crossed`` the crossed.
-    """
-
-    schedule: str
-    actions: int = 0
-    overlaps: int = 0
-    has_table: bool = True
-    compute: Tally = field(default_factory=Tally)
-    communication: dict[str, Tally] = field(default_factory=dict)
-    refused: dict[str, tuple[Size, int]] = field(default_factory=dict)
-    not_lowered: int = 0
-    validator_accepts: int = 0
-    simulator_accepts: Counter[str] = field(default_factory=Counter)
-    accepted_crossed: Counter[str] = field(default_factory=Counter)
-
-    def to_json(self) -> dict[str, object]:
-        """All counts by name."""
-        return {
-            "schedule": self.schedule,
-            "actions": self.actions,
-            "overlaps": self.overlaps,
-            "has_table": self.has_table,
-            "compute": self.compute.to_json(),
-            "communication": {n: tally.to_json() for n, tally in self.communication.items()},
-            "refused": {m: {"size": str(s), "sizes": n} for m, (s, n) in self.refused.items()},
-            "not_lowered": self.not_lowered,
-            "validator_accepts": self.validator_accepts,
-            "simulator_accepts": dict(self.simulator_accepts),
-            "simulator_accepts_crossed": dict(self.accepted_crossed),
-        }
 
 
 def microbatch_counts(ranks: int) -> list[int]:
@@ -249,6 +170,3 @@ def simulator_accepts(orders: Orders, table: Table) -> bool:
         except ValueError:
             return False
     return True
-
-
-SEMANTICS = tuple(semantics.value for semantics in Semantics)

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from benchmarks.findings import Findings
-from benchmarks.survey import COMPUTE_RULES, CROSSED, SEMANTICS, Example, ScheduleSurvey
+from benchmarks.markdown import cell, markdown_table
+from benchmarks.survey import COMPUTE_RULES, CROSSED, SEMANTICS
+from benchmarks.tables_text import ASSUMPTIONS
+from benchmarks.tally import Example, ScheduleSurvey
 from benchmarks.torch_tables import OUR_1F1B
 
-LONGEST_MESSAGE = 240
 PYTORCH_OWN = ("", "sender", "deferred")  # "before use" is a placement of ours
-
-ASSUMPTIONS = """\
-- Durations are unknown and taken as one tick (two for a full backward). For an order without times
-  rules 1 to 3 do not depend on them; rule 4 holds for any left-shifted order, and rule 5 too where
-  no capacity is stated. Collectives (UNSHARD, RESHARD, REDUCE_GRAD) are left out.
-- `GPipe` and `1F1B` train by loops of their own (`_step_microbatches`), not from their table. What
-  is judged is `pipeline_order`, which PyTorch's visualizer draws and which
-  `_PipelineScheduleRuntime` would be given; the SENDs and RECVs are those of `_add_send_recv`.
-  A wrong table of these two says nothing about training with them.
-- *crossed*: the k-th SEND and the k-th RECV from one rank to another are different messages.
-  PyTorch gives all its messages one tag, and messages of one direction between two ranks arrive in
-  order, so the receiver takes the one for the other: silently where shapes agree. A crossed program
-  is wrong under every semantics and is not counted again as a deadlock.
-- *buffered* is the kindest transport (gloo with `isend`/`irecv`). *rendezvous* has blocking sends;
-  PyTorch's runtime does not send like that, a simple one may. *pair-stream* is un-batched
-  `isend`/`irecv` on NCCL, which is what `_batch_p2p` of PyTorch 2.13 issues for a SEND or a RECV:
-  one stream per pair of ranks. *rank-stream* is the same with an eagerly initialised communicator.
-  NCCL may let a small message end before it is received, so a deadlock of the last two can stay
-  hidden until messages grow.
-- The deadlocks were not run on GPUs. The pattern (a SEND_B waits on one rank, whose RECV_B stands
-  behind a SEND_F on the other) is the hang reported on 2026-01-21 in pytorch/pytorch#172668;
-  `defer_pp_recv` came with pytorch/pytorch#178815 and is off by default.
-"""
 
 
 def page(found: Findings) -> str:
@@ -65,12 +44,6 @@ def page(found: Findings) -> str:
         ASSUMPTIONS,
     ]
     return "\n".join(parts)
-
-
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def _summary(found: Findings) -> str:
@@ -128,7 +101,7 @@ def _compute_table(surveys: Sequence[ScheduleSurvey]) -> str:
     header = ["schedule", "tables", "actions", "overlapped pairs"]
     lead = "The last column counts the tables that PyTorch's `_validate_schedule` accepts.\n\n"
     names = [rule.lower() for rule in rules]
-    return lead + _markdown([*header, *names, "`_validate_schedule`"], rows)
+    return lead + markdown_table([*header, *names, "`_validate_schedule`"], rows)
 
 
 def _held(survey: ScheduleSurvey, rule: str) -> str:
@@ -160,7 +133,9 @@ def _communication_table(surveys: Sequence[ScheduleSurvey]) -> str:
         for survey in surveys
         for name, tally in survey.communication.items()
     ]
-    return _markdown(["schedule", "RECV placed", "tables", CROSSED, *SEMANTICS, "simulator"], rows)
+    return markdown_table(
+        ["schedule", "RECV placed", "tables", CROSSED, *SEMANTICS, "simulator"], rows
+    )
 
 
 def _grid(surveys: Sequence[ScheduleSurvey]) -> str:
@@ -192,11 +167,11 @@ def _run_table(found: Findings) -> str:
         [f"`{run.schedule}`", run.size, _error(run.default_error), _error(run.deferred_error)]
         for run in found.runs
     ]
-    return f"{lead}\n" + _markdown(["schedule", "size", "default", "defer_pp_recv=True"], rows)
+    return f"{lead}\n" + markdown_table(["schedule", "size", "default", "defer_pp_recv=True"], rows)
 
 
 def _error(value: float | None) -> str:
-    return "raised" if value is None else f"{value:.0e}"
+    return "no result" if value is None else f"{value:.0e}"
 
 
 def _mutation_table(found: Findings) -> str:
@@ -207,12 +182,12 @@ def _mutation_table(found: Findings) -> str:
             "accepts" if judgement.validator_accepts else "refuses",
             "accepts" if judgement.lowering_accepts else "refuses",
             f"refuses: {', '.join(judgement.broken)}" if judgement.broken else "accepts",
-            _cell(judgement.message),
+            cell(judgement.message),
         ]
         for judgement in found.mutations
     ]
     header = ["change", "`_validate_schedule`", "`_add_send_recv`", "bubbleproof", "it says"]
-    return f"{lead}\n" + _markdown(header, rows)
+    return f"{lead}\n" + markdown_table(header, rows)
 
 
 def _case_table(found: Findings) -> str:
@@ -230,7 +205,7 @@ def _case_table(found: Findings) -> str:
                 "; ".join(states),
             ]
         )
-    return _markdown(["file", "read as", "rules 1 to 5", "with SEND and RECV"], rows)
+    return markdown_table(["file", "read as", "rules 1 to 5", "with SEND and RECV"], rows)
 
 
 def _state(violated: dict[str, int]) -> str:
@@ -239,21 +214,21 @@ def _state(violated: dict[str, int]) -> str:
 
 def _refusal_table(surveys: Sequence[ScheduleSurvey]) -> str:
     rows = [
-        [f"`{survey.schedule}`", count, size, _cell(message)]
+        [f"`{survey.schedule}`", count, size, cell(message)]
         for survey in surveys
         for message, (size, count) in survey.refused.items()
     ]
-    return _markdown(["schedule", "sizes", "smallest", "PyTorch says of the smallest"], rows)
+    return markdown_table(["schedule", "sizes", "smallest", "PyTorch says of the smallest"], rows)
 
 
 def _example_table(surveys: Sequence[ScheduleSurvey]) -> str:
     rows = [
-        [f"`{survey.schedule}`", where, column.lower(), example.size, _cell(example.message)]
+        [f"`{survey.schedule}`", where, column.lower(), example.size, cell(example.message)]
         for survey in surveys
         for where, column, example in examples(survey)
         if where in PYTORCH_OWN
     ]
-    return _markdown(["schedule", "RECV placed", "violated", "size", "counterexample"], rows)
+    return markdown_table(["schedule", "RECV placed", "violated", "size", "counterexample"], rows)
 
 
 def examples(survey: ScheduleSurvey) -> list[tuple[str, str, Example]]:
@@ -262,8 +237,3 @@ def examples(survey: ScheduleSurvey) -> list[tuple[str, str, Example]]:
     for name, tally in survey.communication.items():
         found += [(name, column, e) for column, e in tally.smallest.items()]
     return found
-
-
-def _cell(text: str) -> str:
-    line = " ".join(text.split()).replace("|", "\\|")
-    return line if len(line) <= LONGEST_MESSAGE else line[:LONGEST_MESSAGE] + " ..."

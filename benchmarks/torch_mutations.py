@@ -13,7 +13,7 @@ from benchmarks.torch_tables import (
     Refused,
     Size,
     Table,
-    sender_placed,
+    add_send_recv,
     to_orders,
     validator_accepts,
 )
@@ -127,7 +127,7 @@ def _judged(name: str, orders: TextOrders) -> Judgement:
 
 def _lowering_accepts(table: Table) -> bool:
     try:
-        sender_placed(table)
+        add_send_recv(table.compute, table.stage_rank)
     except Refused:
         return False
     return True

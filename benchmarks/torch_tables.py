@@ -8,8 +8,8 @@ left out.
 Three placements of the RECVs are looked at:
 
 ``sender``
-    PyTorch's lowering ``_add_send_recv``: the RECV stands where the receiver is when the sender
-    sends. This is what ``_PipelineScheduleRuntime`` runs by default.
+    PyTorch's lowering: the RECV stands where the receiver is when the sender sends. This is what
+    ``_PipelineScheduleRuntime`` runs by default.
 ``deferred``
     the same, moved by PyTorch's ``_defer_recv_ops`` (the option ``defer_pp_recv=True``).
 ``before use``
@@ -135,7 +135,7 @@ def torch_table(name: str, schedule: type[_PipelineSchedule], size: Size) -> Tab
     return Table(
         schedule=name,
         size=size,
-        compute={rank: _computations(actions) for rank, actions in order.items()},
+        compute={rank: _without_collectives(actions) for rank, actions in order.items()},
         stage_rank=tuple(ranks[stage] for stage in range(p * size.chunks)),
     )
 
@@ -151,16 +151,35 @@ def our_1f1b_table(size: Size) -> Table:
     )
 
 
-def _computations(actions: list[_Action | None]) -> list[_Action]:
+def _without_collectives(actions: list[_Action | None]) -> list[_Action]:
     return [a for a in actions if a is not None and a.computation_type not in COLLECTIVES]
 
 
 def sender_placed(table: Table) -> Orders:
-    """PyTorch's lowering of the table. Raises ``Refused`` where it finds no place for them."""
-    compute = {rank: list(actions) for rank, actions in table.compute.items()}
-    rank_of = table.stage_rank.__getitem__
+    """PyTorch's whole lowering of the table, as its runtime does it, less the collectives.
+
+    The collectives are added first as they shift where the replay puts a RECV. Raises ``Refused``
+    where PyTorch finds no place for a SEND or RECV.
+    """
+    orders = {
+        rank: torch_schedules._add_unshard_reshard(list(actions))
+        for rank, actions in table.compute.items()
+    }
+    if hasattr(torch_schedules, "_add_reduce_grad"):
+        m = table.size.microbatches
+        orders = {
+            rank: [a for a in torch_schedules._add_reduce_grad(list(actions), m) if a is not None]
+            for rank, actions in orders.items()
+        }
+    lowered = add_send_recv(orders, table.stage_rank)
+    return {rank: _without_collectives(list(actions)) for rank, actions in lowered.items()}
+
+
+def add_send_recv(orders: Orders, stage_rank: tuple[int, ...]) -> Orders:
+    """PyTorch's ``_add_send_recv``. Raises ``Refused`` where it finds no place for one."""
+    copied = {rank: list(actions) for rank, actions in orders.items()}
     try:
-        return torch_schedules._add_send_recv(compute, rank_of, len(table.stage_rank))
+        return torch_schedules._add_send_recv(copied, stage_rank.__getitem__, len(stage_rank))
     except AssertionError as error:
         raise Refused(str(error)) from None
 

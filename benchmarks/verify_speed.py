@@ -15,11 +15,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.machine import Machine, this_machine
 
+ROOT = Path(__file__).parents[1]
 MEBIBYTE = 1 << 20
 MEASURED = {
     "build_s": "build: Pipeline, Problem, the order, left-shifted starts (least of {repeats})",
@@ -97,7 +99,11 @@ def _ours(size: list[str], repeats: int) -> dict[str, float]:
 def _lines(command: list[str], limit: float | None) -> tuple[list[dict[str, float]], str]:
     """The JSON lines a module prints, and why they may be few: a time limit or no torch."""
     child = subprocess.Popen(
-        [sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     note = ""
     try:

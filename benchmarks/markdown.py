@@ -1,0 +1,20 @@
+"""Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+LONGEST_CELL = 240
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with one line per row."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def cell(text: str) -> str:
+    """The text as it may stand in a cell: on one line, bars escaped, cut when long."""
+    line = " ".join(text.split()).replace("|", "\\|")
+    return line if len(line) <= LONGEST_CELL else line[:LONGEST_CELL] + " ..."

@@ -1,0 +1,230 @@
+"""The benchmark programs run at reduced sizes, and the page's facts come out again at p <= 3.
+
+One module, because importing torch takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
+
+import torch
+from torch.distributed import pipelining
+from torch.distributed.pipelining._schedule_visualizer import get_schedule_ops
+
+from benchmarks import pytorch_tables, verify_speed
+from benchmarks.survey import CROSSED, SEMANTICS, survey_all
+from benchmarks.tables_page import PYTORCH_OWN, examples
+from benchmarks.tally import ScheduleSurvey
+from benchmarks.torch_mutations import judge_mutations
+from benchmarks.torch_tables import (
+    COLLECTIVES,
+    OUR_1F1B,
+    Orders,
+    Refused,
+    Size,
+    Table,
+    before_use,
+    deferred,
+    schedule_classes,
+    sender_placed,
+    torch_table,
+)
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "pytorch-tables.md").read_text()
+MAX_RANKS = 3
+
+needs_the_page_version = pytest.mark.skipif(
+    not torch.__version__.startswith("2.13."), reason="the page tells of torch 2.13"
+)
+
+
+def table(name: str, p: int, m: int, v: int) -> Table:
+    size = Size(ranks=p, microbatches=m, chunks=v)
+    found = torch_table(name, schedule_classes()[name], size)
+    assert found is not None
+    return found
+
+
+def texts(orders: Orders) -> list[list[str]]:
+    return [[str(action) for action in orders[rank]] for rank in range(len(orders))]
+
+
+@pytest.fixture(scope="module")
+def surveys() -> dict[str, ScheduleSurvey]:
+    return {survey.schedule: survey for survey in survey_all(MAX_RANKS, lambda _name: None)}
+
+
+def test_every_public_schedule_is_surveyed(surveys: dict[str, ScheduleSurvey]) -> None:
+    public = {n.removeprefix("Schedule") for n in pipelining.__all__ if n.startswith("Schedule")}
+    assert public < set(surveys)
+    assert set(surveys) - public == {"_ScheduleForwardOnly", OUR_1F1B}
+
+
+@pytest.mark.parametrize("name", ["Interleaved1F1B", "ZBVZeroBubble", "DualPipeV"])
+def test_tables_are_those_of_the_visualizer(name: str) -> None:
+    shown = get_schedule_ops(name, 2, 4, num_stages_per_rank=2, with_comms=True)
+    wanted = [
+        [str(a) for a in order if a is not None and a.computation_type not in COLLECTIVES]
+        for order in shown
+    ]
+    assert texts(sender_placed(table(name, 2, 4, 2))) == wanted
+
+
+def test_refusals_are_in_pytorchs_words() -> None:
+    with pytest.raises(Refused, match="at least as many microbatches as stages"):
+        table("DualPipeV", 2, 3, 2)
+
+
+def channels_in_order(orders: Orders, stage_rank: tuple[int, ...]) -> bool:
+    """Second route: whether the SENDs and RECVs of each ordered pair of ranks list one sequence.
+
+    A message is named by its receiver: F to the stage after the sender's, B to the one before.
+    """
+    step = {"SEND_F": 1, "SEND_B": -1}
+    sent: dict[tuple[int, int], list[tuple[str, int, int | None]]] = {}
+    received: dict[tuple[int, int], list[tuple[str, int, int | None]]] = {}
+    for actions in orders.values():
+        for action in actions:
+            stage, kind = action.stage_index, action.computation_type.value
+            way = {"F": 1, "B": -1}.get(kind[-1], 0)
+            if kind in step:
+                pair = (stage_rank[stage], stage_rank[stage + way])
+                sent.setdefault(pair, []).append((kind[-1], stage + way, action.microbatch_index))
+            elif kind.startswith("RECV"):
+                pair = (stage_rank[stage - way], stage_rank[stage])
+                received.setdefault(pair, []).append((kind[-1], stage, action.microbatch_index))
+    return sent == received
+
+
+@needs_the_page_version
+def test_crossed_programs_are_crossed_by_a_second_route(surveys: dict[str, ScheduleSurvey]) -> None:
+    crossed = 0
+    for name, survey in surveys.items():
+        example = survey.communication["deferred"].smallest.get(CROSSED) if (
+            "deferred" in survey.communication
+        ) else None  # fmt: skip
+        if example is None:
+            continue
+        crossed += 1
+        size = example.size
+        found = table(name, size.ranks, size.microbatches, size.chunks)
+        lowered = sender_placed(found)
+        assert channels_in_order(lowered, found.stage_rank)
+        assert not channels_in_order(deferred(found, lowered), found.stage_rank)
+        assert not channels_in_order(before_use(found, lowered), found.stage_rank)
+    assert crossed == 3
+
+
+def test_the_default_lowering_holds_under_every_semantics(
+    surveys: dict[str, ScheduleSurvey],
+) -> None:
+    judged = 0
+    for survey in surveys.values():
+        if (tally := survey.communication.get("sender")) is not None:
+            assert not tally.violated, survey.schedule
+            assert survey.simulator_accepts["sender"] == tally.judged
+            judged += tally.judged
+    assert judged > 100
+
+
+@needs_the_page_version
+def test_the_1f1b_table_numbers_the_last_ranks_forwards_from_1(
+    surveys: dict[str, ScheduleSurvey],
+) -> None:
+    # p=2, m=2: one warm-up forward on rank 0; rank 1 alternates, and should read 1F0 1B0 1F1 1B1.
+    assert texts(table("1F1B", 2, 2, 1).compute) == [
+        ["0F0", "0F1", "0B0", "0B1"],
+        ["1F1", "1B0", "1F2", "1B1"],
+    ]
+    survey = surveys["1F1B"]
+    assert survey.compute.violated["COMPLETE"] == survey.compute.judged > 0
+    assert survey.validator_accepts == 0
+    assert surveys[OUR_1F1B].compute.violated == {}
+
+
+@needs_the_page_version
+def test_the_pages_smallest_counterexamples_come_out_again(
+    surveys: dict[str, ScheduleSurvey],
+) -> None:
+    section = PAGE.split("## The smallest counterexample of each kind")[1].split("\n## ")[0]
+    rows = [
+        line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")
+    ]
+    told = {(row[0].strip("`"), row[1].strip(), row[2], row[3]) for row in rows}
+    small = {row for row in told if int(row[3].split()[0].removeprefix("p=")) <= MAX_RANKS}
+    found = {
+        (name, where, column.lower(), str(example.size))
+        for name, survey in surveys.items()
+        for where, column, example in examples(survey)
+        if where in PYTORCH_OWN
+    }
+    assert small == found
+    grid = surveys["InterleavedZeroBubble"].communication["deferred"].smallest[CROSSED]
+    assert f"```\n{grid}\n```" in PAGE
+
+
+def test_mutations_that_pytorch_accepts_and_verify_refuses() -> None:
+    judged = judge_mutations()
+    by_pytorch = [j for j in judged if j.validator_accepts and j.lowering_accepts]
+    # The original, a repeated action, shifted numbers, and one microbatch in place of another.
+    assert [bool(j.broken) for j in by_pytorch] == [False, True, True, True]
+    assert all(j.broken for j in judged[1:])
+
+
+def run_on_gloo(*numbers: int) -> dict[str, dict[str, float]]:
+    words = [sys.executable, "-m", "benchmarks.deferred_run", "InterleavedZeroBubble"]
+    done = subprocess.run(
+        [*words, *map(str, numbers)], stdout=subprocess.PIPE, cwd=ROOT, timeout=300, check=True
+    )
+    result: dict[str, dict[str, float]] = json.loads(done.stdout)
+    return result
+
+
+@needs_the_page_version
+def test_crossed_messages_give_wrong_gradients_on_gloo() -> None:
+    crossed = run_on_gloo(2, 3, 2)
+    assert crossed["default"]["largest"] < 1e-12
+    assert crossed["deferred"]["largest"] > 1e-3
+
+
+@needs_the_page_version
+def test_deferred_messages_in_order_give_right_gradients_on_gloo() -> None:
+    # p=2, m=2, v=1 deadlocks where sends wait for their receivers; gloo's isend does not.
+    ordered = run_on_gloo(2, 2, 1)
+    assert ordered["deferred"]["largest"] < 1e-12
+
+
+def test_speed_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    verify_speed.main(
+        ["--ranks", "4", "--microbatches", "8", "--chunks", "2", "--repeats", "1", "--json"]
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["measured"]["tasks"] == 4 * 2 * 8 * 2  # a forward and a backward on each stage
+    assert set(told["ratios"]) == set(verify_speed.RATIOS)
+    assert set(verify_speed.MEASURED) < set(told["measured"])
+    assert told["note"] == ""
+
+
+def test_tables_program_reads_case_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.csv").write_text("0F0,0B0\n1F0,1B0\n")
+    (tmp_path / "stuck.csv").write_text("0F0,0B0\n1B0,1F0\n")
+    arguments = ["--max-ranks", "1", "--no-run"]
+    pytorch_tables.main([*arguments, "--json", "--cases", str(tmp_path)])
+    good, stuck = json.loads(capsys.readouterr().out)["cases"]
+    assert good["compute"]["violated"] == {}
+    assert set(good["communication"]) >= {"sender", "before use"}
+    assert stuck["compute"]["violated"] == {"DEPENDENCIES": 1}
+    page = tmp_path / "page.md"
+    pytorch_tables.main([*arguments, "--cases", str(tmp_path / "none"), "--write", str(page)])
+    assert "absent, not checked" in page.read_text()
+    assert all(f" {name} " in page.read_text() for name in SEMANTICS)
