@@ -15,16 +15,18 @@ from proofs_tests.verify.mutations.operators import (
 from proofs_tests.verify.tables import Specimen
 
 
-@operator("COMPLETE", "DEPENDENCIES", "EXCLUSIVE", "MEMORY", nature="either")
+@operator("COMPLETE", "PLACED", "DEPENDENCIES", "EXCLUSIVE", "MEMORY", nature="either")
 def renumber_microbatches(random: Random, specimen: Specimen) -> Specimen | None:
-    """All microbatches change numbers; harmless where they are alike."""
+    """All microbatches change numbers; harmless where they are alike, misplaced where some run
+    in the other direction of a bidirectional pipeline.
+    """
     numbers = sorted({action.microbatch for action in specimen.starts()})
     other = dict(zip(numbers, random.sample(numbers, len(numbers)), strict=True))
     renamed = [[(_renumbered(a, other), s) for a, s in row] for row in specimen.rows]
     return specimen.with_rows(renamed)
 
 
-@operator("COMPLETE", "DEPENDENCIES")
+@operator("COMPLETE", "PLACED", "DEPENDENCIES")
 def renumber_on_one_stage(random: Random, specimen: Specimen) -> Specimen | None:
     stage = random.choice(list(specimen.starts())).stage
     numbers = sorted({action.microbatch for action in specimen.starts()})
