@@ -7,10 +7,15 @@ from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
 from bubbleproof.theory.families.family import Family, FamilyMember
 from bubbleproof.theory.families.gpipe import GPipe
+from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
+from bubbleproof.theory.families.svpp import SVPP
+from bubbleproof.theory.families.svpp_weights import SVPPWeights
+from bubbleproof.theory.families.terapipe import TeraPipe
 from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
+from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
 
 __all__ = [
     "Family",
@@ -28,9 +33,14 @@ _FAMILIES: tuple[Family, ...] = (
     OneForwardOneBackward(),
     Interleaved(),
     BreadthFirst(),
+    TeraPipe(),
+    Hanayo(),
     ZeroBubbleH1(),
+    ZeroBubbleH2(),
     BPipe(),
     BPipeInterleaved(),
+    SVPP(),
+    SVPPWeights(),
 )
 
 

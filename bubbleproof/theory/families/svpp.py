@@ -1,0 +1,79 @@
+"""SVPP: slices of samples pipelined over v chunks per rank, a forward and a backward in turn.
+
+Symbols as in MEPipe (EuroSys 2025): p ranks, v chunks per rank, s slices per sample, n = m samples
+(microbatches), f forwards on rank 0 before its first backward, A activations of one sample; one
+action's activation is A/(vsp). f trades memory for bubbles (section 4.2) and is the peak of every
+rank: no rank ever holds more than f.
+
+    least f     v*s: the first backward needs all slices of the first sample through all chunks
+    largest f   v*max(p,s) + min(p,s) - 1 (Table 3), at most the m*v*s forwards there are
+
+Source: MEPipe sections 4.1 to 4.4. The orders are those of ``svpp_orders``; the generator of
+section 4.3 as printed is in ``svpp_literal``, and differs: it places one sample after another, so
+that at v > 1 the backwards of a sample wait for those of its predecessor, and its rescheduling by
+the number of children prefers a late slice of a low chunk to the chunk the ring is waiting for.
+Here the highest chunk goes first.
+Legal range: any p, m, v, s and v*s <= f <= the largest f, which is the default. At tF = tB and the
+largest f the makespan is Table 3's, (nsv + p-1 + (v-1)max(p-sn, 0))(tF + tB), for v = 1, s >= p,
+m <= q and q dividing m, q = max(1, p div s); elsewhere it can be a few ticks longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.svpp_orders import slice_orders
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+
+
+def least_forwards(pipeline: Pipeline) -> int:
+    """v*s, the forwards of one sample on one rank (MEPipe section 4.2)."""
+    return pipeline.num_chunks * pipeline.num_slices
+
+
+def most_forwards(pipeline: Pipeline) -> int:
+    """min(v*max(p,s) + min(p,s) - 1, m*v*s), the f of the shortest SVPP (MEPipe Table 3)."""
+    p, v, s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
+    return min(v * max(p, s) + min(p, s) - 1, pipeline.num_microbatches * v * s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SVPP(Family):
+    """Sequence virtual pipeline parallelism; ``forwards`` is f, or None for the largest."""
+
+    forwards: int | None = None
+
+    name = "svpp"
+    title = "SVPP"
+    source = "MEPipe (EuroSys 2025) sections 4.1 to 4.4"
+    options = frozenset({"v", "s", "f"})
+
+    def limit(self, pipeline: Pipeline) -> int:
+        """The f of this pipeline."""
+        return most_forwards(pipeline) if self.forwards is None else self.forwards
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        least, most = least_forwards(pipeline), most_forwards(pipeline)
+        if not least <= self.limit(pipeline) <= most:
+            p, v, s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
+            nearest = least if self.limit(pipeline) < least else most
+            return (
+                f"{self.name} runs f = {least} (v*s) to {most} forwards before the first backward "
+                f"at p={p} m={pipeline.num_microbatches} v={v} s={s}, got f={self.forwards}; "
+                f"use f={nearest}"
+            )
+        return super().refusal(pipeline)
+
+    def program(self, pipeline: Pipeline) -> Program:
+        return slice_orders(pipeline, self.limit(pipeline))
+
+    def variant(self, params: Parameters) -> Family:
+        return type(self)(forwards=params.f)
+
+    def full_params(
+        self, params: Parameters, pipeline: Pipeline
+    ) -> dict[str, int | tuple[int, ...]]:
+        return super().full_params(params, pipeline) | {"f": self.limit(pipeline)}

@@ -1,0 +1,149 @@
+"""SVPP's generator as MEPipe section 4.3 prints it, for comparison with ``svpp``.
+
+The paper fills a table of equal ticks, one sample after another. As we read it:
+
+1. Forwards of a sample go chunk by chunk, slice by slice, each into the first free tick after its
+   inputs (so later samples fall into the bubbles between the chunks of the first). On rank 0,
+   forward number q >= f also waits for the end of backward number q - f.
+2. Backwards of a sample go from the highest chunk and the last slice down, each into the first free
+   tick after its inputs and, on each rank, one bubble after the backward before it, also that of
+   the sample before.
+3. The bubbles behind the last forward are removed: the program is left-shifted.
+4. ``rescheduled``: on the last rank, the ticks that hold a backward before the last forward keep
+   one, and every later tick may; each takes, of the backwards whose inputs are there, the one with
+   most children, (k+1)(c+1) - 1 for slice k of chunk c counted within its sample as in the paper's
+   example. The other ranks follow one tick apart per rank.
+
+Where the text leaves a choice it is taken thus: equal priorities by microbatch, then the higher
+chunk first; a tick without a ready backward stays empty.
+
+What it gives, at equal ticks and the largest f (the tests show each): no deadlock and no peak above
+f on the range tested, but not Table 3's bubble. Steps 1 to 3 first miss it at p=2, m=2, v=2, s=1
+(11 ticks, not 10), because a sample's backwards wait for those of the sample before; step 4 mends
+that and first misses at p=3, m=1, v=2, s=4 (21, not 20), where late slices of chunk 0 have more
+children than early slices of chunk 1 and delay them. In the paper's own example (p=4, s=2, v=2,
+n=2, Figures 5(a) and 6) the steps give 25 and 23 ticks; Table 3 says 22, and ``svpp`` takes 22.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+
+Place = tuple[int, int, int]  # (microbatch, slice, stage)
+
+
+def svpp_literal(pipeline: Pipeline, forwards: int, *, rescheduled: bool) -> Program:
+    """The printed generator's orders. Preconditions: loop placement, full backwards, f >= v*s."""
+    table = _Table(pipeline, forwards)
+    if rescheduled:
+        table.reschedule()
+    orders = []
+    for rank in range(pipeline.num_ranks):
+        rows = [
+            (tick, kind, place)
+            for kind, ticks in ((Kind.F, table.forward), (Kind.B, table.backward))
+            for place, tick in ticks.items()
+            if place[2] % pipeline.num_ranks == rank
+        ]
+        orders.append(
+            [
+                Action(kind=kind, microbatch=microbatch, slice=slice_, stage=stage)
+                for _, kind, (microbatch, slice_, stage) in sorted(rows)
+            ]
+        )
+    return Program.from_orders(orders)
+
+
+def _priority(place: Place) -> tuple[int, int, int]:
+    """By the number of children, then the microbatch, then the higher chunk."""
+    microbatch, slice_, chunk = place
+    return (slice_ + 1) * (chunk + 1) - 1, -microbatch, chunk
+
+
+class _Table:
+    """Ticks of all forwards and backwards, filled sample after sample (steps 1 and 2)."""
+
+    def __init__(self, pipeline: Pipeline, forwards: int) -> None:
+        self.p, self.v, self.s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
+        self.m, self.limit = pipeline.num_microbatches, forwards
+        self.forward: dict[Place, int] = {}
+        self.backward: dict[Place, int] = {}
+        self.taken: list[set[int]] = [set() for _ in range(self.p)]
+        self.latest_backward = [-2] * self.p
+        self.backward_ends: list[int] = []  # on rank 0, in order
+        for microbatch in range(self.m):
+            self._place_forwards(microbatch)
+            self._place_backwards(microbatch)
+
+    def _free(self, rank: int, earliest: int) -> int:
+        while earliest in self.taken[rank]:
+            earliest += 1
+        self.taken[rank].add(earliest)
+        return earliest
+
+    def _place_forwards(self, microbatch: int) -> None:
+        done = self.forward
+        for chunk in range(self.v):
+            for slice_ in range(self.s):
+                number = (microbatch * self.v + chunk) * self.s + slice_
+                room = self.backward_ends[number - self.limit] if number >= self.limit else 0
+                for rank in range(self.p):
+                    stage = chunk * self.p + rank
+                    before = done.get((microbatch, slice_, stage - 1), -1)
+                    beside = done.get((microbatch, slice_ - 1, stage), -1)
+                    earliest = max(before + 1, beside + 1, 0 if rank else room)
+                    done[microbatch, slice_, stage] = self._free(rank, earliest)
+
+    def _place_backwards(self, microbatch: int) -> None:
+        done = self.backward
+        for chunk in reversed(range(self.v)):
+            for slice_ in reversed(range(self.s)):
+                for rank in reversed(range(self.p)):
+                    stage = chunk * self.p + rank
+                    inputs = (
+                        self.forward[microbatch, slice_, stage],
+                        done.get((microbatch, slice_, stage + 1), -1),
+                        done.get((microbatch, slice_ + 1, stage), -1),
+                        self.latest_backward[rank] + 1,  # a bubble between two backwards
+                    )
+                    tick = self._free(rank, max(inputs) + 1)
+                    self.latest_backward[rank] = done[microbatch, slice_, stage] = tick
+                self.backward_ends.append(done[microbatch, slice_, chunk * self.p] + 1)
+
+    def reschedule(self) -> None:
+        """Step 4: choose the last rank's backwards anew; the other ranks follow."""
+        last = self.p - 1
+        last_forward = max(t for place, t in self.forward.items() if place[2] % self.p == last)
+        kept = sorted(
+            t
+            for place, t in self.backward.items()
+            if place[2] % self.p == last and t < last_forward
+        )
+        todo = {(j, k, c) for j in range(self.m) for k in range(self.s) for c in range(self.v)}
+        chosen: dict[Place, int] = {}
+        tick = last_forward
+        while todo:
+            tick = kept.pop(0) if kept else max(tick, last_forward) + 1
+            ready = [place for place in todo if self._is_ready(place, chosen, tick)]
+            if ready:
+                best = max(ready, key=_priority)
+                chosen[best] = tick
+                todo.remove(best)
+        for (microbatch, slice_, chunk), at in chosen.items():
+            for rank in range(self.p):
+                self.backward[microbatch, slice_, chunk * self.p + rank] = at + last - rank
+
+    def _is_ready(self, place: Place, chosen: dict[Place, int], tick: int) -> bool:
+        """Whether the backward (microbatch, slice, chunk) can start on the last rank at ``tick``.
+
+        Its chunk above ends on rank 0 p ticks after it starts on the last rank.
+        """
+        microbatch, slice_, chunk = place
+        later, above = (microbatch, slice_ + 1, chunk), (microbatch, slice_, chunk + 1)
+        if self.forward[microbatch, slice_, chunk * self.p + self.p - 1] >= tick:
+            return False
+        if slice_ + 1 < self.s and chosen.get(later, tick) >= tick:
+            return False
+        return chunk + 1 == self.v or chosen.get(above, tick) + self.p <= tick

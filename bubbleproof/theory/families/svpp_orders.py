@@ -1,0 +1,170 @@
+"""Orders for slices: one list scheduler that runs slice-level pipelines under a limit of slices.
+
+Symbols: p ranks, m microbatches, v chunks per rank, s slices; one *unit* is the activation of one
+slice on one chunk; ``limit`` is the most units any rank may hold, at least v*s. The scheduler walks
+through ticks of equal length (every action lasts one) and lets each rank start at most one action:
+
+- a forward and a backward in turn where both can start (MEPipe section 4.1: a bubble between two
+  backwards is left for a forward), and whatever can start otherwise;
+- forwards depth first in groups of q = max(1, min(p div s, limit div vs)) microbatches: the group's
+  chunk 0, its chunk 1, ..., then the next group. Where s < p that fills the bubbles between the
+  chunks of the first sample with its successors (section 4.2); no group is larger than the limit;
+- backwards of the highest chunk first, then by microbatch, the last slice first;
+- with split backwards, W when its rank would wait or needs the room (section 5).
+
+A forward of microbatch j starts only if every microbatch i the rank has begun or not yet begun,
+i <= j and later ones already begun alike, can still be completed in turn: what i and the later ones
+hold, plus the forwards that i still lacks on this rank, is at most ``limit``. This holds at first
+because a sample needs v*s units, each start keeps it, so the oldest microbatch never lacks room and
+no limit of v*s or more can deadlock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families.family import program_of_ranks
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+
+Job = tuple[int, int, int]  # (microbatch, slice, stage)
+Ready = tuple[tuple[int, ...], Job]  # (priority, least first; job)
+
+
+def slice_orders(pipeline: Pipeline, limit: int) -> Program:
+    """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s."""
+    return _ListScheduler(pipeline, limit).run()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rank:
+    """What a rank can start, what it holds, and what it has done.
+
+    ``held[j]`` counts the slices of microbatch j after F and before B or I, ``lacking[j]`` its
+    forwards to come; the slices that wait for W alone are in ``weights``. ``oldest`` is the first
+    microbatch with any of the two.
+    """
+
+    held: list[int]
+    lacking: list[int]
+    forwards: list[Ready] = field(default_factory=list)
+    backwards: list[Ready] = field(default_factory=list)
+    weights: deque[Job] = field(default_factory=deque)
+    done: list[tuple[int, int, int, int]] = field(default_factory=list)
+    in_flight: int = 0
+    oldest: int = 0
+    forward_was_last: bool = False
+
+    def is_safe(self, microbatch: int, limit: int) -> bool:
+        """Whether all begun microbatches can still be completed once this forward has started."""
+        load = self.in_flight + 1
+        while self.oldest < microbatch and not self.held[self.oldest] + self.lacking[self.oldest]:
+            self.oldest += 1
+        for j in range(self.oldest, len(self.held)):
+            started = j == microbatch
+            if load + self.lacking[j] - started > limit:
+                return False
+            load -= self.held[j] + started
+            if not load:
+                return True
+        return True
+
+    def pop_forward(self, limit: int) -> Ready | None:
+        """The first ready forward that is safe, taken out of the queue."""
+        if self.in_flight >= limit:
+            return None
+        for ready in sorted(self.forwards):
+            if self.is_safe(ready[1][0], limit):
+                self.forwards.remove(ready)
+                heapify(self.forwards)
+                return ready
+        return None
+
+
+class _ListScheduler:
+    """Counts down what each job waits for, tick by tick."""
+
+    def __init__(self, pipeline: Pipeline, limit: int) -> None:
+        self.p, self.limit = pipeline.num_ranks, limit
+        self.v, self.s = pipeline.num_chunks, pipeline.num_slices
+        m, stages = pipeline.num_microbatches, pipeline.num_stages
+        self.group = max(1, min(self.p // self.s, limit // (self.v * self.s)))
+        self.is_split = pipeline.split_backward is True
+        shape = (m, self.s, stages)
+        slice_, stage = np.indices(shape)[1:]
+        forward = (slice_ > 0).astype(int) + (stage > 0)
+        backward = 1 + (slice_ < self.s - 1).astype(int) + (stage < stages - 1)
+        self.waits_forward, self.waits_backward = forward.tolist(), backward.tolist()
+        per_rank = self.v * self.s
+        self.ranks = [_Rank(held=[0] * m, lacking=[per_rank] * m) for _ in range(self.p)]
+        self.left = m * self.s * stages * (3 if self.is_split else 2)
+        for microbatch in range(m):
+            self._offer_forward((microbatch, 0, 0))
+
+    def run(self) -> Program:
+        """Tick after tick until nothing is left."""
+        while self.left:
+            started = [self._start(rank) for rank in self.ranks]
+            for rank, work in zip(self.ranks, started, strict=True):
+                if work is not None:
+                    self._finish(rank, *work)
+        columns = [np.array(rank.done, dtype=np.int64).T for rank in self.ranks]
+        return program_of_ranks([(c[0], c[1], c[2], c[3]) for c in columns])
+
+    def _start(self, rank: _Rank) -> tuple[Kind, Job] | None:
+        """Choose what the rank does in this tick, or nothing."""
+        forward = rank.pop_forward(self.limit - len(rank.weights))
+        if rank.backwards and (forward is None or rank.forward_was_last):
+            if forward is not None:
+                heappush(rank.forwards, forward)
+            rank.forward_was_last = False
+            return Kind.I if self.is_split else Kind.B, heappop(rank.backwards)[1]
+        if forward is not None:
+            microbatch = forward[1][0]
+            rank.in_flight += 1
+            rank.held[microbatch] += 1
+            rank.lacking[microbatch] -= 1
+            rank.forward_was_last = True
+            return Kind.F, forward[1]
+        return (Kind.W, rank.weights.popleft()) if rank.weights else None
+
+    def _finish(self, rank: _Rank, kind: Kind, job: Job) -> None:
+        """Record the action and offer what it was the last input of."""
+        microbatch, slice_, stage = job
+        rank.done.append((kind, stage, microbatch, slice_))
+        self.left -= 1
+        if kind is Kind.F:
+            self._forward_input(microbatch, slice_ + 1, stage)
+            self._forward_input(microbatch, slice_, stage + 1)
+            self._backward_input(microbatch, slice_, stage)
+        elif kind is not Kind.W:
+            rank.in_flight -= 1
+            rank.held[microbatch] -= 1
+            if kind is Kind.I:
+                rank.weights.append(job)
+            self._backward_input(microbatch, slice_ - 1, stage)
+            self._backward_input(microbatch, slice_, stage - 1)
+
+    def _forward_input(self, microbatch: int, slice_: int, stage: int) -> None:
+        if slice_ < self.s and stage < self.p * self.v:
+            self.waits_forward[microbatch][slice_][stage] -= 1
+            if not self.waits_forward[microbatch][slice_][stage]:
+                self._offer_forward((microbatch, slice_, stage))
+
+    def _backward_input(self, microbatch: int, slice_: int, stage: int) -> None:
+        if slice_ >= 0 and stage >= 0:
+            self.waits_backward[microbatch][slice_][stage] -= 1
+            if not self.waits_backward[microbatch][slice_][stage]:
+                chunk = stage // self.p
+                ready = ((-chunk, microbatch, -slice_), (microbatch, slice_, stage))
+                heappush(self.ranks[stage % self.p].backwards, ready)
+
+    def _offer_forward(self, job: Job) -> None:
+        microbatch, slice_, stage = job
+        priority = (microbatch // self.group, stage // self.p, microbatch, slice_)
+        heappush(self.ranks[stage % self.p].forwards, (priority, job))

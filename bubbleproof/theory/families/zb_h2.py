@@ -1,0 +1,38 @@
+"""ZB-H2: 1F1B with the backward split and enough forwards ahead to leave no rank waiting.
+
+Rank r warms up with 2(p-r)-1 forwards, which lasts until the first input gradient arrives where
+tF = tI. Then each I is followed by the W of 2r microbatches earlier and by the next forward, and
+the last 2r weight gradients close. At tF = tI = tW and m >= 2p-1 no rank waits between its first
+forward and its last W: ``span_idle`` is 0. (The makespan still holds p-1 ticks of start-up: ranks
+start and end one tick after each other, so the optimizer step must not wait for all ranks.)
+
+Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) section 2, schedule ZB-H2. The
+paper shows it for one size; the counts 2(p-r)-1 and 2r are what its memory limit leaves.
+Legal range: any p, m. Peak on rank r: min(2p-1, m) activations (held until W).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.theory.families.family import Family, program_of_ranks
+from bubbleproof.theory.families.zb_h1 import delayed_weights
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+
+
+class ZeroBubbleH2(Family):
+    """2(p-r)-1 forwards ahead on rank r, and W delayed by 2r microbatches."""
+
+    name = "zb-h2"
+    title = "ZB-H2"
+    source = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2"
+    is_split = True
+
+    def program(self, pipeline: Pipeline) -> Program:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        rows = []
+        for rank in range(p):
+            kind, microbatch = delayed_weights(m, warmup=2 * (p - rank) - 1, delay=2 * rank)
+            rows.append((kind, np.full(3 * m, rank), microbatch))
+        return program_of_ranks(rows)

@@ -1,0 +1,132 @@
+"""Hanayo: the closed form is the schedule, and what MEPipe Table 3 says of it."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families import family, member
+from bubbleproof.theory.families.hanayo import Hanayo
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify import check, check_communication
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+FASTER = [
+    "0F0 0F1 0F2 3F0 3B0 3F1 3B1 0B0 3F2 3B2 0B1 0B2",
+    "1F0 2F0 1F1 2F1 2B0 1F2 1B0 2F2 2B1 1B1 2B2 1B2",
+]
+SMALL = [(p, m, v) for p in range(1, 7) for m in range(1, 2 * p + 2) for v in (1, 2, 3)]
+
+
+def measured(**params: int) -> Measures:
+    made = member("hanayo", **params)
+    return measure(made.problem, made.schedule)
+
+
+def table_3_slots(p: int, m: int, v: int) -> int:
+    """Makespan over tF + tB that Table 3's bubble ratios stand for, for n >= p and for n < p."""
+    return m * v + p - 1 if m >= p else v * p + m - 1
+
+
+def test_every_rule_holds_for_up_to_six_ranks_and_three_chunks() -> None:
+    for p, m, v in SMALL:
+        made = member("hanayo", p=p, m=m, v=v)
+        verdict = check(made.problem, made.schedule)
+        assert verdict.ok, f"p={p} m={m} v={v}\n{verdict}"
+        verdict = check_communication(made.problem, lower(made.problem, made.schedule))
+        assert verdict.ok, f"p={p} m={m} v={v}\n{verdict}"
+
+
+@pytest.mark.sweep
+def test_every_rule_holds_on_large_shapes() -> None:
+    for p in range(7, 17) if FULL else (8,):
+        for m, v in product(range(1, 3 * p) if FULL else (p - 1, 2 * p + 1), (2, 4, 5)):
+            made = member("hanayo", p=p, m=m, v=v)
+            assert check(made.problem, made.schedule).ok
+            assert check_communication(made.problem, lower(made.problem, made.schedule)).ok
+
+
+def test_the_closed_form_is_a_schedule_at_equal_ticks() -> None:
+    for p, m, v in SMALL:
+        made = member("hanayo", p=p, m=m, v=v, tF=1, tB=1)
+        actions = made.schedule.program.actions
+        first = 2 * p * v * (actions.microbatch // p) + 2 * (actions.microbatch % p)
+        back = 2 * p * v - 1 - actions.stage
+        start = first + np.where(actions.kind == Kind.F, actions.stage, back)
+        closed = Schedule(program=made.schedule.program, start=start)
+        assert check(made.problem, closed).ok
+        assert (made.schedule.start <= start).all()
+
+
+def test_table_3_holds_at_equal_ticks_where_ranks_divide_microbatches_or_exceed_them() -> None:
+    # The last microbatch ap + b ends at 2pva + 2b + 2pv. With a = m/p - 1, b = p-1 that is
+    # 2(mv + p-1); with a = 0, b = m-1 it is 2(vp + m-1).
+    for p, m, v in SMALL:
+        if m <= p or m % p == 0:
+            got = measured(p=p, m=m, v=v, tF=1, tB=1)
+            slots = table_3_slots(p, m, v)
+            assert got.makespan == 2 * slots
+            assert got.idle_ratio == 1 - Fraction(m * v, slots)
+
+
+def test_peaks_are_table_3s_on_the_worst_rank() -> None:
+    # Table 3: A (vp units) where n >= p and n/p A (nv units) where n < p; others hold no more.
+    for p, m, v in SMALL:
+        assert max(measured(p=p, m=m, v=v).peak_activations) == min(m, p) * v
+
+
+def test_table_3_is_below_every_schedule_where_backwards_take_twice_as_long() -> None:
+    # p=2, n=2, v=2, tF=1, tB=2: Table 3 says (nv + p-1)(tF + tB) = 15. Rank 1 holds stages 1 and 2
+    # and rank 0 stages 0 and 3. 3F0 ends at 4 at the earliest and 3B0 at 6, so until 6 rank 1 can
+    # only run its 4 forwards, and the first of them not before 1: at 6 all 4 backwards (8 ticks)
+    # lie before it. The last of them ends at 14 or later, is a 1B (each follows its 2B) and has its
+    # 0B of 2 ticks to come: 16 at least. The family reaches it.
+    assert table_3_slots(2, 2, 2) * 3 == 15
+    assert measured(p=2, m=2, v=2, tF=1, tB=2).makespan == 16
+
+
+def test_smaller_sizes_meet_table_3_also_with_long_backwards() -> None:
+    for p, m, v in SMALL:
+        if (p == 1 or m == 1 or v == 1) and (m <= p or m % p == 0):
+            assert measured(p=p, m=m, v=v, tF=1, tB=2).makespan == 3 * table_3_slots(p, m, v)
+
+
+def test_a_short_last_group_costs_more_than_table_3_and_need_not() -> None:
+    # The closed form's last group of b+1 microbatches takes 2(v-1)(p-b-1) ticks more than Table 3.
+    for p, m, v in SMALL:
+        if m > p and m % p:
+            longer = 2 * (v - 1) * (p - m % p)
+            got = measured(p=p, m=m, v=v, tF=1, tB=1)
+            assert got.makespan == 2 * table_3_slots(p, m, v) + longer
+    # p=2, m=3, v=2: 16 ticks; this order takes Table 3's 14 within Table 3's A, 4 units.
+    problem = Pipeline(
+        num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave", backward=1, capacity=4
+    ).problem()
+    schedule = left_shift(problem, Program.from_orders([order.split() for order in FASTER]))
+    verdict = check(problem, schedule)
+    assert verdict.ok
+    assert measure(problem, schedule).makespan == 14
+    assert measured(p=2, m=3, v=2, tF=1, tB=1).makespan == 16
+
+
+def test_one_chunk_is_1f1b_in_a_different_order_of_the_same_length() -> None:
+    for p, m in ((1, 1), (3, 3), (4, 7)):
+        other = member("1f1b", p=p, m=m)
+        assert measured(p=p, m=m, v=1).makespan == measure(other.problem, other.schedule).makespan
+
+
+def test_hanayo_is_placed_as_a_wave() -> None:
+    assert member("hanayo", p=3, m=1, v=2).pipeline.stage_ranks == (0, 1, 2, 2, 1, 0)
+    looped = Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2)
+    with pytest.raises(ValueError, match=r"hanayo places stages as wave: \(0, 1, 1, 0\)"):
+        family("hanayo").schedule(looped)
+    assert isinstance(family("hanayo"), Hanayo)
