@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
@@ -23,7 +24,6 @@ from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
-from proofs_tests.theory.bpipe_search import least_evictions
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()

@@ -1,7 +1,8 @@
-"""Exhaustive search over transfer plans in slots: an independent second route to BPipe's numbers.
+"""Exhaustive search over transfer plans in slots: what is the least that any plan can do?
 
-A plan puts at most one transfer, of any saved activation, beside each slot of an evictor. Nothing
-of ``bpipe_plan`` is used: no rule about when to move or what.
+A plan puts at most one transfer, of any saved activation, beside each slot of an evictor (BPipe
+section 3.4: T_i runs beside C_i). Nothing of ``families.bpipe_plan`` is used: no rule about when to
+move or what. The work grows with the number of sets of evicted activations; meant for p <= 8.
 """
 
 from __future__ import annotations
@@ -49,3 +50,18 @@ def least_evictions(evictor: Slots, acceptor: Slots, capacity: int) -> int | Non
                     following[then] = min(price, following.get(then, price))
         costs = following
     return min(costs.values()) if costs else None
+
+
+def least_capacity(slots: tuple[Slots, ...]) -> int:
+    """The least number of activations per rank that some plan of every pair keeps to.
+
+    ``slots`` are the computation schedules of ranks 0..p-1; rank s pairs with rank p-1-s.
+    """
+    p = len(slots)
+    least = max(held_during(slots[p // 2])) if p % 2 else 0
+    for s in range(p // 2):
+        capacity = 0
+        while least_evictions(slots[s], slots[p - 1 - s], capacity) is None:
+            capacity += 1
+        least = max(least, capacity)
+    return least
