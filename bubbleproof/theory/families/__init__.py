@@ -5,6 +5,9 @@ from __future__ import annotations
 from bubbleproof.theory.families.bfs import BreadthFirst
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.chimera import Chimera
+from bubbleproof.theory.families.dualpipe import DualPipe
+from bubbleproof.theory.families.dualpipev import DualPipeV
 from bubbleproof.theory.families.family import Family, FamilyMember
 from bubbleproof.theory.families.gpipe import GPipe
 from bubbleproof.theory.families.hanayo import Hanayo
@@ -14,8 +17,11 @@ from bubbleproof.theory.families.parameters import Parameters, make_parameters, 
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.families.terapipe import TeraPipe
+from bubbleproof.theory.families.v_half import VHalf
+from bubbleproof.theory.families.v_min import VMin
 from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
 from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
+from bubbleproof.theory.families.zb_v import ZeroBubbleV
 
 __all__ = [
     "Family",
@@ -37,6 +43,12 @@ _FAMILIES: tuple[Family, ...] = (
     Hanayo(),
     ZeroBubbleH1(),
     ZeroBubbleH2(),
+    ZeroBubbleV(),
+    VHalf(),
+    VMin(),
+    Chimera(),
+    DualPipe(),
+    DualPipeV(),
     BPipe(),
     BPipeInterleaved(),
     SVPP(),
