@@ -1,0 +1,166 @@
+"""PipeMesh: microbatches are enqueued e_1, e_2, ... and dequeued d_1, d_2, ... at a time.
+
+The family is the order of computations (``pipemesh_order``). The command has no parameter for ZeRO,
+so its problem has none of the collectives; ``PipeMesh.sharded`` adds them as tasks on NICs
+(``theory.collectives``), which the same checker judges. Their order on each NIC follows from the
+computations' left-shifted starts at tF = 1, tB = 2: a parameter gather is asked for when the visit
+before starts, a reduction when the visit ends (sections III-C and V).
+
+``e`` and ``d`` default to one another, both to two halves (Table IV, section VI-C) where each half
+has p microbatches and else to one operation; a given ``e`` without ``d`` (or ``d`` without ``e``)
+is met by as many operations, as equal as can be (section IV-B, R = S).
+Source: PipeMesh (TPDS 2025) sections III-B, III-C, V. Legal range: any p, m, v, and any e and d of
+sum m. With every element at least p: makespan (M m + p - 1)(tF + tB), and rank r holds at most
+min((M-1) q + 2(p-r-1) + 1, M m) activations (swept), where q = e_1 unless dequeues run ahead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints, Kind
+from bubbleproof.theory.collectives import Collective, Sharding, collectives, with_collectives
+from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.visits import visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshPipeline(Pipeline):
+    """A pipeline with its enqueue and dequeue sequences and, perhaps, its collectives.
+
+    Raises ``ValueError`` for a sequence that is empty, holds a number below 1 or has another sum
+    than the number of microbatches.
+    """
+
+    enqueue: tuple[int, ...]
+    dequeue: tuple[int, ...]
+    sharding: Sharding | None = None
+
+    def __post_init__(self) -> None:
+        Pipeline.__post_init__(self)  # a slotted dataclass has no zero-argument super()
+        for name in ("enqueue", "dequeue"):
+            given = getattr(self, name)
+            if not given or min(given) < 1 or sum(given) != self.num_microbatches:
+                raise ValueError(
+                    f"{name} must be numbers of 1 or more that add up to the "
+                    f"{self.num_microbatches} microbatches, got {','.join(map(str, given))}"
+                )
+
+    def problem(self) -> Problem:
+        """The tasks, resources, precedences and memory, collectives included."""
+        plain = Pipeline.problem(self)
+        if self.sharding is None:
+            return plain
+        return with_collectives(plain, self.sharding, self.enqueue, self.dequeue)
+
+
+class PipeMesh(Family):
+    """Forwards by enqueue operation, backwards by dequeue operation, one and one in turn."""
+
+    name = "pipemesh"
+    title = "PipeMesh"
+    source = "PipeMesh (TPDS 2025) sections III-B and V, Algorithm 1"
+    options = frozenset({"v", "e", "d"})
+    default_chunks = 2
+
+    def pipeline(self, params: Parameters) -> MeshPipeline:
+        enqueue, dequeue = default_sequences(params.p, params.m, params.e, params.d)
+        return _mesh(super().pipeline(params), enqueue, dequeue)
+
+    def sharded(self, pipeline: Pipeline, sharding: Sharding) -> MeshPipeline:
+        """The pipeline with the collectives of ``sharding``."""
+        return _mesh(pipeline, *_sequences(pipeline), sharding)
+
+    def program(self, pipeline: Pipeline) -> Program:
+        sequences = _sequences(pipeline)
+        compute = elastic_program(pipeline, sequences)
+        sharding = pipeline.sharding if isinstance(pipeline, MeshPipeline) else None
+        if sharding is None:
+            return compute
+        listed = visits(pipeline.stage_ranks, *sequences)
+        return _with_nics(pipeline, compute, collectives(listed, sharding))
+
+    def full_params(
+        self, params: Parameters, pipeline: Pipeline
+    ) -> dict[str, int | tuple[int, ...]]:
+        enqueue, dequeue = _sequences(pipeline)
+        return {**super().full_params(params, pipeline), "e": enqueue, "d": dequeue}
+
+
+def default_sequences(
+    p: int, m: int, enqueue: tuple[int, ...] | None, dequeue: tuple[int, ...] | None
+) -> Sequences:
+    """(e, d), with the missing ones filled in as the module's text says."""
+    count = len(enqueue or dequeue or (2 if m >= 2 * p else 1) * (0,))
+    count = min(count, m)
+    equal = tuple(m // count + (k < m % count) for k in range(count))
+    return enqueue or equal, dequeue or equal
+
+
+def _sequences(pipeline: Pipeline) -> Sequences:
+    if isinstance(pipeline, MeshPipeline):
+        return pipeline.enqueue, pipeline.dequeue
+    return default_sequences(pipeline.num_ranks, pipeline.num_microbatches, None, None)
+
+
+def _mesh(
+    pipeline: Pipeline,
+    enqueue: tuple[int, ...],
+    dequeue: tuple[int, ...],
+    sharding: Sharding | None = None,
+) -> MeshPipeline:
+    fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
+    return MeshPipeline(**fields, enqueue=enqueue, dequeue=dequeue, sharding=sharding)
+
+
+def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -> Program:
+    """The program with each rank's NIC and buffer manager, in the order collectives fall due."""
+    p = pipeline.num_ranks
+    fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
+    clock = Pipeline(**{**fields, "forward": 1, "backward": 2, "latency": 0, "links": ()}).problem()
+    schedule = left_shift(clock, compute)
+    start = np.zeros(clock.num_tasks, dtype=np.int64)
+    start[clock.locate(compute.actions)] = schedule.start
+    spans = {
+        (c.visit.rank, c.visit.is_forward, c.visit.number): _span(clock, start, c) for c in needed
+    }
+    # At one instant what frees a buffer comes before what fills it.
+    due = sorted(range(len(needed)), key=lambda row: _due(needed[row], spans))
+    actions = [
+        Action(stage=needed[row].visit.stage, kind=needed[row].kind, slice=needed[row].slice)
+        for row in due
+    ]
+    homes = [p + 2 * needed[row].visit.rank + (needed[row].kind is Kind.RESHARD) for row in due]
+    return Program(
+        actions=ActionTable.concatenate([compute.actions, ActionTable.from_actions(actions)]),
+        resource=np.concatenate([compute.resource, np.array(homes, dtype=np.int64)]),
+    )
+
+
+def _span(clock: Problem, start: Ints, collective: Collective) -> tuple[int, int]:
+    """Start of the first and end of the last computation of a collective's visit."""
+    visit = collective.visit
+    kind, ticks = (Kind.F, 1) if visit.is_forward else (Kind.B, 2)
+    own = start[
+        clock.locate(ActionTable.of(int(kind), visit.stage, np.arange(visit.first, visit.end)))
+    ]
+    return int(own.min()), int(own.max()) + ticks
+
+
+def _due(
+    collective: Collective, spans: dict[tuple[int, bool, int], tuple[int, int]]
+) -> tuple[int, bool, int]:
+    visit = collective.visit
+    key = (visit.rank, visit.is_forward, visit.number)
+    if collective.kind is not Kind.UNSHARD:
+        return spans[key][1], False, visit.number
+    before = spans.get((visit.rank, visit.is_forward, visit.number - 1))
+    return (NONE if before is None else before[0]), True, visit.number

@@ -1,0 +1,265 @@
+"""Collectives: what ZeRO adds to a problem, and PipeMesh against equations (1) to (5)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.collectives import Sharding
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.pipemesh import MeshPipeline, PipeMesh
+from bubbleproof.theory.families.pipemesh_formulas import exposed, optimizer_ticks
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.measures import measure
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.visits import visits
+from bubbleproof.verify import Rule, check, check_communication
+from proofs_tests.theory.test_pipemesh import Parts, filled
+
+Shape = tuple[int, int, int, Parts, Parts]
+SHAPES: list[Shape] = list(filled(range(1, 4), 6))
+FAMILY = PipeMesh()
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+
+
+def sharded(shape: Shape, sharding: Sharding) -> MeshPipeline:
+    p, chunks, m, e, d = shape
+    params = make_parameters({"p": p, "m": m, "v": chunks, "e": e, "d": d})
+    return FAMILY.sharded(FAMILY.pipeline(params), sharding)
+
+
+def run(shape: Shape, sharding: Sharding) -> tuple[Problem, Schedule]:
+    pipeline = sharded(shape, sharding)
+    problem = pipeline.problem()
+    return problem, FAMILY.schedule(pipeline, problem)
+
+
+def iteration(shape: Shape, sharding: Sharding) -> int:
+    """T_iter: from time 0, when the first gather starts, to the end of the last reduction."""
+    problem, schedule = run(shape, sharding)
+    ticks = problem.duration[problem.locate(schedule.program.actions)]
+    return int((schedule.start + ticks).max())
+
+
+def late(shape: Shape, sharding: Sharding) -> int:
+    """T_DP of equation (1): T_iter less computation and bubble, (M m + p - 1)(tF + tB), at 1, 2."""
+    p, chunks, m, _, _ = shape
+    return iteration(shape, sharding) - (chunks * m + p - 1) * 3
+
+
+def optimizer_part(shape: Shape, ticks: int) -> int:
+    """D_o of equation (2), with C_fwd = 1 and C_bwd = 2."""
+    _, chunks, _, e, d = shape
+    return optimizer_ticks(chunks, e, d, ticks, 1, 2)
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_every_rule_holds_with_collectives(zero: int) -> None:
+    for shape in SHAPES[::7]:
+        for ticks in (0, 2, 9):
+            sharding = Sharding(
+                zero=zero,
+                gather=ticks,
+                reduce=ticks + 1,
+                regather=ticks // 2,
+                parameter=3,
+                gradient=2,
+            )
+            problem, schedule = run(shape, sharding)
+            verdict = check(problem, schedule)
+            assert verdict.ok, f"{shape} {sharding}\n{verdict}"
+            assert check_communication(problem, lower(problem, schedule)).ok
+
+
+def test_small_operations_and_other_durations_are_free_of_deadlock() -> None:
+    sharding = Sharding(zero=3, gather=3, reduce=2)
+    for e, d in (((1, 1, 2), (2, 1, 1)), ((4,), (1, 3)), ((1, 3), (4,))):
+        for ticks in ((1, 2), (0, 1), (5, 1)):
+            pipeline = sharded((3, 2, 4, e, d), sharding)
+            pipeline = FAMILY.sharded(
+                pipeline.with_changes(forward=ticks[0], backward=ticks[1], latency=1), sharding
+            )
+            problem = pipeline.problem()
+            assert check(problem, FAMILY.schedule(pipeline, problem)).ok
+
+
+def test_the_collectives_of_one_rank_by_hand() -> None:
+    # One rank, M = 2, e = (1, 2), d = (3). ZeRO-3: forward visits (chunk 0, chunk 1) twice and
+    # backward visits (chunk 1, chunk 0), each gathered and freed; S = 1: one reduction per chunk.
+    problem, _ = run((1, 2, 3, (1, 2), (3,)), Sharding(zero=3, gather=5, reduce=7, regather=4))
+    actions = problem.actions
+    mine = actions.microbatch == NONE
+    found = {
+        (Kind(kind).name, stage, slice_): ticks
+        for kind, stage, slice_, ticks in zip(
+            actions.kind[mine].tolist(), actions.stage[mine].tolist(),
+            actions.slice[mine].tolist(), problem.duration[mine].tolist(), strict=True,
+        )
+    }  # fmt: skip
+    assert found == {
+        ("UNSHARD", 0, 0): 5, ("UNSHARD", 1, 0): 5, ("UNSHARD", 0, 1): 4, ("UNSHARD", 1, 1): 4,
+        ("UNSHARD", 1, 2): 0, ("UNSHARD", 0, 2): 4,
+        ("RESHARD", 0, 0): 0, ("RESHARD", 1, 0): 0, ("RESHARD", 0, 1): 0, ("RESHARD", 1, 1): 0,
+        ("RESHARD", 1, 2): 0, ("RESHARD", 0, 2): 0,
+        ("REDUCE_GRAD", 1, 2): 7, ("REDUCE_GRAD", 0, 2): 7,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("zero", "count"), [(1, 4), (2, 8), (3, 26)])
+def test_how_many_collectives_each_zero_stage_needs(zero: int, count: int) -> None:
+    # M = 2, R = 2, S = 3 on one rank. ZeRO-1: M gathers and M reductions. ZeRO-2: M gathers, S M
+    # reductions. ZeRO-3: (R + S) M gathers, as many frees, and S M reductions.
+    problem, _ = run((1, 2, 6, (3, 3), (2, 2, 2)), Sharding(zero=zero, gather=1, reduce=1))
+    assert int((problem.actions.microbatch == NONE).sum()) == count
+
+
+def test_visits_go_through_the_chunks_operation_by_operation() -> None:
+    listed = visits((0, 1, 0, 1), (2, 1), (3,))
+    mine = [(v.is_forward, v.operation, v.stage, v.first, v.end) for v in listed if v.rank == 1]
+    assert mine == [
+        (True, 0, 1, 0, 2), (True, 0, 3, 0, 2), (True, 1, 1, 2, 3), (True, 1, 3, 2, 3),
+        (False, 0, 3, 0, 3), (False, 0, 1, 0, 3),
+    ]  # fmt: skip
+
+
+def test_optimizer_sharding_costs_what_equation_2_says() -> None:
+    for shape in SHAPES[::4]:
+        for ticks in (1, 3, 7):
+            assert late(shape, Sharding(zero=1, gather=ticks, reduce=ticks)) == optimizer_part(
+                shape, ticks
+            )
+
+
+@pytest.mark.sweep
+def test_optimizer_sharding_costs_what_equation_2_says_on_more_shapes() -> None:
+    more = [*SHAPES, *filled(range(4, 5), 9)]
+    for shape in more if FULL else more[::7]:
+        for ticks in (2, 5, 11):
+            assert late(shape, Sharding(zero=1, gather=ticks, reduce=ticks)) == optimizer_part(
+                shape, ticks
+            )
+
+
+def gradient_windows(shape: Shape) -> Iterator[int]:
+    """Ticks of the backward visit after each of the (S-1) M reductions that are not the last."""
+    _, chunks, _, _, d = shape
+    sizes = [size for size in d for _ in range(chunks)]
+    yield from (2 * size for size in sizes[1 : (len(d) - 1) * chunks + 1])
+
+
+def test_gradient_sharding_costs_at_most_equation_3_with_the_window_of_the_next_visit() -> None:
+    for shape in SHAPES[::4]:
+        for ticks in (1, 3, 7):
+            cost = late(shape, Sharding(zero=2, gather=ticks, reduce=ticks))
+            part = sum(exposed(ticks, window) for window in gradient_windows(shape))
+            assert cost <= optimizer_part(shape, ticks) + part, shape
+            if not part:
+                assert cost == optimizer_part(shape, ticks)
+
+
+def test_a_reduction_overlaps_with_the_next_dequeue_not_with_its_own() -> None:
+    # One rank, M = 1, e = (3), d = (2, 1), C = 7 (smallest in microbatches): F0 B0 F1 B1 F2 B2. The
+    # reduction after B1 has only F2 and B2 (3 ticks) to hide behind; then comes the last one's 7.
+    shape: Shape = (1, 1, 3, (3,), (2, 1))
+    assert late(shape, Sharding(zero=2, gather=7, reduce=7)) == 2 * 7 + exposed(7, 1 + 2)
+    assert exposed(7, 2 * 2) < exposed(7, 1 + 2)  # d_1 in equation (3) would promise too much
+
+
+def test_parameter_sharding_is_hidden_where_the_passes_are_shared_out() -> None:
+    # The planner gives a visit's backwards to the reduction and the rest to the gather
+    # (B_Z2 + B_Z3 = B/S, section IV-B). Hidden if each visit outlasts both, and the forward gather
+    # that may meet them on the NIC.
+    hidden = 0
+    for shape in SHAPES:
+        *_, e, d = shape
+        for ticks in (1, 2):
+            if 3 * ticks > 2 * min(d) or 3 * ticks > min(e):
+                continue
+            hidden += 1
+            cost = late(shape, Sharding(zero=3, gather=ticks, reduce=ticks))
+            assert cost == optimizer_part(shape, ticks), (shape, ticks)
+    assert hidden > 20
+
+
+def test_a_gather_and_a_reduction_that_claim_the_same_passes_are_not_hidden() -> None:
+    # Equations (3) and (5) alone hide 3 ticks each behind d = 2 backwards of 2 ticks; but the NIC
+    # carries one after the other: 6 > 4. Smallest: p = 1, M = 2, m = 4.
+    shape: Shape = (1, 2, 4, (4,), (2, 2))
+    assert all(exposed(3, window) == 0 for window in gradient_windows(shape))
+    assert late(shape, Sharding(zero=3, gather=3, reduce=3)) == optimizer_part(shape, 3) + 2
+
+
+def test_the_lower_bound_of_section_iv_holds() -> None:
+    # (M B + P - 1) C + T_PP + 2 C_DP, here with T_PP = 0.
+    for zero in (1, 2, 3):
+        for shape in SHAPES[::5]:
+            assert late(shape, Sharding(zero=zero, gather=4, reduce=4)) >= 8
+
+
+def weightless_peak(shape: Shape, sharding: Sharding) -> int:
+    """The highest load of any rank where activations weigh nothing."""
+    pipeline = FAMILY.sharded(sharded(shape, sharding).with_changes(activation=0), sharding)
+    problem = pipeline.problem()
+    return max(measure(problem, FAMILY.schedule(pipeline, problem)).peak_memory)
+
+
+def test_sharded_parameters_lie_twice_in_each_direction_at_most() -> None:
+    # One stage in use and the next on its way, forwards and backwards: 4 stages of 10 units, which
+    # are M_p's 8/M psi_p bytes at 2 bytes each.
+    peaks = [
+        weightless_peak(shape, Sharding(zero=3, gather=2, reduce=2, parameter=10))
+        for shape in SHAPES[::4]
+    ]
+    assert max(peaks) == 40
+
+
+def test_gradients_lie_twice_at_most() -> None:
+    # One stage accumulates while the one before is reduced: M_g's 4/M psi_g at 2 bytes each.
+    peaks = [
+        weightless_peak(shape, Sharding(zero=2, gather=2, reduce=9, gradient=10))
+        for shape in SHAPES[::4]
+    ]
+    assert max(peaks) == 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage", "slice_", "shift"),
+    [(Kind.UNSHARD, 0, 0, 1), (Kind.REDUCE_GRAD, 1, 2, -1), (Kind.RESHARD, 1, 0, -1)],
+)
+def test_a_collective_at_the_wrong_time_is_found(
+    kind: Kind, stage: int, slice_: int, shift: int
+) -> None:
+    problem, schedule = run((1, 2, 3, (1, 2), (3,)), Sharding(zero=3, gather=5, reduce=7))
+    action = Action(stage=stage, kind=kind, slice=slice_)
+    task = problem.locate(ActionTable.from_actions([action]))
+    assert task[0] != NONE
+    own = problem.locate(schedule.program.actions) == task
+    moved = Schedule(program=schedule.program, start=schedule.start + shift * own)
+    assert Rule.DEPENDENCIES in check(problem, moved).broken
+
+
+def test_two_collectives_at_once_on_one_nic_are_found() -> None:
+    problem, schedule = run((1, 2, 3, (1, 2), (3,)), Sharding(zero=1, gather=5, reduce=7))
+    second = problem.locate(ActionTable.from_actions([Action(stage=1, kind=Kind.UNSHARD)]))
+    own = problem.locate(schedule.program.actions) == second
+    together = Schedule(program=schedule.program, start=np.where(own, 4, schedule.start))
+    assert check(problem, together).broken == (Rule.EXCLUSIVE,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"zero": 0, "gather": 1, "reduce": 1}, "zero must be 1, 2 or 3, got 0"),
+        ({"zero": 1, "gather": -1, "reduce": 1},
+         "gather of a sharding must be 0 or more, got -1"),
+    ],
+)  # fmt: skip
+def test_what_is_no_sharding(given: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        Sharding(**given)
+    assert str(caught.value) == message
