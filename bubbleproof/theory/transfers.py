@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints, Kind
+from bubbleproof.theory.extension import extended
 from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
+from bubbleproof.theory.problem import Edges, Problem, Resource
 
 Wait = tuple[Action, Action]
 
@@ -41,6 +42,7 @@ class Eviction:
     source: int
     target: int
     duration: int
+    slice: int = 0
 
     def __post_init__(self) -> None:
         if self.source == self.target or min(self.source, self.target) < 0:
@@ -67,55 +69,49 @@ def with_evictions(
 ) -> Problem:
     """The problem with an EVICT and a LOAD per eviction, and ``waits`` (before, after) at lag 0.
 
-    Preconditions: store r is the memory of rank r, and the problem has no slices. Raises
-    ``ValueError`` where an eviction's forward or backward is no task of its source rank, where one
-    is named twice, or where a wait names no task.
+    Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
+    or backward is no task of its source rank, where one is named twice, or where a wait names no
+    task.
     """
-    if not evictions:
-        return _with_waits(problem, waits)
-    columns = np.array([(e.stage, e.microbatch, e.source, e.target) for e in evictions]).T
-    stage, microbatch, source, target = columns
-    forward, backward = _ends(problem, stage, microbatch, source)
+    columns = np.array(
+        [(e.stage, e.microbatch, e.slice, e.source, e.target, e.duration) for e in evictions],
+        dtype=np.int64,
+    ).reshape(len(evictions), 6)
+    stage, microbatch, slice_, source, target, duration = columns.T
+    forward, backward = _ends(problem, columns)
     links = link_resources(evictions, len(problem.resources))
-    link = np.array([links[e.link] for e in evictions])
-    duration = np.array([e.duration for e in evictions])
+    link = np.array([links[e.link] for e in evictions], dtype=np.int64)
     evict = problem.num_tasks + np.arange(len(evictions))
     load = evict + len(evictions)
     units = _left_behind(problem, forward, source)
-    extended = replace(
+    parked = extended(
         problem,
-        resources=problem.resources + tuple(Resource(name=f"link {a}-{b}") for a, b in links),
         actions=ActionTable.concatenate(
-            [problem.actions]
-            + [ActionTable.of(int(kind), stage, microbatch) for kind in (Kind.EVICT, Kind.LOAD)]
+            ActionTable.of(int(kind), stage, microbatch, slice_) for kind in (Kind.EVICT, Kind.LOAD)
         ),
-        duration=np.concatenate([problem.duration, duration, duration]),
-        occupancy=Occupancy(
-            task=np.concatenate([problem.occupancy.task, evict, load]),
-            resource=np.concatenate([problem.occupancy.resource, link, link]),
-        ),
-        edges=_joined(problem.edges, [(forward, evict), (evict, load), (load, backward)]),
-        events=_joined_events(
-            problem.events,
-            [
-                (evict, False, target, units),
-                (evict, True, source, -units),
-                (load, False, source, units),
-                (load, True, target, -units),
-            ],
-        ),
+        duration=np.concatenate([duration, duration]),
+        homes=[(evict, link), (load, link)],
+        waits=[(forward, evict), (evict, load), (load, backward)],
+        changes=[
+            (evict, False, target, units),
+            (evict, True, source, -units),
+            (load, False, source, units),
+            (load, True, target, -units),
+        ],
+        resources=[Resource(name=f"link {a}-{b}") for a, b in links],
     )
-    return _with_waits(extended, waits)
+    return _with_waits(parked, waits)
 
 
-def _ends(problem: Problem, stage: Ints, microbatch: Ints, source: Ints) -> tuple[Ints, Ints]:
+def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
     """The forward and the backward (B or I) tasks of the evicted activations."""
+    stage, microbatch, slice_, source = columns.T[:4]
     forward, full, part = (
-        problem.locate(ActionTable.of(int(kind), stage, microbatch))
+        problem.locate(ActionTable.of(int(kind), stage, microbatch, slice_))
         for kind in (Kind.F, Kind.B, Kind.I)
     )
     backward = np.where(full == NONE, part, full)
-    rank = np.append(problem.rank_of_task, NONE)
+    rank = np.append(problem.rank_of_task, NONE)  # ``NONE`` is the last place
     unfit = (rank[forward] != source) | (rank[backward] != source)
     if unfit.any():
         row = int(np.argmax(unfit))
@@ -134,36 +130,24 @@ def _left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
     return np.asarray(total[forward, source], dtype=np.int64)
 
 
-def _joined(edges: Edges, pairs: Sequence[tuple[Ints, Ints]]) -> Edges:
-    before = np.concatenate([edges.before, *(pair[0] for pair in pairs)])
-    after = np.concatenate([edges.after, *(pair[1] for pair in pairs)])
-    lag = np.zeros(len(before), dtype=np.int64)
-    lag[: len(edges)] = edges.lag
-    return Edges(before=before, after=after, lag=lag)
-
-
-def _joined_events(
-    events: MemoryEvents, rows: Sequence[tuple[Ints, bool, Ints, Ints]]
-) -> MemoryEvents:
-    return MemoryEvents(
-        task=np.concatenate([events.task, *(row[0] for row in rows)]),
-        at_end=np.concatenate([events.at_end, *(np.full(len(row[0]), row[1]) for row in rows)]),
-        store=np.concatenate([events.store, *(row[2] for row in rows)]),
-        delta=np.concatenate([events.delta, *(row[3] for row in rows)]),
-    )
-
-
 def _with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
-    ends = [
+    """The problem with a precedence from the first to the second action of each wait."""
+    before, after = (
         problem.locate(ActionTable.from_actions(wait[side] for wait in waits)) for side in (0, 1)
-    ]
-    for side in (0, 1):
-        if (ends[side] == NONE).any():
-            raise ValueError(
-                f"a wait names {waits[int(np.argmax(ends[side] == NONE))][side]}, "
-                "which is no task of the problem"
-            )
-    return replace(problem, edges=_joined(problem.edges, [(ends[0], ends[1])]))
+    )
+    for side, tasks in enumerate((before, after)):
+        if (tasks == NONE).any():
+            lost = waits[int(np.argmax(tasks == NONE))][side]
+            raise ValueError(f"a wait names {lost}, which is no task of the problem")
+    edges = problem.edges
+    return replace(
+        problem,
+        edges=Edges(
+            before=np.concatenate([edges.before, before]),
+            after=np.concatenate([edges.after, after]),
+            lag=np.concatenate([edges.lag, np.zeros_like(before)]),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

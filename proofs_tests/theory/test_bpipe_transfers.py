@@ -95,6 +95,15 @@ def test_a_split_backward_loads_before_its_input_part() -> None:
     assert (problem.task("0LOAD1"), problem.task("0I1")) in set(waits)
 
 
+def test_one_slice_may_be_parked_alone() -> None:
+    sliced = Pipeline(num_ranks=2, num_microbatches=1, num_slices=2)
+    last = Eviction(stage=0, microbatch=0, slice=1, source=0, target=1, duration=1)
+    problem = with_evictions(sliced.problem(), [last])
+    waits = zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True)
+    assert {(problem.task("0F0.1"), problem.task("0EVICT0.1")),
+            (problem.task("0LOAD0.1"), problem.task("0B0.1"))} <= set(waits)  # fmt: skip
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="from one rank to another, got 1 to 1"):
         Eviction(stage=0, microbatch=0, source=1, target=1, duration=1)
