@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bubbleproof.theorems import bounds, frontier, gpipe, interleaved, one_f_one_b, zb_h1
+from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, interleaved, one_f_one_b, zb_h1
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.theorems.terms import Term, choose
 from bubbleproof.theorems.theorem import Theorem
@@ -45,6 +45,7 @@ def twins() -> tuple[Twin, ...]:
         *_frontier(),
         *_interleaved(),
         *_zb_h1(),
+        *_bpipe(),
     )
 
 
@@ -178,3 +179,23 @@ def _zb_h1() -> Iterator[Twin]:
         ("I one tick early", replace(form, input_backward=early), ("I after its own F",)),
     ):
         yield _twin(change, zb_h1.theorem(wrong), *breaks)
+
+
+def _bpipe() -> Iterator[Twin]:
+    right, mu = bpipe.Balance(), bpipe.MU
+    rounded_down = (2 * mu >= P + 1, 2 * mu <= P + 2)
+    late = replace(right, evicts=lambda x: right.evicts(x - 1))
+    for change, wrong, breaks in (
+        (
+            "mu = ceil((p+1)/2)",
+            replace(right, rounded=rounded_down),
+            ("round with transfers: within the objective",),
+        ),
+        (
+            "one activation less",
+            replace(right, most=mu - 1),
+            ("warm-up: within the objective", "plain round: within the objective"),
+        ),
+        ("evictions one slot late", late, ("warm-up: one forward more",)),
+    ):
+        yield _twin(change, bpipe.theorem(wrong), *breaks)
