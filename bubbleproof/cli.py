@@ -165,6 +165,34 @@ def convert(
     return run_convert(schedule, communication=communication, dialect=dialect, problem=problem)
 
 
+@app.command()
+def prove(
+    theorems: Annotated[
+        list[str] | None, typer.Argument(metavar="[THEOREM]...", help="Default: all.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for each query to Z3.")] = 10.0,
+    json: Json = False,
+) -> int:
+    """Prove the theorems for all sizes; list assumptions, obligations and times."""
+    from bubbleproof.commands.prove import run_prove
+
+    return run_prove(theorems or (), timeout=timeout, as_json=json)
+
+
+@app.command()
+def claims(
+    paper: Annotated[str | None, typer.Option(help="Only this paper's claims.")] = None,
+    audit: Annotated[bool, typer.Option("--audit", help="Decide them anew.")] = False,
+    limit: Annotated[int | None, typer.Option(help="At most so many cases per claim.")] = None,
+    write: Annotated[str | None, typer.Option(help="Write the audit as Markdown.")] = None,
+    json: Json = False,
+) -> int:
+    """List the papers' claims; with --audit, decide each by measuring every case."""
+    from bubbleproof.commands.claims import run_claims
+
+    return run_claims(paper=paper, audit=audit, limit=limit, target=write, as_json=json)
+
+
 def main() -> None:
     """Run the command line and exit with its status."""
     try:
