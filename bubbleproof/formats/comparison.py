@@ -70,14 +70,8 @@ def comparison_pipeline(
     family takes the result is for ``family.refusal`` to say.
     """
     chunks = num_chunks or max(family.default_chunks, 1)
-    shape = {
-        "num_chunks": chunks,
-        "placement": family.placement,
-        "split_backward": family.is_split,
-        "overlaps": (),
-    }
     if chunks == pipeline.num_chunks:
-        same = pipeline.with_changes(**shape)
+        same = family.fitted(pipeline)
         if same.stage_ranks == pipeline.stage_ranks:
             return same
     old = pipeline.stage_ranks
@@ -88,7 +82,8 @@ def comparison_pipeline(
         placement=family.placement,
     ).stage_ranks
     cut = {name: _cut(_as_tuple(getattr(pipeline, name)), old, new, chunks) for name in CUT}
-    return pipeline.with_changes(**shape, **cut)
+    plain = {"placement": "loop", "split_backward": False, "overlaps": ()}
+    return family.fitted(pipeline.with_changes(num_chunks=chunks, **plain, **cut))
 
 
 def _cut(values: Sequence[int], old: Sequence[int], new: Sequence[int], chunks: int) -> list[int]:

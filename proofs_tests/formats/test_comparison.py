@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,3 +55,28 @@ def rank_totals(pipeline: Pipeline, column: str) -> list[int]:
     for rank, value in zip(pipeline.stage_ranks, getattr(pipeline, column), strict=True):
         totals[rank] += value
     return totals
+
+
+@pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipev", "zb-v", "v-half", "v-min"])
+def test_a_family_brings_its_own_placement_splits_and_overlaps(name: str) -> None:
+    uneven = Pipeline(
+        num_ranks=4, num_microbatches=8, forward=(2, 4, 6, 8), backward=(4, 8, 12, 16),
+        input_backward=(2, 4, 6, 8), weight_backward=(2, 4, 6, 8), static=(10, 20, 30, 40),
+    )  # fmt: skip
+    chosen = family(name)
+    fitted = comparison_pipeline(uneven, chosen)
+    assert chosen.refusal(fitted) is None
+    # The work of all ranks stays: 8 microbatches through stages of 6 + 12 + 18 + 24 ticks.
+    assert fitted.problem().duration.sum() == 8 * (6 + 12 + 18 + 24)
+    # Bidirectional families hold every stage twice.
+    copies = 2 if fitted.is_bidirectional else 1
+    assert sum(store.base for store in fitted.problem().stores) == copies * 100
+    back = comparison_pipeline(fitted, family("gpipe"))
+    assert family("gpipe").refusal(back) is None
+
+
+def test_a_family_that_cannot_be_fitted_says_why() -> None:
+    odd = Pipeline(num_ranks=3, num_microbatches=8)
+    chosen = family("dualpipe")
+    refused = chosen.refusal(comparison_pipeline(odd, chosen))
+    assert refused == "dualpipe needs an even number of ranks, got p=3"

@@ -212,3 +212,6 @@ def test_what_parameters_a_v_family_refuses() -> None:
         made(DualPipeV(), p=4, m=7)
     with pytest.raises(ValueError, match="zb-v has two chunks per rank, got v=3"):
         made(ZeroBubbleV(), p=4, m=7, v=3)
+    for v in (1, 3):
+        with pytest.raises(ValueError, match=f"dualpipev has two chunks per rank, got v={v}"):
+            made(DualPipeV(), p=2, m=4, v=v)

@@ -66,12 +66,19 @@ class EightSteps(Family):
             )
         return None
 
+    def fitted(self, pipeline: Pipeline) -> Pipeline:
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        plain = super().fitted(pipeline)
+        has_shape = (plain.num_chunks, plain.num_slices) == (self.default_chunks, 1)
+        if not has_shape or self.size_refusal(p, m):
+            return plain
+        split, overlaps = self.choices(p, m)
+        return plain.with_changes(split_backward=split, overlaps=overlaps)
+
     def pipeline(self, params: Parameters) -> Pipeline:
-        pipeline = super().pipeline(params)
         if why := self.size_refusal(params.p, params.m):
             raise ValueError(why)
-        split, overlaps = self.choices(params.p, params.m)
-        return pipeline.with_changes(split_backward=split, overlaps=overlaps)
+        return self.fitted(super().pipeline(params))
 
     def program(self, pipeline: Pipeline) -> Program:
         return Program.from_orders(self.orders(pipeline.num_ranks, pipeline.num_microbatches))

@@ -63,6 +63,16 @@ class Family(ABC):
             return f"{self.name} overlaps no forward with a backward, got overlaps"
         return None
 
+    def fitted(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with this family's placement, splits and overlaps in place of its own.
+
+        Precondition: the numbers per stage stay right for the family's number of chunks. Whether
+        the family takes the result is for ``refusal`` to say.
+        """
+        return pipeline.with_changes(
+            placement=self.placement, split_backward=self.is_split, overlaps=()
+        )
+
     def pipeline(self, params: Parameters) -> Pipeline:
         """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
         for name in ("v", "s", "f", "e", "d"):
