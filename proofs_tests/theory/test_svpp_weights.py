@@ -1,0 +1,67 @@
+"""SVPP with W apart: W fills the waits, within the same memory."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families import member
+from bubbleproof.theory.measures import measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+
+SHAPES = [(p, m, v, s) for p, m, v, s in product((1, 2, 3, 4), (1, 2, 4, 7), (1, 2), (1, 2, 4))]
+
+
+def waits_with_a_weight_at_hand(problem: Problem, schedule: Schedule) -> int:
+    """Ticks in which a rank runs nothing although a W could run. Precondition: unit ticks."""
+    start = np.empty(problem.num_tasks, dtype=np.int64)
+    start[problem.locate(schedule.program.actions)] = schedule.start
+    rank, edges = problem.rank_of_task, problem.edges
+    is_weight = problem.actions.kind[edges.after] == Kind.W
+    busy = set(zip(rank.tolist(), start.tolist(), strict=True))
+    return sum(
+        (int(rank[weight]), tick) not in busy
+        for gradient, weight in zip(edges.before[is_weight], edges.after[is_weight], strict=True)
+        for tick in range(int(start[gradient]) + 1, int(start[weight]))
+    )
+
+
+def test_no_rank_waits_while_it_has_a_weight_gradient_to_compute() -> None:
+    for p, m, v, s in SHAPES:
+        made = member("svpp-w", p=p, m=m, v=v, s=s)
+        assert waits_with_a_weight_at_hand(made.problem, made.schedule) == 0
+
+
+def test_the_search_for_such_waits_finds_them() -> None:
+    # Rank 1: 1F0 at 1, 1I0 at 2, 1W0 at 3, 1F1 at 4, 1I1 at 5. Rank 0: 0I0 at 3, 0I1 at 6 and
+    # nothing at 4 and 5, although 0W0 could run.
+    problem = Pipeline(num_ranks=2, num_microbatches=2, split_backward=True).problem()
+    orders = ["0F0 0F1 0I0 0I1 0W0 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"]
+    schedule = left_shift(problem, Program.from_orders([order.split() for order in orders]))
+    assert waits_with_a_weight_at_hand(problem, schedule) == 2
+
+
+def test_weights_fill_the_waits_of_whole_backwards() -> None:
+    # tB = 2 = tI + tW and the same f: never longer, and shorter wherever a rank has to wait.
+    for p, m, v, s in SHAPES:
+        whole, apart = member("svpp", p=p, m=m, v=v, s=s), member("svpp-w", p=p, m=m, v=v, s=s)
+        before = measure(whole.problem, whole.schedule)
+        after = measure(apart.problem, apart.schedule)
+        assert before.work == after.work
+        assert after.makespan <= before.makespan
+        if p > 1:
+            assert after.makespan < before.makespan
+        assert max(after.peak_activations) <= max(before.peak_activations)
+
+
+def test_one_slice_and_one_chunk_takes_as_long_as_zb_h1() -> None:
+    # ZB-H1 holds p units and takes 3m + p-1 ticks where m >= p (its own test).
+    for p in range(1, 6):
+        for m in range(p, 2 * p + 2):
+            made = member("svpp-w", p=p, m=m)
+            assert measure(made.problem, made.schedule).makespan == 3 * m + p - 1
