@@ -13,7 +13,8 @@ import numpy as np
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes import refuse_oversize
 from bubbleproof.theory.actions import NONE, Bools, Ints, Kind
-from bubbleproof.theory.pipeline import Overlap, Pipeline
+from bubbleproof.theory.overlaps import Overlap
+from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward
 from bubbleproof.theory.schedule import Program
 

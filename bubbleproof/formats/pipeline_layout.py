@@ -18,7 +18,8 @@ from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.pipeline import Link, Overlap, Pipeline
+from bubbleproof.theory.overlaps import Overlap
+from bubbleproof.theory.pipeline import Link, Pipeline
 
 PerStage = Natural | list[Natural]
 Pair = Annotated[tuple[str, str], Field(strict=False)]

@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from bubbleproof.theory.pipeline import Link, Pipeline, fuse
+from bubbleproof.theory.overlaps import fuse
+from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import stage_ranks
 from bubbleproof.theory.problem import Problem
 from proofs_tests.strategies import pipelines

@@ -34,7 +34,8 @@ import numpy as np
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.families.family import Family
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.pipeline import Overlap, Pipeline
+from bubbleproof.theory.overlaps import Overlap
+from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL
 from bubbleproof.theory.schedule import Program
 
