@@ -63,6 +63,15 @@ def test_every_rank_stays_within_the_objective_up_to_32_ranks() -> None:
             assert measured(BPIPE, step(p, m)).makespan == (m + p - 1) * 3
 
 
+def test_one_unit_less_is_refused() -> None:
+    # At p=4 rank 0 holds 0, 2 and 3 beside B0 (Figure 4); no plan does with less (see the claims).
+    for p in range(4, 10):
+        balanced = BPIPE.balanced(step(p, 3 * p))
+        problem = balanced.problem().with_capacity(BPIPE.objective(p, 3 * p) - 1)
+        verdict = check(problem, BPIPE.schedule(balanced, problem))
+        assert verdict.broken == (Rule.MEMORY,)
+
+
 def test_the_papers_figure() -> None:
     # Figure 4 (p=4, m=8): stage 0 evicts 1, 3, 5 to stage 3; mu_opt = 3. Stage 2 holds its own 2.
     transfers = BPIPE.transfers(4, 8)
@@ -102,6 +111,17 @@ def test_interleaved_stays_within_the_objective_and_is_no_slower() -> None:
             for transfer in (1, 0):
                 got = measured(INTERLEAVED, plain, transfer)
                 assert got.makespan == own.makespan, (p, m, v)
+
+
+@pytest.mark.sweep
+def test_interleaved_stays_within_the_objective_at_larger_shapes() -> None:
+    """p <= 16, v <= 7 with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
+    for p in range(1, 17) if FULL else (8, 13):
+        for m in (1, p + 1, 2 * p, 2 * p + 3, 5 * p + 2):
+            for v in (1, 2, 3, 4, 7) if FULL else (3,):
+                plain = step(p, m, v)
+                own = measure(plain.problem(), INTERLEAVED.base.schedule(plain)).makespan
+                assert measured(INTERLEAVED, plain).makespan == own, (p, m, v)
 
 
 def test_interleaved_objective_is_the_papers_where_ranks_divide_microbatches() -> None:

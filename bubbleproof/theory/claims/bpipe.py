@@ -4,7 +4,7 @@ Symbols: p ranks (= stages), m microbatches, v chunks per rank, s a stage, mu(s)
 activations it saves, mu_opt = ceil((p+2)/2), tF tB t the ticks of a forward, a backward and a
 transfer. The paper writes m >> p; where a formula needs enough microbatches the domain says how
 many. Transfers in flight count on both ranks (DESIGN section 3). Eq. 4 to 12 and the numbers of
-Appendix B are in ``bpipe_bytes``.
+Appendix B are in ``bpipe_bytes``, what follows from the tables in ``bpipe_tables``.
 
 Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training Large Language Models"
 (ICML 2023).
@@ -12,82 +12,19 @@ Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training La
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
-from bubbleproof.theory.claims import bpipe_bytes
+from bubbleproof.theory.claims import bpipe_bytes, bpipe_tables
+from bubbleproof.theory.claims import bpipe_domains as cases
 from bubbleproof.theory.claims import bpipe_schedules as on
 from bubbleproof.theory.claims.bpipe_search import least_capacity, least_evictions
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 
-RANKS = range(1, 13)
-STAGES = range(12)
-COUNTS = range(1, 37)
-
 
 def mu_opt(p: int) -> int:
     """ceil((p+2)/2), section 3.3."""
     return -(-(p + 2) // 2)
-
-
-def is_stage(at: Params) -> bool:
-    return at["s"] < at["p"]
-
-
-def is_filled(at: Params) -> bool:
-    """A stage, and at least one microbatch per rank; at most three, to keep the domain finite."""
-    return is_stage(at) and at["p"] <= at["m"] <= 3 * at["p"]
-
-
-def is_evictor(at: Params) -> bool:
-    """A stage that transfers by section 3.3, at any m up to 3p."""
-    return at["p"] >= 4 and at["s"] <= (at["p"] - 4) // 2 and at["m"] <= 3 * at["p"]
-
-
-def of_stages(where: Callable[[Params], bool], text: str) -> Domain:
-    return grid(text, where=where, p=RANKS, m=COUNTS, s=STAGES)
-
-
-ALL = of_stages(lambda at: is_stage(at) and at["m"] <= 3 * at["p"], "p <= 12, m <= 3p, all stages")
-FILLED = of_stages(is_filled, "p <= 12, p <= m <= 3p, all stages")
-PAIRS = of_stages(
-    lambda at: is_filled(at) and 2 * at["s"] < at["p"] - 1, "p <= 12, p <= m <= 3p, s < (p-1)/2"
-)
-EVICTORS = of_stages(is_evictor, "4 <= p <= 12, m <= 3p, s <= floor((p-4)/2)")
-STEADY = of_stages(
-    lambda at: is_evictor(at) and at["m"] >= 2 * at["p"],
-    "4 <= p <= 12, 2p <= m <= 3p, s <= floor((p-4)/2)",
-)
-SHAPES = grid("p <= 12, m <= 3p", where=lambda at: at["m"] <= 3 * at["p"], p=RANKS, m=COUNTS)
-MEMORIES = grid(
-    "p <= 6, p <= m <= 3p, W in {0, 7}, A in {1, 5}, all stages",
-    where=is_filled, p=range(1, 7), m=range(1, 19), s=range(6), W=(0, 7), A=(1, 5),
-)  # fmt: skip
-TICKS = grid(
-    "p <= 8, m in {p, 2p, 2p+1}, tF and tB up to 4",
-    where=lambda at: at["m"] in (at["p"], 2 * at["p"], 2 * at["p"] + 1),
-    p=range(1, 9), m=range(1, 18), tF=range(1, 5), tB=range(1, 5),
-)  # fmt: skip
-LONG_TICKS = grid(
-    "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
-    where=lambda at: at["m"] in (2 * at["p"], 2 * at["p"] + 1),
-    p=range(4, 9), m=range(8, 18), tF=range(1, 5), tB=range(1, 5),
-)  # fmt: skip
-CHUNKED = grid(
-    "p <= 6, 2 <= v <= 4, m in {2p, 3p}, all stages",
-    where=lambda at: at["s"] < at["p"] and at["m"] in (2 * at["p"], 3 * at["p"]),
-    p=range(1, 7), m=range(2, 19), v=range(2, 5), s=range(6),
-)  # fmt: skip
-CHUNKED_SHAPES = grid(
-    "p <= 6, 2 <= v <= 4, m in {p, 2p, 3p}",
-    where=lambda at: at["m"] % at["p"] == 0 and at["m"] <= 3 * at["p"],
-    p=range(1, 7), m=range(1, 19), v=range(2, 5),
-)  # fmt: skip
-SEARCHED = of_stages(
-    lambda at: is_evictor(at) and at["p"] <= 7 and at["m"] <= 2 * at["p"],
-    "4 <= p <= 7, m <= 2p, s <= floor((p-4)/2)",
-)
 
 
 def _claim(
@@ -134,23 +71,24 @@ _IMBALANCE = (
     _claim("eq1", "§3.1 Eq. 1", "A stage's memory is its weights and mu(s) activations.",
            "peak memory of stage s", "==",
            lambda at: Fraction(at["W"] + at["A"] * min(at["p"] - at["s"], at["m"])),
-           on.memory_1f1b, MEMORIES),
+           on.memory_1f1b, cases.MEMORIES),
     _claim("mu", "§3.1", "1F1B saves mu(s) = min(p - s, m) microbatches on stage s.",
            "peak activations of stage s", "==",
-           lambda at: Fraction(min(at["p"] - at["s"], at["m"])), on.mu_1f1b, ALL),
+           lambda at: Fraction(min(at["p"] - at["s"], at["m"])), on.mu_1f1b, cases.ALL),
     _claim("eq2", "§3.1 Eq. 2", "With enough microbatches mu(s) = p - s.",
            "peak activations of stage s", "==",
-           lambda at: Fraction(at["p"] - at["s"]), on.mu_1f1b, FILLED),
+           lambda at: Fraction(at["p"] - at["s"]), on.mu_1f1b, cases.FILLED),
     _claim("eq3", "§3.2 Eq. 3", "The imbalance of a pair is A_0 (p - 2s - 1).",
            "M(s) - M(p-s-1)", "==",
            lambda at: Fraction(at["A"] * (at["p"] - 2 * at["s"] - 1)),
-           on.memory_difference, MEMORIES),
+           on.memory_difference, cases.MEMORIES),
     _claim("sec3.3.pair", "§3.3", "A pair saves mu(s) + mu(p-s-1) = p + 1 microbatches.",
-           "sum of both peaks", "==", lambda at: Fraction(at["p"] + 1), on.mu_1f1b_pair, PAIRS),
+           "sum of both peaks", "==", lambda at: Fraction(at["p"] + 1), on.mu_1f1b_pair,
+           cases.PAIRS),
 )  # fmt: skip
 _OBJECTIVE = (
     _claim("sec3.3.objective", "§3.3", "BPipe keeps mu(s) <= mu_opt on every stage.",
-           "largest peak of activations", "<=", _objective, on.peak_bpipe, SHAPES),
+           "largest peak of activations", "<=", _objective, on.peak_bpipe, cases.SHAPES),
     _claim("sec3.3.optimal", "§3.3", "mu_opt is the optimal balance: from m = p on, no plan of "
            "transfers keeps every stage below it.",
            "least mu of any plan", "==", _objective, _least_capacity,
@@ -159,49 +97,53 @@ _OBJECTIVE = (
     _claim("sec3.3.evictions", "§3.3", "An evictor reaches the objective by evicting at most "
            "(p-s) - mu_opt + 1 microbatches (read as: in all).",
            "evictions of stage s", "<=",
-           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.evictions, EVICTORS,
-           "sec3.3.parked"),
+           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.evictions,
+           cases.EVICTORS, "sec3.3.parked"),
     _claim("sec3.3.parked", "§3.3", "At most (p-s) - mu_opt + 1 microbatches of an evictor lie on "
            "its acceptor at once, those in flight included.",
            "activations of stage s on its acceptor", "<=",
-           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.parked, EVICTORS),
+           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.parked, cases.EVICTORS),
     _claim("sec3.3.parked-exact", "§3.3", "With enough microbatches that many lie there.",
            "activations of stage s on its acceptor", "==",
-           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.parked, STEADY),
+           lambda at: Fraction(at["p"] - at["s"] - mu_opt(at["p"]) + 1), on.parked, cases.STEADY),
     _claim("sec3.3.acceptor", "§3.3", "An acceptor's mu(p-s-1) becomes p + 2 - mu_opt.",
            "peak activations of stage p-s-1", "==",
-           lambda at: Fraction(at["p"] + 2 - mu_opt(at["p"])), on.mu_bpipe_acceptor, STEADY),
+           lambda at: Fraction(at["p"] + 2 - mu_opt(at["p"])), on.mu_bpipe_acceptor, cases.STEADY),
     _claim("sec3.3.acceptor-fits", "§3.3", "An acceptor never holds more than p + 2 - mu_opt, "
            "which mu_opt covers.",
            "peak activations of stage p-s-1", "<=",
            lambda at: Fraction(min(at["p"] + 2 - mu_opt(at["p"]), mu_opt(at["p"]))),
-           on.mu_bpipe_acceptor, EVICTORS),
+           on.mu_bpipe_acceptor, cases.EVICTORS),
     _claim("sec3.3.stages", "§3.3", "Stages transfer from p = 4 on, exactly those with "
            "s <= floor((p-4)/2).",
            "number of stages that evict", "==",
            lambda at: Fraction(max(0, (at["p"] - 4) // 2 + 1)), on.evicting_stages,
            grid("p <= 12, p <= m <= 3p", where=lambda at: at["p"] <= at["m"] <= 3 * at["p"],
-                p=RANKS, m=COUNTS)),
+                p=cases.RANKS, m=cases.COUNTS)),
 )  # fmt: skip
 _ALGORITHM = (
     _claim("alg1.warm-up", "§3.4 Algorithm 1 line 4", "The warm-up evicts n_evict = min(p-s, m) - "
            "mu_opt microbatches, where that is positive.",
            "evictions of stage s before its first backward", "==",
            lambda at: Fraction(max(0, min(at["p"] - at["s"], at["m"]) - mu_opt(at["p"]))),
-           lambda at: on.warm_up_evictions(on.BPIPE, at), EVICTORS),
+           lambda at: on.warm_up_evictions(on.BPIPE, at), cases.EVICTORS),
     _claim("alg1.printed", "§3.4 Algorithm 1", "The transfers of Algorithm 1 as printed keep "
            "mu(s) <= mu_opt (C with its bubbles, T_i beside C_i).",
-           "peak activations of stage s", "<=", _objective, on.peak_printed, EVICTORS,
+           "peak activations of stage s", "<=", _objective, on.peak_printed, cases.EVICTORS,
            "alg1.shipped"),
     _claim("alg1.printed-dense", "§3.4 Algorithm 1", "The transfers of Algorithm 1 as printed keep "
            "mu(s) <= mu_opt (C without bubbles).",
            "peak activations of stage s", "<=", _objective,
-           lambda at: on.peak_printed(at, is_dense=True), EVICTORS, "alg1.shipped"),
+           lambda at: on.peak_printed(at, is_dense=True), cases.EVICTORS, "alg1.shipped"),
     _claim("alg1.shipped", "§3.4 Algorithm 1, corrected: line 22 evicts the microbatch of the last "
            "forward before C_{i-2}", "The transfers of the algorithm keep mu(s) <= mu_opt.",
-           "peak activations of stage s", "<=", _objective, on.mu_bpipe, EVICTORS),
+           "peak activations of stage s", "<=", _objective, on.mu_bpipe, cases.EVICTORS),
     _claim("alg1.minimum", "§3.4", "No plan of transfers evicts fewer microbatches.",
-           "evictions of stage s", "==", _fewest_evictions, on.evictions, SEARCHED),
+           "evictions of stage s", "==", _fewest_evictions, on.evictions, cases.SEARCHED),
+    _claim("alg1.cooldown", "§3.4", "In the cooldown of an evictor a bubble precedes every "
+           "backward but the first, so a load there does not add to a forward.",
+           "backwards without one at tF = tB = 1", "==", lambda _: Fraction(0),
+           on.cooldown_without_bubble, cases.EVICTORS),
     _claim("fig4.decisions", "§3.4, Figure 4", "C of stage 0 has 22 decisions, bubbles included.",
            "slots at tF = tB = 1", "==", lambda _: Fraction(22),
            lambda at: on.makespan_1f1b({**at, "tF": 1, "tB": 1}),
@@ -210,10 +152,10 @@ _ALGORITHM = (
 _TRANSFERS = (
     _claim("sec3.5.fits", "§3.5", "A transfer that fits a forward and fits a backward costs no "
            "time.", "makespan", "==", on.makespan_1f1b,
-           lambda at: Fraction(on.makespan(at, min(at["tF"], at["tB"]))), TICKS),
+           lambda at: Fraction(on.makespan(at, min(at["tF"], at["tB"]))), cases.TICKS),
     _claim("appB.fits-forward", "Appendix B", "A transfer that fits a forward costs no time.",
            "makespan", "==", on.makespan_1f1b,
-           lambda at: Fraction(on.makespan(at, at["tF"])), TICKS, "appB.longest"),
+           lambda at: Fraction(on.makespan(at, at["tF"])), cases.TICKS, "appB.longest"),
     _claim("appB.relaxed", "Appendix B", "At tB = 2 tF an evict and a load may share the time of a "
            "backward and a forward: t = 3/2 tF costs no time.",
            "makespan", "==", on.makespan_1f1b,
@@ -224,19 +166,20 @@ _TRANSFERS = (
     _claim("appB.longest", "Appendix B, corrected: two transfers must fit a forward and a backward",
            "A transfer costs no time exactly where 2t <= tF + tB.",
            "longest transfer that costs no time", "==",
-           lambda at: Fraction((at["tF"] + at["tB"]) // 2), on.longest_free_transfer, LONG_TICKS),
+           lambda at: Fraction((at["tF"] + at["tB"]) // 2), on.longest_free_transfer,
+           cases.LONG_TICKS),
 )  # fmt: skip
 _CHUNKS = (
     _claim("appA.mu", "Appendix A", "Interleaved 1F1B saves p(v-1) + 2(p-s-1) + 1 on stage s.",
            "peak activations of stage s", "==",
            lambda at: Fraction(at["p"] * (at["v"] - 1) + 2 * (at["p"] - at["s"] - 1) + 1),
-           on.mu_interleaved, CHUNKED),
+           on.mu_interleaved, cases.CHUNKED),
     _claim("appA.mu-opt", "Appendix A", "ceil((mu(s) + mu(p-s-1) + 1) / 2) = pv + 1.",
            "half of a pair and one", "==", lambda at: Fraction(at["p"] * at["v"] + 1),
-           on.half_of_interleaved_pair, CHUNKED),
+           on.half_of_interleaved_pair, cases.CHUNKED),
     _claim("appA.objective", "Appendix A", "Balanced, every stage saves at most pv + 1.",
            "largest peak of activations", "<=",
-           lambda at: Fraction(at["p"] * at["v"] + 1), on.peak_interleaved, CHUNKED_SHAPES),
+           lambda at: Fraction(at["p"] * at["v"] + 1), on.peak_interleaved, cases.CHUNKED_SHAPES),
     _claim("appA.example", "Appendix A, Figure 10", "With p = 4, v = 2, m = 8 stage 0 evicts two "
            "microbatches before its first backward.",
            "evictions of stage 0 in the warm-up", "==", lambda _: Fraction(2),
@@ -251,4 +194,5 @@ CLAIMS: tuple[Claim, ...] = (
     *_TRANSFERS,
     *_CHUNKS,
     *bpipe_bytes.CLAIMS,
+    *bpipe_tables.CLAIMS,
 )

@@ -130,6 +130,14 @@ def warm_up_evictions(family: BalancedFamily, at: Params) -> Fraction:
     return Fraction(sum(t.kind is Kind.EVICT and t.slot < first for t in planned))
 
 
+def cooldown_without_bubble(at: Params) -> Fraction:
+    """How many backwards of stage s after its last forward follow no bubble, the first excepted."""
+    slots = computation_slots(BPIPE.base, at["p"], at["m"])[at["s"]]
+    last = max(i for i, action in enumerate(slots) if action and action.kind is Kind.F)
+    after = [i for i, action in enumerate(slots) if action is not None and i > last]
+    return Fraction(sum(slots[i - 1] is not None for i in after[1:]))
+
+
 def peak_printed(at: Params, *, is_dense: bool = False) -> Fraction:
     """mu(s) when Algorithm 1 is followed as printed, beside C with or without its bubbles."""
     p, m, s = at["p"], at["m"], at["s"]
