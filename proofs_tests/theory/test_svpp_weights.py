@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import member
-from bubbleproof.theory.measures import measure
+from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
@@ -65,3 +67,45 @@ def test_one_slice_and_one_chunk_takes_as_long_as_zb_h1() -> None:
         for m in range(p, 2 * p + 2):
             made = member("svpp-w", p=p, m=m)
             assert measure(made.problem, made.schedule).makespan == 3 * m + p - 1
+
+
+def figure_7(name: str, **params: int) -> Measures:
+    """p=4, s=2, v=1, n=4 at Figure 7's ticks: F and I are 3 for slice 0 and 4 for slice 1, W 3."""
+    made = member(name, p=4, m=4, s=2, **params)
+    actions = made.problem.actions
+    main = np.where(actions.slice == 0, 3, 4)
+    ticks = np.where(actions.kind == Kind.W, 3, main + 3 * (actions.kind == Kind.B))
+    problem = replace(made.problem, duration=ticks)
+    return measure(problem, left_shift(problem, made.schedule.program))
+
+
+def test_delayed_weights_shorten_figure_7_and_more_memory_does_again() -> None:
+    # W at once (as part of B) against W in the waits, 7(a), against more memory than SVPP's largest
+    # f of 5 units, 7(b). Every rank works 8 slices of 3.5 + 3.5 + 3 ticks on average: 80. Rank 3
+    # starts after 3 forwards, of 3 ticks at least: no schedule takes fewer than 89.
+    whole, filled, roomy = figure_7("svpp"), figure_7("svpp-w"), figure_7("svpp-w", f=7)
+    assert whole.work == filled.work == roomy.work == 4 * 80
+    assert whole.makespan > filled.makespan > roomy.makespan >= 89
+    assert max(whole.peak_activations) == max(filled.peak_activations) == 5
+    assert max(roomy.peak_activations) == 7
+
+
+def test_p_minus_1_more_units_leave_no_wait_inside_a_ranks_span() -> None:
+    # At unit ticks rank 0 waits for the first gradient until tick v max(p,s) + min(p,s) - 1 + p-1
+    # (the first sample's forwards to the last rank, and p-1 ranks back), so this many forwards fill
+    # the wait. At s = v = 1 it is ZB-H2's 2p-1.
+    for p, s, v in product(range(1, 6), range(1, 5), (1, 2)):
+        for m in range(1, 3 * p + 1):
+            f = v * max(p, s) + min(p, s) - 1 + p - 1
+            full_groups = m % max(1, p // s) == 0
+            if f <= m * v * s and full_groups and m * s >= (3 * p if v > 1 else 2 * p - 1):
+                made = member("svpp-w", p=p, m=m, v=v, s=s, f=f)
+                assert measure(made.problem, made.schedule).span_idle == 0
+
+
+def test_f_may_be_all_forwards_there_are_and_no_more() -> None:
+    made = member("svpp-w", p=2, m=3, s=2, f=6)
+    assert max(measure(made.problem, made.schedule).peak_activations) <= 6
+    with pytest.raises(ValueError, match=r"svpp-w runs f = 2 \(v\*s\) to 6 forwards .* use f=6"):
+        member("svpp-w", p=2, m=3, s=2, f=7)
+    assert member("svpp-w", p=2, m=3, s=2).params["f"] == 3

@@ -9,11 +9,12 @@ so for a forward and a backward of different b; equal b in the next group start 
 when the earlier microbatch has left. The family runs each rank's actions in this order whatever
 they last.
 
-Source: Liu et al., "Hanayo" (SC 2023) section 3 (placement, and waves that start two ticks apart);
-MEPipe (EuroSys 2025) Table 3 for the closed forms. Hanayo derives its order for m = p by building
-it up from Chimera's; the closed form above is ours and repeats that for groups of p.
+Source: Liu et al., "Hanayo" (SC 2023) for waves and their placement; MEPipe (EuroSys 2025) Table 3
+for the closed forms. The order is ours, not a copy of Hanayo's generator: it is the one in which
+microbatches follow each other as closely as wave placement allows.
 Legal range: any p, m, v. At tF = tB the makespan is 2pva + 2b + 2pv ticks with ap + b = m-1, which
-is MEPipe's (mv + p-1)(tF + tB) where p divides m and its (vp + m-1)(tF + tB) where m <= p.
+is MEPipe's (mv + p-1)(tF + tB) where p divides m and its (vp + m-1)(tF + tB) where m <= p; other m
+cost 2(v-1)(p-b-1) ticks more. Peak: min(p, m)*v activations on the worst rank.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Hanayo(Family):
 
     name = "hanayo"
     title = "Hanayo"
-    source = "Hanayo (SC 2023) section 3; MEPipe (EuroSys 2025) Table 3"
+    source = "Hanayo (SC 2023); MEPipe (EuroSys 2025) Table 3"
     options = frozenset({"v"})
     placement = "wave"
     default_chunks = 2

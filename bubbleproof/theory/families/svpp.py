@@ -55,8 +55,12 @@ class SVPP(Family):
         """The f of this pipeline."""
         return most_forwards(pipeline) if self.forwards is None else self.forwards
 
+    def largest(self, pipeline: Pipeline) -> int:
+        """The largest f this family takes."""
+        return most_forwards(pipeline)
+
     def refusal(self, pipeline: Pipeline) -> str | None:
-        least, most = least_forwards(pipeline), most_forwards(pipeline)
+        least, most = least_forwards(pipeline), self.largest(pipeline)
         if not least <= self.limit(pipeline) <= most:
             p, v, s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
             nearest = least if self.limit(pipeline) < least else most

@@ -12,11 +12,11 @@ through ticks of equal length (every action lasts one) and lets each rank start 
 - backwards of the highest chunk first, then by microbatch, the last slice first;
 - with split backwards, W when its rank would wait or needs the room (section 5).
 
-A forward of microbatch j starts only if every microbatch i the rank has begun or not yet begun,
-i <= j and later ones already begun alike, can still be completed in turn: what i and the later ones
-hold, plus the forwards that i still lacks on this rank, is at most ``limit``. This holds at first
-because a sample needs v*s units, each start keeps it, so the oldest microbatch never lacks room and
-no limit of v*s or more can deadlock.
+A forward starts only if afterwards every microbatch i can still be completed once its predecessors
+are: what the rank holds of i and later ones, plus the forwards that i still lacks on the rank, is
+at most ``limit``. That holds at first because a sample needs v*s units, and every start keeps it; a
+forward of the oldest microbatch changes none of these sums, so it never lacks room, and no limit of
+v*s or more can deadlock.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Rank:
     forward_was_last: bool = False
 
     def is_safe(self, microbatch: int, limit: int) -> bool:
-        """Whether all begun microbatches can still be completed once this forward has started."""
+        """Whether every microbatch can still be completed in turn once this forward has started."""
         load = self.in_flight + 1
         while self.oldest < microbatch and not self.held[self.oldest] + self.lacking[self.oldest]:
             self.oldest += 1

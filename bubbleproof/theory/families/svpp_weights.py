@@ -5,19 +5,24 @@ the rank would otherwise wait, or when it holds f units and a forward could go o
 from F to the end of W, so a rank without room does W at once and one with room delays it
 (section 5, Figure 7).
 
-Covered: the order of F, I and W of each slice on each rank, under the same bound f on what a rank
-holds. Not covered: the cut of W into single GEMMs (a W here is all GEMMs of a slice on a chunk, so
-nothing can start in its middle) and the decision at run time; the order is fixed at equal ticks.
-Slices of unequal cost are a pipeline's durations per stage only: Figure 7's forward of slice 0 that
-lasts 3/4 of that of slice 1 cannot be said.
-Source: MEPipe (EuroSys 2025) section 5. Legal range: as ``svpp``.
+Here f bounds what a rank holds, and may exceed SVPP's largest f up to all m*v*s units: Figure 7(b)
+spends memory above 7(a)'s that way. With one slice, one chunk and f = 2p-1 it idles no more than
+ZB-H2. The default is SVPP's largest f, as in Figure 7(a).
+
+Covered: the order of F, I and W of each slice on each rank, within f. Not covered: the cut of W
+into single GEMMs (a W here is all GEMMs of a slice on a chunk, so nothing can start in its middle)
+and the choice at run time (the order is fixed at equal ticks). A ``Pipeline`` has durations per
+stage, so Figure 7's slices of unequal cost are a ``Problem`` with its durations changed; the tests
+do it.
+Source: MEPipe (EuroSys 2025) section 5. Legal range: any p, m, v, s and v*s <= f <= m*v*s.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.theory.families.svpp import SVPP
+from bubbleproof.theory.families.svpp import SVPP, least_forwards
+from bubbleproof.theory.pipeline import Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +33,6 @@ class SVPPWeights(SVPP):
     title = "SVPP, weight gradients apart"
     source = "MEPipe (EuroSys 2025) section 5"
     is_split = True
+
+    def largest(self, pipeline: Pipeline) -> int:
+        return pipeline.num_microbatches * least_forwards(pipeline)
