@@ -218,6 +218,19 @@ def test_a_pipeline_without_the_evictions_is_refused() -> None:
     assert BPIPE.refusal(step(3, 8)) is None  # nothing to evict at p < 4
 
 
+def test_a_users_pipeline_is_fitted_with_the_evictions() -> None:
+    uneven = step(4, 8).with_changes(forward=(2, 1, 1, 3), activation=(5, 4, 3, 2), latency=1)
+    fitted = BPIPE.fitted(uneven.with_changes(split_backward=True))
+    assert BPIPE.refusal(fitted) is None
+    problem = fitted.problem()
+    verdict = check(problem, BPIPE.schedule(fitted, problem))
+    assert verdict.ok
+    assert verdict.measured is not None
+    # Rank 0 holds 3 of its 5 units; rank 3 parks 2 of them at once, beside 1 of its own 2.
+    assert verdict.measured.peak_activations == (15, 12, 6, 12)
+    assert BPIPE.fitted(step(4, 8, 2)) == step(4, 8, 2)  # 1F1B takes no chunks: left as it is
+
+
 def test_a_transfer_takes_the_ticks_of_a_forward_by_default() -> None:
     made = BPIPE.pipeline(make_parameters({"p": 4, "m": 8, "tF": 3, "tB": 5}))
     assert {eviction.duration for eviction in made.evictions} == {3}

@@ -38,6 +38,10 @@ class BalancedFamily(Family):
     def pipeline(self, params: Parameters) -> EvictingPipeline:
         return self.balanced(super().pipeline(params))
 
+    def fitted(self, pipeline: Pipeline) -> Pipeline:
+        plain = super().fitted(pipeline)
+        return plain if self.base.refusal(plain) is not None else self.balanced(plain)
+
     def balanced(self, pipeline: Pipeline, *, transfer: int | None = None) -> EvictingPipeline:
         """The pipeline with this family's evictions; each takes ``transfer`` ticks each way.
 
