@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, interleaved, one_f_one_b, zb_h1
+from bubbleproof.theorems import (
+    bounds,
+    bpipe,
+    frontier,
+    gpipe,
+    interleaved,
+    one_f_one_b,
+    zb_h1,
+    zb_h1_durations,
+)
 from bubbleproof.theorems.theorem import Obligation, Proof, ProofVerdict, Theorem
 
 __all__ = ["Obligation", "Proof", "ProofVerdict", "Theorem", "prove_all", "theorems"]
@@ -26,6 +35,7 @@ def theorems() -> dict[str, Theorem]:
         frontier.theorem(),
         interleaved.theorem(),
         zb_h1.theorem(),
+        zb_h1_durations.theorem(),
         bpipe.theorem(),
     )
     return {theorem.id: theorem for theorem in listed}

@@ -27,9 +27,9 @@ from bubbleproof.theorems.theorem import (
 )
 
 SEED = 0
-_DURATIONS = (1, 2, 3)
+_DURATIONS = (1, 0, 2)
 _COUNTS = (1, 2, 3, 4)
-_MOST_TRIALS = 64
+_MOST_TRIALS = 256
 
 
 def prove(theorem: Theorem, timeout_ms: int = 10_000) -> Proof:

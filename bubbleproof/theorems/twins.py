@@ -8,32 +8,16 @@ of a case, a duration) by the least amount.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, interleaved, one_f_one_b, zb_h1
+from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, interleaved, one_f_one_b
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.theorems.terms import Term, choose
-from bubbleproof.theorems.theorem import Theorem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Twin:
-    """A theorem with one change, what was changed, and obligations that it breaks (others may)."""
-
-    change: str
-    theorem: Theorem
-    breaks: frozenset[str]
-
-
-_LATE = ("no task ends after the makespan", "the makespan is reached")
-_PEAK = ("live activations never exceed the peak", "the peak is reached")
+from bubbleproof.theorems.twin import LATE, PEAK, Twin, make_twin
+from bubbleproof.theorems.zb_h1_twins import zb_h1_durations_twins, zb_h1_twins
 
 _SUM_LATE = "late head, busy time and tail add up"
 _RESTS = "no more activations than stated: F(j) starts after backward j - most ends"
-
-
-def _twin(change: str, theorem: Theorem, *breaks: str) -> Twin:
-    return Twin(change=change, theorem=theorem, breaks=frozenset(breaks))
 
 
 def twins() -> tuple[Twin, ...]:
@@ -44,7 +28,8 @@ def twins() -> tuple[Twin, ...]:
         *_bounds(),
         *_frontier(),
         *_interleaved(),
-        *_zb_h1(),
+        *zb_h1_twins(),
+        *zb_h1_durations_twins(),
         *_bpipe(),
     )
 
@@ -59,14 +44,16 @@ def _lower(form: ClosedForm) -> ClosedForm:
 
 def _gpipe() -> Iterator[Twin]:
     form = gpipe.FORM
-    yield _twin("makespan one pair less", gpipe.theorem(_sooner(form)), *_LATE)
-    yield _twin("peak one less", gpipe.theorem(_lower(form)), *_PEAK)
+    yield make_twin("makespan one pair less", gpipe.theorem(_sooner(form)), *LATE)
+    yield make_twin("peak one less", gpipe.theorem(_lower(form)), *PEAK)
     early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
-    yield _twin("backwards one tF earlier", gpipe.theorem(early), "B after its own F", "B is tight")
-    yield _twin("makespan one pair less", gpipe.terapipe(_sooner(form)), *_LATE)
-    yield _twin("backwards one tF earlier", gpipe.terapipe(early), "every B after every F")
-    yield _twin("makespan one pair less", gpipe.breadth_first(_sooner(form)), *_LATE)
-    yield _twin(
+    yield make_twin(
+        "backwards one tF earlier", gpipe.theorem(early), "B after its own F", "B is tight"
+    )
+    yield make_twin("makespan one pair less", gpipe.terapipe(_sooner(form)), *LATE)
+    yield make_twin("backwards one tF earlier", gpipe.terapipe(early), "every B after every F")
+    yield make_twin("makespan one pair less", gpipe.breadth_first(_sooner(form)), *LATE)
+    yield make_twin(
         "m = p - 1 allowed",
         gpipe.breadth_first(least=P - 1),
         "F of rank 0 after F of the last rank, one chunk before",
@@ -87,8 +74,8 @@ def _one_f_one_b() -> Iterator[Twin]:
         return P * TB + (P - 1 - i) * TF + j * PAIR
 
     for change, wrong, breaks in (
-        ("makespan one pair less", _sooner(form), _LATE),
-        ("peak one less", _lower(form), _PEAK),
+        ("makespan one pair less", _sooner(form), LATE),
+        ("peak one less", _lower(form), PEAK),
         (
             "warm-up one forward longer",
             replace(form, forward=forward),
@@ -105,21 +92,21 @@ def _one_f_one_b() -> Iterator[Twin]:
             ("B after its own F", "B after B of the next rank", "B is tight"),
         ),
     ):
-        yield _twin(change, one_f_one_b.theorem(wrong), *breaks)
+        yield make_twin(change, one_f_one_b.theorem(wrong), *breaks)
 
 
 def _bounds() -> Iterator[Twin]:
-    yield _twin(
+    yield make_twin(
         "bound one pair more",
         bounds.makespan_theorem((M + P) * PAIR),
         "head, busy time and tail add up",
     )
-    yield _twin(
+    yield make_twin(
         "a window costs one pair more",
         bounds.memory_theorem(lambda q: bounds.memory_bound(q) + q * PAIR),
         _SUM_LATE,
     )
-    yield _twin(
+    yield make_twin(
         "bound one pair more",
         bounds.memory_theorem(lambda q: bounds.memory_bound(q) + PAIR),
         _SUM_LATE,
@@ -128,18 +115,20 @@ def _bounds() -> Iterator[Twin]:
 
 def _frontier() -> Iterator[Twin]:
     form = frontier.FrontierForm()
-    yield _twin(
+    yield make_twin(
         "makespan one pair less",
         frontier.theorem(replace(form, makespan=lambda q: form.makespan(q) - PAIR)),
-        *_LATE,
+        *LATE,
         "memory-bound is this makespan",
     )
-    yield _twin("one activation less", frontier.theorem(replace(form, most=form.most - 1)), _RESTS)
+    yield make_twin(
+        "one activation less", frontier.theorem(replace(form, most=form.most - 1)), _RESTS
+    )
 
     def undelayed(i: Term, j: frontier.Place) -> Term:
         return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
 
-    yield _twin(
+    yield make_twin(
         "windows one pair early", frontier.theorem(replace(form, forward=undelayed)), _RESTS
     )
 
@@ -147,11 +136,11 @@ def _frontier() -> Iterator[Twin]:
 def _interleaved() -> Iterator[Twin]:
     form = interleaved.InterleavedForm()
     for change, wrong, breaks in (
-        ("makespan one pair less", replace(form, makespan=form.makespan - PAIR), _LATE),
+        ("makespan one pair less", replace(form, makespan=form.makespan - PAIR), LATE),
         (
             "peak one less",
             replace(form, peak=lambda r: interleaved.warmup(r) - 1),
-            (_PEAK[0], "the peak is reached at the last forward of the warm-up"),
+            (PEAK[0], "the peak is reached at the last forward of the warm-up"),
         ),
         (
             "warm-up one forward shorter",
@@ -159,26 +148,7 @@ def _interleaved() -> Iterator[Twin]:
             ("F after B in the order",),
         ),
     ):
-        yield _twin(change, interleaved.theorem(wrong), *breaks)
-
-
-def _zb_h1() -> Iterator[Twin]:
-    form, t = zb_h1.SplitForm(), zb_h1.T
-
-    def weight(i: Term, j: Term) -> Term:
-        late = choose(j <= M - i - 1, (M + P + i + 2 * j) * t, (2 * M + P - 1 + j) * t)
-        return choose(j <= M - P + 1, (2 * P + i + 3 * j) * t, late)
-
-    def early(i: Term, j: Term) -> Term:
-        return zb_h1.input_backward(i, j) - t
-
-    for change, wrong, breaks in (
-        ("makespan one tick less", replace(form, makespan=form.makespan - t), _LATE),
-        ("peak one less", replace(form, peak=form.peak - 1), _PEAK),
-        ("W's boundary off by one", replace(form, weight_backward=weight), ("W is tight",)),
-        ("I one tick early", replace(form, input_backward=early), ("I after its own F",)),
-    ):
-        yield _twin(change, zb_h1.theorem(wrong), *breaks)
+        yield make_twin(change, interleaved.theorem(wrong), *breaks)
 
 
 def _bpipe() -> Iterator[Twin]:
@@ -198,4 +168,4 @@ def _bpipe() -> Iterator[Twin]:
         ),
         ("evictions one slot late", late, ("warm-up: one forward more",)),
     ):
-        yield _twin(change, bpipe.theorem(wrong), *breaks)
+        yield make_twin(change, bpipe.theorem(wrong), *breaks)

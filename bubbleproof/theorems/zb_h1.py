@@ -59,11 +59,12 @@ def weight_backward(i: Term, j: Term) -> Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitForm:
-    """The starts of F, I and W, the peak on every rank, and the makespan."""
+    """The starts of F, I and W, their durations, the peak on every rank, and the makespan."""
 
     forward: Start = forward
     input_backward: Start = input_backward
     weight_backward: Start = weight_backward
+    ticks: tuple[Term, Term, Term] = (T, T, T)
     peak: Term = P
     makespan: Term = (3 * M + P - 1) * T
 
@@ -74,31 +75,33 @@ Part = tuple[str, tuple[Formula, ...], Formula]
 def dependencies(form: SplitForm) -> list[Part]:
     """F waits for the rank before, I for the rank after and its own F, W for its own I."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
+    t_f, t_i, _ = form.ticks
     starts = all_of(f(I, J) >= 0, b(I, J) >= 0, w(I, J) >= 0)
     return [
         ("no start before 0", AT_J, starts),
-        ("F after F of the rank before", (*AT_J, I >= 1), f(I, J) >= f(I - 1, J) + T),
-        ("I after I of the next rank", (*AT_J, I <= P - 2), b(I, J) >= b(I + 1, J) + T),
-        ("I after its own F", AT_J, b(I, J) >= f(I, J) + T),
-        ("W after its own I", AT_J, w(I, J) >= b(I, J) + T),
+        ("F after F of the rank before", (*AT_J, I >= 1), f(I, J) >= f(I - 1, J) + t_f),
+        ("I after I of the next rank", (*AT_J, I <= P - 2), b(I, J) >= b(I + 1, J) + t_i),
+        ("I after its own F", AT_J, b(I, J) >= f(I, J) + t_f),
+        ("W after its own I", AT_J, w(I, J) >= b(I, J) + t_i),
     ]
 
 
 def order(form: SplitForm) -> list[Part]:
     """One task at a time, in the order p-i forwards, then I(j), W(j-i), F(j+p-i) for each j."""
     f, b, w = form.forward, form.input_backward, form.weight_backward
+    t_f, t_i, t_w = form.ticks
     later, at = (*AT_J, *AT_K, K >= J + 1), (*AT_J, *AT_K)
     f_before_i, f_before_w, i_before_w = J <= P - I + K - 1, J <= P + K - 1, J <= I + K
     return [
-        ("F in index order", later, f(I, K) >= f(I, J) + T),
-        ("I in index order", later, b(I, K) >= b(I, J) + T),
-        ("W in index order", later, w(I, K) >= w(I, J) + T),
-        ("F before I in the order", (*at, f_before_i), b(I, K) >= f(I, J) + T),
-        ("F after I in the order", (*at, negate(f_before_i)), f(I, J) >= b(I, K) + T),
-        ("F before W in the order", (*at, f_before_w), w(I, K) >= f(I, J) + T),
-        ("F after W in the order", (*at, negate(f_before_w)), f(I, J) >= w(I, K) + T),
-        ("I before W in the order", (*at, i_before_w), w(I, K) >= b(I, J) + T),
-        ("I after W in the order", (*at, negate(i_before_w)), b(I, J) >= w(I, K) + T),
+        ("F in index order", later, f(I, K) >= f(I, J) + t_f),
+        ("I in index order", later, b(I, K) >= b(I, J) + t_i),
+        ("W in index order", later, w(I, K) >= w(I, J) + t_w),
+        ("F before I in the order", (*at, f_before_i), b(I, K) >= f(I, J) + t_f),
+        ("F after I in the order", (*at, negate(f_before_i)), f(I, J) >= b(I, K) + t_i),
+        ("F before W in the order", (*at, f_before_w), w(I, K) >= f(I, J) + t_f),
+        ("F after W in the order", (*at, negate(f_before_w)), f(I, J) >= w(I, K) + t_w),
+        ("I before W in the order", (*at, i_before_w), w(I, K) >= b(I, J) + t_i),
+        ("I after W in the order", (*at, negate(i_before_w)), b(I, J) >= w(I, K) + t_w),
     ]
 
 

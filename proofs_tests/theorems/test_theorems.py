@@ -11,7 +11,8 @@ import pytest
 from bubbleproof.theorems import Proof, ProofVerdict, Theorem, prove_all, theorems
 from bubbleproof.theorems.prover import prove, prove_obligation
 from bubbleproof.theorems.terms import any_of
-from bubbleproof.theorems.twins import Twin, twins
+from bubbleproof.theorems.twin import Twin
+from bubbleproof.theorems.twins import twins
 from proofs_tests.theorems.values import drawn, numbers
 
 THEOREMS = list(theorems().values())
