@@ -71,6 +71,16 @@ def _refuse_unsayable(path: FilePath, program: Program, problem: Problem | None)
             name = problem.resources[int(program.resource[row])].name
             found = f"{quoted(text)} on {quoted(name)}"
             raise UnusableInput(path, "", "actions on ranks alone", found)
+    _refuse_two_homes(path, program)
+
+
+def _refuse_two_homes(path: FilePath, program: Program) -> None:
+    """PyTorch reads the rank of a stage off the rows, so a stage may stand on one rank only."""
+    home: dict[int, int] = {}
+    for stage, rank in zip(program.actions.stage.tolist(), program.resource.tolist(), strict=True):
+        if home.setdefault(stage, rank) != rank:
+            found = f"stage {stage} on ranks {home[stage]} and {rank}"
+            raise UnusableInput(path, "", "each stage on one rank", found)
 
 
 def _ends_in_order(program: Program) -> bool:

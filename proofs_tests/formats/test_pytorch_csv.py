@@ -242,6 +242,7 @@ def test_losses_of_order_and_latency(tmp_path: Path) -> None:
         ([["0STEP"]], "expected actions that a PyTorch table has words for, found '0STEP'"),
         ([["0F0"], [], ["1F0"]], "row 2: expected the actions of a rank, found none"),
         ([], "row 1: expected the actions of a rank, found none"),
+        ([["0F0"], ["0F1"]], "expected each stage on one rank, found stage 0 on ranks 0 and 1"),
     ],
 )
 def test_write_refuses_and_overwrites_nothing(

@@ -1,8 +1,9 @@
 """V-Half: half of 1F1B's activations, half of its bubble.
 
-The four passes of its building block advance by 1, 2, 1 and 2 ticks per hop: 6 in a round trip of
-chunk 0 and 3 of the lower half, so an activation lives about 6p/6 + 0 ticks/period on rank 0 and
-about 2 * 3p/6 on rank p-1: p chunk activations on every rank, where 1F1B holds 2p.
+The four passes of its building block advance by 1, 2, 1 and 2 ticks per hop. On rank 0 chunk 0
+lives for all four, about 6p ticks or p periods, and chunk 1 for next to nothing; on rank p-1 either
+chunk lives for the second and third pass, about 3p ticks: p chunk activations on every rank, where
+1F1B holds 2p.
 
 The turns are the earliest without a collision. On rank r the starts are r, A-2r, B+r and C-2r;
 modulo 6 they differ for all r when neither A, C, B-A nor C-B is a multiple of 3 and neither B nor

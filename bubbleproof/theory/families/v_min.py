@@ -1,8 +1,8 @@
 """V-Min: a third of 1F1B's activations, two thirds of its bubble.
 
-All passes of its building block advance by 1 tick per hop, the fastest there is: an activation of
-chunk 0 lives about 4p ticks on rank 0 and 2p on rank p-1, where one of chunk 1 does too: 4p/6 chunk
-activations on every rank, where 1F1B holds 2p.
+All passes of its building block advance by 1 tick per hop, the fastest there is. On rank 0 chunk 0
+lives for all four, about 4p ticks, and on rank p-1 either chunk for two of them, about 2p ticks:
+with a period of 6 ticks, 2p/3 chunk activations on every rank, where 1F1B holds 2p.
 
 On rank r the starts are r, A-r, B+r and C-r; modulo 6 they differ for all r when A, C and B-A are
 odd, B is no multiple of 6 and C-A is none. The first turns that the inputs allow are A = 2p-1,

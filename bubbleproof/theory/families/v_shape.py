@@ -13,7 +13,7 @@ clock that has not run. Its inputs have, and it is next on its rank. An I runs. 
 after the waiting W's, because in the building blocks' order fewer than ``limit`` microbatches are
 between F and I when it comes (``open_at_most``).
 
-Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) sections 3 and 4.
+Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) section 3.
 """
 
 from __future__ import annotations
