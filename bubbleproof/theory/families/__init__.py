@@ -14,9 +14,13 @@ from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
+from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.families.terapipe import TeraPipe
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.families.v_half import VHalf
 from bubbleproof.theory.families.v_min import VMin
 from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
@@ -53,6 +57,11 @@ _FAMILIES: tuple[Family, ...] = (
     BPipeInterleaved(),
     SVPP(),
     SVPPWeights(),
+    TPipe(),
+    TRecomp(),
+    TRecompInterleaved(),
+    TOffload(),
+    PipeMesh(),
 )
 
 

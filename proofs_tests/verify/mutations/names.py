@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.actions import NONE, Action, Kind
 from proofs_tests.verify.mutations.operators import (
     has_full_backwards,
     has_overlaps,
@@ -20,7 +20,7 @@ def renumber_microbatches(random: Random, specimen: Specimen) -> Specimen | None
     """All microbatches change numbers; harmless where they are alike, misplaced where some run
     in the other direction of a bidirectional pipeline.
     """
-    numbers = sorted({action.microbatch for action in specimen.starts()})
+    numbers = sorted({action.microbatch for action in specimen.starts()} - {NONE})
     other = dict(zip(numbers, random.sample(numbers, len(numbers)), strict=True))
     renamed = [[(_renumbered(a, other), s) for a, s in row] for row in specimen.rows]
     return specimen.with_rows(renamed)
@@ -29,7 +29,7 @@ def renumber_microbatches(random: Random, specimen: Specimen) -> Specimen | None
 @operator("COMPLETE", "PLACED", "DEPENDENCIES")
 def renumber_on_one_stage(random: Random, specimen: Specimen) -> Specimen | None:
     stage = random.choice(list(specimen.starts())).stage
-    numbers = sorted({action.microbatch for action in specimen.starts()})
+    numbers = sorted({action.microbatch for action in specimen.starts()} - {NONE})
     other = dict(zip(numbers, numbers[1:] + numbers[:1], strict=True))
     renamed = [
         [(_renumbered(a, other) if a.stage == stage else a, s) for a, s in row]
@@ -40,7 +40,8 @@ def renumber_on_one_stage(random: Random, specimen: Specimen) -> Specimen | None
 
 def _renumbered(action: Action, other: dict[int, int]) -> Action:
     partner = action.partner and _renumbered(action.partner, other)
-    return replace(action, microbatch=other[action.microbatch], partner=partner)
+    microbatch = other.get(action.microbatch, NONE)
+    return replace(action, microbatch=microbatch, partner=partner)
 
 
 @operator("COMPLETE", needs=has_splits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.actions import STAGE_KINDS, Action, Kind
 from proofs_tests.verify.mutations.operators import (
     has_shared_tasks,
     has_splits,
@@ -69,7 +69,10 @@ def drop_a_resource(random: Random, specimen: Specimen) -> Specimen | None:
 
 def _renamed(random: Random, specimen: Specimen, **changes: int) -> Specimen:
     rows = specimen.copied()
-    r, i = random.choice(specimen.places())
+    places = specimen.places()
+    if "microbatch" in changes:
+        places = [(r, i) for r, i in places if rows[r][i][0].kind not in STAGE_KINDS]
+    r, i = random.choice(places)
     action, start = rows[r][i]
     rows[r][i] = (replace(action, **changes), start)  # type: ignore[arg-type]  # ints by name
     return specimen.with_rows(rows)
