@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import P
 from bubbleproof.theorems.terms import Formula, Term, all_of, choose, index
-from bubbleproof.theorems.theorem import Obligation, Theorem
+from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
 S, MU, N, X, R, E = (index(name) for name in ("s", "mu", "N", "x", "R", "E"))
 MOVED = N - MU
@@ -59,9 +59,6 @@ class Slot:
         """(R, E) when the next slot starts."""
         moved = self.load - self.evict
         return resident + self.forward - self.backward + moved, evicted - moved
-
-
-Part = tuple[str, tuple[Formula, ...], Formula]
 
 
 def warmup_state(x: Term) -> tuple[Term, Term]:
@@ -162,8 +159,5 @@ def theorem(balance: Balance | None = None) -> Theorem:
             "evictor and acceptor"
         ),
         argument="Induction over slots: each kind of slot keeps the state's formula and the bounds",
-        obligations=tuple(
-            Obligation(name=name, premises=(*PAIR, *balance.rounded, *premises), goal=goal)
-            for name, premises, goal in parts
-        ),
+        obligations=obligations_of(parts, (*PAIR, *balance.rounded)),
     )

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.theorems.terms import (
-    Formula,
     Term,
     all_of,
     any_of,
@@ -32,7 +31,7 @@ from bubbleproof.theorems.terms import (
     negate,
     time,
 )
-from bubbleproof.theorems.theorem import Obligation
+from bubbleproof.theorems.theorem import Obligation, Part, obligations_of
 
 P, M, J, K = (index(name) for name in ("p", "m", "j", "k"))
 I = index("i")  # noqa: E741 - the papers' letter for a rank
@@ -64,13 +63,7 @@ class ClosedForm:
 def obligations(form: ClosedForm) -> tuple[Obligation, ...]:
     """All that makes the closed form the left-shifted schedule with its peak and makespan."""
     parts = (*dependencies(form), *exclusion(form), *tightness(form), *peak(form), *makespan(form))
-    return tuple(
-        Obligation(name=name, premises=(*SHAPE, *premises), goal=goal)
-        for name, premises, goal in parts
-    )
-
-
-Part = tuple[str, tuple[Formula, ...], Formula]
+    return obligations_of(parts, SHAPE)
 
 
 def dependencies(form: ClosedForm) -> list[Part]:

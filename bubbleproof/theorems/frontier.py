@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from bubbleproof.theorems.bounds import memory_bound
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, I, M, P
 from bubbleproof.theorems.terms import Formula, Term, all_of, any_of, choose, index
-from bubbleproof.theorems.theorem import Obligation, Theorem
+from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
 CAP = index("K")
 SHAPE = (P >= 1, M >= 1, CAP >= 1, CAP <= P, TF > 0, TB > 0, I >= 0, I <= P - 1)
@@ -90,7 +90,6 @@ HINTS = (
     (J.window - L.window, P - CAP),
     *(((J.window - L.window) * (P - CAP), t) for t in (TF, TB)),
 )
-Part = tuple[str, tuple[Formula, ...], Formula]
 
 
 def waits(form: FrontierForm) -> list[Part]:
@@ -163,8 +162,5 @@ def theorem(form: FrontierForm | None = None) -> Theorem:
             "The closed form is a schedule of that makespan and memory; theorem memory-bound with "
             "i = 0 and q = floor((m-1)/K) says that none is faster"
         ),
-        obligations=tuple(
-            Obligation(name=name, premises=(*SHAPE, *premises), goal=goal, hints=hints)
-            for name, premises, goal in (*waits(form), *costs(form))
-        ),
+        obligations=obligations_of((*waits(form), *costs(form)), SHAPE, hints),
     )

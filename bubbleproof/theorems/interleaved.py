@@ -31,8 +31,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, P
-from bubbleproof.theorems.terms import Formula, Term, all_of, choose, index, negate
-from bubbleproof.theorems.theorem import Obligation, Theorem
+from bubbleproof.theorems.terms import Term, all_of, choose, index, negate
+from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
 # Q is (v-1)p and N is m*v, which keeps every index linear. From p | m, m >= 2p and v >= 1 follows
 # N = m*v >= 2p*v = 2(Q+p), all that the proof needs of them.
@@ -76,9 +76,6 @@ class InterleavedForm:
     warmup: Callable[[Term], Term] = warmup
     peak: Callable[[Term], Term] = warmup
     makespan: Term = (N + P - 1) * PAIR
-
-
-Part = tuple[str, tuple[Formula, ...], Formula]
 
 
 def dependencies(form: InterleavedForm) -> list[Part]:
@@ -164,8 +161,5 @@ def theorem(form: InterleavedForm | None = None) -> Theorem:
             "later; theorem makespan-bound (n = N) says that it ends no earlier. The starts are "
             "not the left-shifted ones, and no claim is made on those"
         ),
-        obligations=tuple(
-            Obligation(name=name, premises=(*SHAPE, *premises), goal=goal)
-            for name, premises, goal in parts
-        ),
+        obligations=obligations_of(parts, SHAPE),
     )

@@ -6,6 +6,7 @@ theorem is refuting the negation of each obligation (``prover``); nothing here l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -40,12 +41,27 @@ class Obligation:
         return not self.holds(environment)
 
 
+Part = tuple[str, tuple[Formula, ...], Formula]
+
+
+def obligations_of(
+    parts: Iterable[Part],
+    premises: tuple[Formula, ...],
+    hints: tuple[tuple[Term, Term], ...] = (),
+) -> tuple[Obligation, ...]:
+    """The parts (name, premises of its own, goal) as obligations that share premises and hints."""
+    return tuple(
+        Obligation(name=name, premises=(*premises, *own), goal=goal, hints=hints)
+        for name, own, goal in parts
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
     """A statement, what it assumes, what its letters mean, and the obligations that prove it.
 
     ``argument`` says, for a reader, why the obligations give the statement: which induction they
-    are the steps of. ``fixed`` names the parameters that are numbers here and not symbols.
+    are the steps of. Every letter in a statement is a symbol: no parameter is fixed to a number.
     """
 
     id: str
@@ -54,7 +70,6 @@ class Theorem:
     symbols: str
     argument: str
     obligations: tuple[Obligation, ...]
-    fixed: str = ""
 
     def __post_init__(self) -> None:
         names = [o.name for o in self.obligations]
@@ -78,6 +93,12 @@ class ObligationProof:
     verdict: ProofVerdict
     seconds: float
     counter_model: dict[str, str] | None = None
+
+    def __str__(self) -> str:
+        values = ", ".join(
+            f"{name} = {value}" for name, value in (self.counter_model or {}).items()
+        )
+        return f"{self.name}: {self.verdict.value}" + (f", {values}" if values else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +129,6 @@ class Proof:
             "assumptions": list(theorem.assumptions),
             "symbols": theorem.symbols,
             "argument": theorem.argument,
-            "fixed": theorem.fixed,
             "verdict": self.verdict.name,
             "seconds": round(self.seconds, 3),
             "obligations": [

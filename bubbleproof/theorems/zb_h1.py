@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import AT_J, AT_K, I, J, K, M, P
 from bubbleproof.theorems.terms import (
-    Formula,
     Term,
     all_of,
     any_of,
@@ -32,7 +31,7 @@ from bubbleproof.theorems.terms import (
     negate,
     time,
 )
-from bubbleproof.theorems.theorem import Obligation, Theorem
+from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
 T = time("t")
 SHAPE = (P >= 1, M >= P, T > 0)
@@ -67,9 +66,6 @@ class SplitForm:
     ticks: tuple[Term, Term, Term] = (T, T, T)
     peak: Term = P
     makespan: Term = (3 * M + P - 1) * T
-
-
-Part = tuple[str, tuple[Formula, ...], Formula]
 
 
 def dependencies(form: SplitForm) -> list[Part]:
@@ -210,8 +206,5 @@ def theorem(form: SplitForm | None = None) -> Theorem:
             "Starts that respect all waiting edges and are tight are the longest paths "
             "(induction); the bound is head plus busy time of the last rank (induction)"
         ),
-        obligations=tuple(
-            Obligation(name=name, premises=(*SHAPE, *premises), goal=goal)
-            for name, premises, goal in parts
-        ),
+        obligations=obligations_of(parts, SHAPE),
     )

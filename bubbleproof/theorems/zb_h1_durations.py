@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import AT_J, I, J, K, M, P
 from bubbleproof.theorems.terms import Formula, Term, all_of, any_of, choose, index, time
-from bubbleproof.theorems.theorem import Obligation, Theorem
-from bubbleproof.theorems.zb_h1 import Part, SplitForm, dependencies, order
+from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.theorems.zb_h1 import SplitForm, dependencies, order
 
 # With u = min(tF, tW), tF = u + x and tW = u + y: so every product is with something above 0.
 U, X, Y, TI = time("u"), time("x"), time("y"), time("tI")
@@ -193,8 +193,5 @@ def theorem(form: SplitForm = FORM) -> Theorem:
             "schedule does; three chains of work in its order take as long (inductions). The "
             "starts are not the left-shifted ones"
         ),
-        obligations=tuple(
-            Obligation(name=name, premises=(*SHAPE, *premises), goal=goal, hints=HINTS)
-            for name, premises, goal in parts
-        ),
+        obligations=obligations_of(parts, SHAPE, HINTS),
     )

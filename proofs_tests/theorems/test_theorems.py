@@ -95,3 +95,6 @@ def test_a_failed_proof_shows_its_counter_model() -> None:
     failed = [part for part in data["obligations"] if part["verdict"] == "FAILED"]
     assert {part["name"] for part in failed} == twin.breaks
     assert all(part["counter_model"] for part in failed)
+    texts = [str(part) for part in prove(twin.theorem).obligations]
+    assert any("failed: a counter-model breaks it, " in text for text in texts)
+    assert texts[0] == "no start before 0: proved: no counter-model exists"
