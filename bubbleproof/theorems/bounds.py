@@ -130,6 +130,16 @@ def memory_steps() -> tuple[Obligation, ...]:
     )
     return (
         _step(
+            "down, step: g ranks later is g * tF later",
+            (G >= 0, NEXT >= HERE + G * TF, last_start >= NEXT + TF),
+            last_start >= HERE + (G + 1) * TF,
+        ),
+        _step(
+            "up, step: g ranks earlier ends g * tB later",
+            (G >= 0, NEXT >= HERE + G * TB, released >= NEXT + TB),
+            released >= HERE + (G + 1) * TB,
+        ),
+        _step(
             "round trip: rank i to the last and back",
             (*at, *round_trip),
             released >= first + (P - I) * PAIR,
