@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.theory.families.family import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import MeshPipeline, PipeMesh, default_sequences
+from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders, passes
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.measures import measure
@@ -204,10 +204,13 @@ def test_algorithm_1_names_a_chunk_that_is_not_there() -> None:
 
 
 def test_defaults_are_two_halves_or_one_operation() -> None:
-    assert default_sequences(4, 9, None, None) == ((5, 4), (5, 4))
-    assert default_sequences(4, 7, None, None) == ((7,), (7,))
-    assert default_sequences(4, 12, (8, 4), None) == ((8, 4), (6, 6))
-    assert default_sequences(4, 12, None, (3, 4, 5)) == ((4, 4, 4), (3, 4, 5))
+    def filled_in(m: int, e: Parts | None = None, d: Parts | None = None) -> tuple[Parts, Parts]:
+        return PipeMesh(e, d).sequences(Pipeline(num_ranks=4, num_microbatches=m))
+
+    assert filled_in(9) == ((5, 4), (5, 4))
+    assert filled_in(7) == ((7,), (7,))
+    assert filled_in(12, e=(8, 4)) == ((8, 4), (6, 6))
+    assert filled_in(12, d=(3, 4, 5)) == ((4, 4, 4), (3, 4, 5))
     params = made(p=2, m=4).params
     assert (params["e"], params["d"], params["v"]) == ((2, 2), (2, 2), 2)
 
@@ -216,9 +219,9 @@ def test_defaults_are_two_halves_or_one_operation() -> None:
     ("given", "message"),
     [
         ({"e": (3,)},
-         "enqueue must be numbers of 1 or more that add up to the 4 microbatches, got 3"),
+         "e must be numbers of 1 or more that add up to the 4 microbatches, got 3"),
         ({"d": (4, 0)},
-         "dequeue must be numbers of 1 or more that add up to the 4 microbatches, got 4,0"),
+         "d must be numbers of 1 or more that add up to the 4 microbatches, got 4,0"),
         ({"s": 2}, "pipemesh takes no parameter s, got s=2"),
     ],
 )  # fmt: skip
@@ -232,4 +235,3 @@ def test_a_users_plain_pipeline_runs_with_the_default_sequences() -> None:
     pipeline = Pipeline(num_ranks=2, num_microbatches=5, num_chunks=2, latency=1)
     problem = pipeline.problem()
     assert check(problem, PipeMesh().schedule(pipeline, problem)).ok
-    assert not isinstance(pipeline, MeshPipeline)

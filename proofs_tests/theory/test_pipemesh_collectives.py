@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import MeshPipeline, PipeMesh
+from bubbleproof.theory.families.pipemesh import PipeMesh, ShardedPipeline
 from bubbleproof.theory.families.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.measures import measure
@@ -23,20 +23,20 @@ from proofs_tests.theory.test_pipemesh import Parts, filled
 
 Shape = tuple[int, int, int, Parts, Parts]
 SHAPES: list[Shape] = list(filled(range(1, 4), 6))
-FAMILY = PipeMesh()
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 
 
-def sharded(shape: Shape, sharding: Sharding) -> MeshPipeline:
+def sharded(shape: Shape, sharding: Sharding, **changes: int) -> tuple[PipeMesh, ShardedPipeline]:
     p, chunks, m, e, d = shape
-    params = make_parameters({"p": p, "m": m, "v": chunks, "e": e, "d": d})
-    return FAMILY.sharded(FAMILY.pipeline(params), sharding)
+    family = PipeMesh(e, d)
+    pipeline = family.pipeline(make_parameters({"p": p, "m": m, "v": chunks}))
+    return family, family.sharded(pipeline.with_changes(**changes), sharding)
 
 
-def run(shape: Shape, sharding: Sharding) -> tuple[Problem, Schedule]:
-    pipeline = sharded(shape, sharding)
+def run(shape: Shape, sharding: Sharding, **changes: int) -> tuple[Problem, Schedule]:
+    family, pipeline = sharded(shape, sharding, **changes)
     problem = pipeline.problem()
-    return problem, FAMILY.schedule(pipeline, problem)
+    return problem, family.schedule(pipeline, problem)
 
 
 def iteration(shape: Shape, sharding: Sharding) -> int:
@@ -80,12 +80,10 @@ def test_small_operations_and_other_durations_are_free_of_deadlock() -> None:
     sharding = Sharding(zero=3, gather=3, reduce=2)
     for e, d in (((1, 1, 2), (2, 1, 1)), ((4,), (1, 3)), ((1, 3), (4,))):
         for ticks in ((1, 2), (0, 1), (5, 1)):
-            pipeline = sharded((3, 2, 4, e, d), sharding)
-            pipeline = FAMILY.sharded(
-                pipeline.with_changes(forward=ticks[0], backward=ticks[1], latency=1), sharding
+            problem, schedule = run(
+                (3, 2, 4, e, d), sharding, forward=ticks[0], backward=ticks[1], latency=1
             )
-            problem = pipeline.problem()
-            assert check(problem, FAMILY.schedule(pipeline, problem)).ok
+            assert check(problem, schedule).ok
 
 
 def test_the_collectives_of_one_rank_by_hand() -> None:
@@ -203,9 +201,7 @@ def test_the_lower_bound_of_section_iv_holds() -> None:
 
 def weightless_peak(shape: Shape, sharding: Sharding) -> int:
     """The highest load of any rank where activations weigh nothing."""
-    pipeline = FAMILY.sharded(sharded(shape, sharding).with_changes(activation=0), sharding)
-    problem = pipeline.problem()
-    return max(measure(problem, FAMILY.schedule(pipeline, problem)).peak_memory)
+    return max(measure(*run(shape, sharding, activation=0)).peak_memory)
 
 
 def test_sharded_parameters_lie_twice_in_each_direction_at_most() -> None:
@@ -263,3 +259,11 @@ def test_what_is_no_sharding(given: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         Sharding(**given)
     assert str(caught.value) == message
+
+
+def test_collectives_and_order_must_follow_the_same_sequences() -> None:
+    _, pipeline = sharded((2, 2, 4, (4,), (2, 2)), Sharding(zero=1, gather=1, reduce=1))
+    with pytest.raises(ValueError, match=r"the collectives follow e, d = \(\(4,\), \(2, 2\)\)"):
+        PipeMesh((2, 2), (2, 2)).schedule(pipeline)
+    with pytest.raises(ValueError, match="e must be numbers of 1 or more that add up to the 4"):
+        PipeMesh((3,)).sharded(pipeline, pipeline.sharding)

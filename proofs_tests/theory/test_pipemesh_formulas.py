@@ -21,7 +21,7 @@ from proofs_tests.theory.test_pipemesh import Parts, parts
 
 def late(p: int, chunks: int, m: int, e: Parts, d: Parts, link: int) -> int:
     """Ticks beyond (M m + p - 1)(tF + tB) + 2(p-1) link, with tF = 4, tB = 8."""
-    family = PipeMesh()
+    family = PipeMesh(e, d)
     made_of: dict[str, int | Parts] = {
         "p": p,
         "m": m,

@@ -33,32 +33,16 @@ from bubbleproof.theory.visits import visits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeshPipeline(Pipeline):
-    """A pipeline with its enqueue and dequeue sequences and, perhaps, its collectives.
-
-    Raises ``ValueError`` for a sequence that is empty, holds a number below 1 or has another sum
-    than the number of microbatches.
-    """
+class ShardedPipeline(Pipeline):
+    """A pipeline with collectives, which follow its enqueue and dequeue sequences."""
 
     enqueue: tuple[int, ...]
     dequeue: tuple[int, ...]
-    sharding: Sharding | None = None
-
-    def __post_init__(self) -> None:
-        Pipeline.__post_init__(self)  # a slotted dataclass has no zero-argument super()
-        for name in ("enqueue", "dequeue"):
-            given = getattr(self, name)
-            if not given or min(given) < 1 or sum(given) != self.num_microbatches:
-                raise ValueError(
-                    f"{name} must be numbers of 1 or more that add up to the "
-                    f"{self.num_microbatches} microbatches, got {','.join(map(str, given))}"
-                )
+    sharding: Sharding
 
     def problem(self) -> Problem:
         """The tasks, resources, precedences and memory, collectives included."""
-        plain = Pipeline.problem(self)
-        if self.sharding is None:
-            return plain
+        plain = Pipeline.problem(self)  # a slotted dataclass has no zero-argument super()
         return with_collectives(plain, self.sharding, self.enqueue, self.dequeue)
 
 
@@ -71,54 +55,63 @@ class PipeMesh(Family):
     options = frozenset({"v", "e", "d"})
     default_chunks = 2
 
-    def pipeline(self, params: Parameters) -> MeshPipeline:
-        enqueue, dequeue = default_sequences(params.p, params.m, params.e, params.d)
-        return _mesh(super().pipeline(params), enqueue, dequeue)
+    def __init__(
+        self, enqueue: tuple[int, ...] | None = None, dequeue: tuple[int, ...] | None = None
+    ) -> None:
+        self.enqueue, self.dequeue = enqueue, dequeue
 
-    def sharded(self, pipeline: Pipeline, sharding: Sharding) -> MeshPipeline:
-        """The pipeline with the collectives of ``sharding``."""
-        return _mesh(pipeline, *_sequences(pipeline), sharding)
+    def variant(self, params: Parameters) -> PipeMesh:
+        return PipeMesh(params.e, params.d)
+
+    def sequences(self, pipeline: Pipeline) -> Sequences:
+        """(e, d) on a pipeline, with what was not given filled in as the module's text says."""
+        m = pipeline.num_microbatches
+        given = self.enqueue or self.dequeue
+        count = len(given) if given else 1 + (m >= 2 * pipeline.num_ranks)
+        count = min(count, m)
+        equal = tuple(m // count + (k < m % count) for k in range(count))
+        return self.enqueue or equal, self.dequeue or equal
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        if (why := super().refusal(pipeline)) is not None:
+            return why
+        sequences, m = self.sequences(pipeline), pipeline.num_microbatches
+        for name, given in zip("ed", sequences, strict=True):
+            if min(given) < 1 or sum(given) != m:
+                return (
+                    f"{name} must be numbers of 1 or more that add up to the {m} microbatches, "
+                    f"got {','.join(map(str, given))}"
+                )
+        if isinstance(pipeline, ShardedPipeline):
+            theirs = pipeline.enqueue, pipeline.dequeue
+            if theirs != sequences:
+                return f"the collectives follow e, d = {theirs}, the order follows {sequences}"
+        return None
+
+    def sharded(self, pipeline: Pipeline, sharding: Sharding) -> ShardedPipeline:
+        """The pipeline with the collectives of ``sharding`` for this family's sequences.
+
+        Raises ``ValueError`` where the family refuses the pipeline.
+        """
+        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
+        if (why := self.refusal(Pipeline(**fields))) is not None:
+            raise ValueError(why)
+        enqueue, dequeue = self.sequences(pipeline)
+        return ShardedPipeline(**fields, enqueue=enqueue, dequeue=dequeue, sharding=sharding)
 
     def program(self, pipeline: Pipeline) -> Program:
-        sequences = _sequences(pipeline)
+        sequences = self.sequences(pipeline)
         compute = elastic_program(pipeline, sequences)
-        sharding = pipeline.sharding if isinstance(pipeline, MeshPipeline) else None
-        if sharding is None:
+        if not isinstance(pipeline, ShardedPipeline):
             return compute
         listed = visits(pipeline.stage_ranks, *sequences)
-        return _with_nics(pipeline, compute, collectives(listed, sharding))
+        return _with_nics(pipeline, compute, collectives(listed, pipeline.sharding))
 
     def full_params(
         self, params: Parameters, pipeline: Pipeline
     ) -> dict[str, int | tuple[int, ...]]:
-        enqueue, dequeue = _sequences(pipeline)
+        enqueue, dequeue = self.sequences(pipeline)
         return {**super().full_params(params, pipeline), "e": enqueue, "d": dequeue}
-
-
-def default_sequences(
-    p: int, m: int, enqueue: tuple[int, ...] | None, dequeue: tuple[int, ...] | None
-) -> Sequences:
-    """(e, d), with the missing ones filled in as the module's text says."""
-    count = len(enqueue or dequeue or (2 if m >= 2 * p else 1) * (0,))
-    count = min(count, m)
-    equal = tuple(m // count + (k < m % count) for k in range(count))
-    return enqueue or equal, dequeue or equal
-
-
-def _sequences(pipeline: Pipeline) -> Sequences:
-    if isinstance(pipeline, MeshPipeline):
-        return pipeline.enqueue, pipeline.dequeue
-    return default_sequences(pipeline.num_ranks, pipeline.num_microbatches, None, None)
-
-
-def _mesh(
-    pipeline: Pipeline,
-    enqueue: tuple[int, ...],
-    dequeue: tuple[int, ...],
-    sharding: Sharding | None = None,
-) -> MeshPipeline:
-    fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
-    return MeshPipeline(**fields, enqueue=enqueue, dequeue=dequeue, sharding=sharding)
 
 
 def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -> Program:
