@@ -73,8 +73,7 @@ def _print(proofs: Sequence[Proof]) -> None:
             proof.verdict.name.lower(),
             str(len(proof.obligations)),
             f"{proof.seconds:.2f} s",
-            proof.theorem.fixed or "all symbolic",
         )
         for proof in proofs
     ]
-    print_table("theorems", ("theorem", "verdict", "obligations", "time", "fixed"), rows)
+    print_table("theorems", ("theorem", "verdict", "obligations", "time"), rows)
