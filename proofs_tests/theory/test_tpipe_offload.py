@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -138,6 +140,33 @@ def test_the_windows_are_those_of_appendix_d_once_rounds_follow_each_other() -> 
                     assert up == reload_window(p)
                 assert down >= offload_window(p)
                 assert up >= reload_window(p)
+
+
+def gaps_between(member: FamilyMember, rank: int, left: str, right: str) -> list[int]:
+    """The lengths of the single idle stretches of a rank between two of its tasks."""
+    problem = member.problem
+    start = starts(problem, member.schedule)
+    end = start + problem.duration
+    own = np.flatnonzero(problem.rank_of_task == rank)
+    own = own[np.argsort(start[own])].tolist()
+    inside = own[own.index(problem.task(left)) : own.index(problem.task(right)) + 1]
+    gaps = [int(start[b] - end[a]) for a, b in pairwise(inside)]
+    return [gap for gap in gaps if gap]
+
+
+def test_the_window_of_the_cool_down_is_cut_in_pieces_of_at_most_four_units() -> None:
+    # A backward of chunk 1 (2 units) returns every round of 6 units, so no idle stretch exceeds 4:
+    # from p = 6 on a transfer that must not meet computation has to be cut as well. (6) sums the
+    # pieces. In the warm-up no forward of chunk 1 comes in between: one piece.
+    for p in range(3, 12):
+        m = 2 * p + 1
+        member = TPipe().member(make_parameters({"p": p, "m": m}))
+        for rank in (0, p - 1):
+            down = gaps_between(member, rank, f"{p + rank}B{m - 1}", f"{rank}B{m - 1}")
+            assert sum(down) == offload_window(p)
+            assert max(down) == min(4, offload_window(p))
+            assert (len(down) == 1) == (p < 6)
+            assert len(gaps_between(member, rank, f"{rank}F0", f"{p + rank}F0")) == 1
 
 
 def test_below_three_ranks_there_is_no_window_and_equation_6_divides_by_zero() -> None:

@@ -9,6 +9,7 @@ T-Pipe's and the last STEP ends no later.
 The command has no parameters for them: RELOAD, OFFLOAD and STEP take the ticks of a deep forward
 each, and weights, gradients and optimizer state weigh nothing; ``offloading`` takes other numbers.
 With these defaults OFFLOAD and STEP fit the paper's window (Appendix D, equation 6) from p = 3 on.
+From p = 6 on that window is several idle stretches of at most 4 tF, with backwards in between.
 Source: T-Pipe section 5, Appendix D. Legal range: any p, m; v = 2 only.
 """
 
