@@ -134,7 +134,7 @@ def write_schedule(path: FilePath, file: ScheduleFile) -> None:
     the problem beside it, a resource that the problem does not have, a negative start.
     """
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": file.name}
-    if file.pipeline is None:
+    if type(file.pipeline) is not Pipeline:  # one with transfers is told as its problem
         content["problem"] = problem_to_json(file.problem, path)
     else:
         if not is_same_problem(file.pipeline.problem(), file.problem):

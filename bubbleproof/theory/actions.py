@@ -61,7 +61,7 @@ BACKWARD_KINDS = (Kind.B, Kind.I, Kind.OVERLAP_F_B)
 COMMUNICATION_KINDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP)
 
-_TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)(?:([0-9]{1,9})(?:\.([0-9]{1,9}))?)?")
+_TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)([0-9]{1,9})?(?:\.([0-9]{1,9}))?")
 _OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
 
 
@@ -28,6 +29,18 @@ def test_convert_round_trip(command: Run, tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"x.{ending}"
     assert command("convert", "zb-h1", "p=3", "m=5", target).status == 0
     assert command("verify", target).status == 0
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_family_survives_a_file(command: Run, tmp_path: Path, family: str) -> None:
+    target = tmp_path / "x.json"
+    assert command("convert", family, "p=2", "m=4", target).status == 0
+    found, told = (
+        json.loads(command("verify", *words, "--json").out)
+        for words in ([target], [family, "p=2", "m=4"])
+    )
+    assert found["ok"]
+    assert found["measured"] == told["measured"]
 
 
 def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ class Claim:
 
     ``places`` is the number of decimals for ``~``. ``corrected`` is the id of the claim that should
     stand in its place. ``missing`` says which input a measurement would need; such a claim has no
-    formula of its own and no cases. Raises ``ValueError`` where these do not fit together.
+    formula of its own and no cases. ``theorem`` is the id of a theorem that implies the claim on its
+    whole domain. Raises ``ValueError`` where these do not fit together.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Claim:
     corrected: str | None = None
     missing: str | None = None
     places: int = 0
+    theorem: str | None = None
 
     def __post_init__(self) -> None:
         has_values = self.predicted is not None and self.measured is not None
