@@ -1,0 +1,202 @@
+"""What the claims of the field and of MEPipe measure: families at the claims' parameters.
+
+Parameters are those of the families (``p m v s f tF tB tI tW``) and ``r``, a rank. ``A`` is one
+sample through all layers: with v chunks and s slices one action's activation is A/(vsp). For a
+pipeline whose stages are on two ranks, as on any other, units are counted where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, size
+from bubbleproof.theory.families.bfs import BreadthFirst
+from bubbleproof.theory.families.chimera import Chimera
+from bubbleproof.theory.families.dualpipe import DualPipe
+from bubbleproof.theory.families.dualpipev import DualPipeV
+from bubbleproof.theory.families.family import Family, FamilyMember
+from bubbleproof.theory.families.gpipe import GPipe
+from bubbleproof.theory.families.hanayo import Hanayo
+from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.families.parameters import NAMES, make_parameters
+from bubbleproof.theory.families.svpp import SVPP
+from bubbleproof.theory.families.terapipe import TeraPipe
+from bubbleproof.theory.families.v_half import VHalf
+from bubbleproof.theory.families.v_min import VMin
+from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
+from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
+from bubbleproof.theory.families.zb_v import ZeroBubbleV
+from bubbleproof.theory.measures import Measures, measure
+
+_FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        GPipe(),
+        OneForwardOneBackward(),
+        Interleaved(),
+        BreadthFirst(),
+        TeraPipe(),
+        Hanayo(),
+        ZeroBubbleH1(),
+        ZeroBubbleH2(),
+        ZeroBubbleV(),
+        VHalf(),
+        VMin(),
+        Chimera(),
+        DualPipe(),
+        DualPipeV(),
+        SVPP(),
+    )
+}
+_SHAPES = frozenset("vsf")  # parameters that only some families take
+
+RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
+FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7)
+FULL_TICKS = ({"tF": 1, "tB": 1}, {"tF": 1, "tB": 2}, {"tF": 2, "tB": 1}, {"tF": 3, "tB": 5})
+EQUAL_TICKS = FULL_TICKS[:1]
+EVERY_M = 5  # up to so many ranks every m is looked at, beyond it those around multiples of p
+
+
+def made(name: str, at: Params) -> FamilyMember:
+    """The family's schedule; a chunk, slice or forward count that it does not take is left out."""
+    family = _FAMILIES[name]
+    taken = [n for n in NAMES if n in at and (n not in _SHAPES or n in family.options)]
+    return family.member(make_parameters({n: at[n] for n in taken}))
+
+
+@lru_cache(maxsize=2048)  # numbers only: the schedules themselves are not kept
+def _measures(name: str, at: tuple[tuple[str, int], ...]) -> Measures:
+    member = made(name, dict(at))
+    return measure(member.problem, member.schedule)
+
+
+def measures(name: str, at: Params) -> Measures:
+    """The measures of the family's schedule."""
+    return _measures(name, tuple((n, value) for n, value in at.items() if n in NAMES))
+
+
+def idle_ratio(name: str) -> Value:
+    """Idle share of all ranks' time until the last one ends."""
+    return lambda at: measures(name, at).idle_ratio
+
+
+def idle_over_work(name: str) -> Value:
+    """Idle time over working time."""
+    return lambda at: measures(name, at).idle_over_work
+
+
+def makespan(name: str) -> Value:
+    """Ticks from the first start to the last end."""
+    return lambda at: Fraction(measures(name, at).makespan)
+
+
+def span_idle(name: str) -> Value:
+    """The zero-bubble papers' bubble: idle ticks within a rank's own span, on the worst rank."""
+    return lambda at: Fraction(measures(name, at).span_idle)
+
+
+def idle_ticks(name: str) -> Value:
+    """Idle ticks of the worst rank until the last rank ends."""
+    return lambda at: Fraction(max(measures(name, at).idle_ticks))
+
+
+def peak(name: str) -> Value:
+    """The most units that any rank holds."""
+    return lambda at: Fraction(max(measures(name, at).peak_activations))
+
+
+def peak_of_rank(name: str) -> Value:
+    """The most units that rank r holds."""
+    return lambda at: Fraction(measures(name, at).peak_activations[at["r"]])
+
+
+def peak_of_a(name: str) -> Value:
+    """The most that any rank holds, as a fraction of A."""
+
+    def value(at: Params) -> Fraction:
+        options = _FAMILIES[name].options
+        units = at["p"] * prod(at[n] for n in "vs" if n in at and n in options)
+        return Fraction(max(measures(name, at).peak_activations), units)
+
+    return value
+
+
+def constant(value: Fraction) -> Value:
+    """The same value at all parameters."""
+
+    def fixed(at: Params) -> Fraction:
+        del at
+        return value
+
+    return fixed
+
+
+def is_looked_at(at: Params) -> bool:
+    """m <= 4p; beyond ``EVERY_M`` ranks only m within 1 of a multiple of p, and m <= 2."""
+    p, m = at["p"], at["m"]
+    return m <= 4 * p and (p <= EVERY_M or m <= 2 or m % p in (0, 1, p - 1))
+
+
+def shapes(
+    condition: str = "any durations",
+    where: Callable[[Params], bool] | None = None,
+    *,
+    ranks: Iterable[int] = RANKS,
+    ticks: Sequence[Mapping[str, int]] = FULL_TICKS,
+    **others: Iterable[int],
+) -> Domain:
+    """Every p of ``ranks``, the m looked at, all durations and other parameters, if ``where``.
+
+    The text names all of it and ends with ``condition``, which says in words what ``where`` does.
+    """
+    ranks = tuple(ranks)
+    ranges = {name: tuple(values) for name, values in others.items()}
+    counts = range(1, 4 * max(ranks) + 1)
+    plain = grid("", where=is_looked_at, p=ranks, m=counts, **ranges)
+    points = [{**at, **durations} for at in plain.points for durations in ticks]
+    parts = [
+        f"p in {_spelled(ranks)}",
+        "m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple of p)",
+        *(f"{name} in {_spelled(values)}" for name, values in ranges.items()),
+        f"{' '.join(ticks[0])} in {', '.join(_spelled(each.values()) for each in ticks)}",
+        condition,
+    ]
+    kept = tuple(sorted((at for at in points if where is None or where(at)), key=size))
+    return Domain(text="; ".join(parts), points=kept)
+
+
+def _spelled(values: Iterable[int]) -> str:
+    return " ".join(map(str, values))
+
+
+def stated(
+    name: str,
+    source: str,
+    statement: str,
+    quantity: str,
+    domain: Domain,
+    predicted: Value,
+    measured: Value,
+    *,
+    relation: Relation = Relation.EQUAL,
+    corrected: str | None = None,
+    places: int = 0,
+) -> Claim:
+    """A claim of the paper that ``name`` begins with."""
+    return Claim(
+        id=name,
+        paper=name.partition(".")[0],
+        source=source,
+        statement=statement,
+        quantity=quantity,
+        relation=relation,
+        domain=domain,
+        predicted=predicted,
+        measured=measured,
+        corrected=corrected,
+        places=places,
+    )
