@@ -70,8 +70,8 @@ class Claim:
 
     ``places`` is the number of decimals for ``~``. ``corrected`` is the id of the claim that should
     stand in its place. ``missing`` says which input a measurement would need; such a claim has no
-    formula of its own and no cases. ``theorem`` is the id of a theorem that implies the claim on its
-    whole domain. Raises ``ValueError`` where these do not fit together.
+    formula of its own and no cases. ``theorem`` is the id of a theorem that implies the claim on
+    its whole domain. Raises ``ValueError`` where these do not fit together.
     """
 
     id: str
