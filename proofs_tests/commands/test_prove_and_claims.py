@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.theorems import theorems
+from bubbleproof.theorems.twins import twins
 from bubbleproof.theory.claims import claims
 from proofs_tests.commands.conftest import Run
 
@@ -44,10 +45,26 @@ def test_audit_decides_every_claim(command: Run, tmp_path: Path) -> None:
     answer = command("claims", "--paper", "bpipe", "--limit", "5", "--write", page, "--json")
     found = json.loads(answer.out)["claims"]
     assert [claim["id"] for claim in found] == list(claims("bpipe"))
-    assert all(claim["verdict"] in {"HOLDS", "REFUTED", "NOT_REPRODUCIBLE"} for claim in found)
+    assert {claim["verdict"] for claim in found} == {
+        "HOLDS",
+        "PROVED",
+        "REFUTED",
+        "NOT_REPRODUCIBLE",
+    }
+    assert all(claim["theorem"] for claim in found if claim["verdict"] == "PROVED")
     for claim in found:
         assert (claim["counterexample"] is not None) == (claim["verdict"] == "REFUTED")
     assert page.read_text().count("\n| ") == len(found) + 1
+
+
+def test_a_claim_is_not_proved_by_a_theorem_that_fails(
+    command: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = theorems()
+    broken = {**real, "1f1b": twins()[0].theorem}
+    monkeypatch.setattr("bubbleproof.commands.claims.theorems", lambda: broken)
+    found = json.loads(command("claims", "--paper", "bpipe", "--limit", "2", "--json").out)
+    assert not any(claim["verdict"] == "PROVED" for claim in found["claims"])
 
 
 @pytest.mark.parametrize(
