@@ -13,10 +13,9 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) section 4.4, Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Value
 from bubbleproof.theory.claims.field_schedules import (
     EQUAL_TICKS,
     FEWER_RANKS,
@@ -27,7 +26,6 @@ from bubbleproof.theory.claims.field_schedules import (
     shapes,
     stated,
 )
-from bubbleproof.theory.claims.mepipe_schedules import printed_idle_ratio
 
 SOURCE = "MEPipe Table 3"
 SMALL = (1, 2, 3, 4, 5)
@@ -47,12 +45,6 @@ def divides(at: Params) -> bool:
     return at["m"] % at["p"] == 0
 
 
-def fills_groups(at: Params) -> bool:
-    """v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer."""
-    group = max(1, at["p"] // at["s"])
-    return at["v"] == 1 or at["s"] >= at["p"] or at["m"] <= group or at["m"] % group == 0
-
-
 PLAIN_MANY = shapes("n >= p", is_many)
 PLAIN_FEW = shapes("n < p", is_few)
 SLICED_MANY = shapes("n >= p", is_many, ranks=SMALL, s=SLICES, ticks=FULL_TICKS[:2])
@@ -63,26 +55,6 @@ WAVES_DIVIDED = shapes("p divides n", divides, ranks=FEWER_RANKS, v=CHUNKS, tick
 WAVES_FEW = shapes("n < p", is_few, ranks=FEWER_RANKS, v=CHUNKS)
 WAVES_FEW_EQUAL = shapes("n < p", is_few, ranks=FEWER_RANKS, v=CHUNKS, ticks=EQUAL_TICKS)
 WHOLE = constant(Fraction(1))
-SVPP_SMALL = (1, 2, 3, 4)
-
-
-def svpp_domain(text: str, keeps: Callable[[Params], bool], ranks: tuple[int, ...]) -> Domain:
-    return shapes(text, keeps, ranks=ranks, v=(1, 2, 3), s=SLICES, ticks=EQUAL_TICKS)
-
-
-SVPP_MANY = svpp_domain("n >= p", is_many, SVPP_SMALL)
-SVPP_FEW = svpp_domain("n < p", is_few, FEWER_RANKS)
-GROUPS_MANY = svpp_domain(
-    "n >= p; v = 1, s >= p, or p div s divides n",
-    lambda at: is_many(at) and fills_groups(at),
-    SVPP_SMALL,
-)
-GROUPS_FEW = svpp_domain(
-    "n < p; v = 1, s >= p, n <= p div s, or p div s divides n",
-    lambda at: is_few(at) and fills_groups(at),
-    FEWER_RANKS,
-)
-LONG = shapes("every p, m, v here", ranks=(1, 2), v=(1, 2), s=(250,), ticks=EQUAL_TICKS)
 
 
 def ratio(at: Params, slots: int) -> Fraction:
@@ -101,29 +73,12 @@ def hanayo_few(at: Params) -> Fraction:
     return Fraction(slots - at["m"] * at["v"], slots)
 
 
-def svpp_many(at: Params) -> Fraction:
-    """(p-1)/(nsv + p-1)."""
-    return ratio(at, at["m"] * at["s"] * at["v"])
-
-
-def svpp_few(at: Params) -> Fraction:
-    """(p-1 + (v-1)max(p-sn, 0)) over itself plus nvs."""
-    idle = at["p"] - 1 + (at["v"] - 1) * max(at["p"] - at["s"] * at["m"], 0)
-    return Fraction(idle, idle + at["m"] * at["v"] * at["s"])
-
-
-def svpp_memory(at: Params) -> Fraction:
-    """(v max(p,s) + min(p,s) - 1)/(vsp)."""
-    p, v, s = at["p"], at["v"], at["s"]
-    return Fraction(v * max(p, s) + min(p, s) - 1, v * s * p)
-
-
 def vpp_memory(at: Params, last: Fraction) -> Fraction:
     """min(1 + (p-1)/(pv), last)."""
     return min(1 + Fraction(at["p"] - 1, at["p"] * at["v"]), last)
 
 
-def _row(
+def row(
     name: str,
     statement: str,
     domain: Domain,
@@ -148,7 +103,7 @@ def _row(
 
 _BASELINES: tuple[Claim, ...] = (
     *(
-        _row(
+        row(
             f"dapple.bubble-{column}",
             "DAPPLE's bubble ratio is (p-1)/(p-1+n).",
             domain,
@@ -157,16 +112,16 @@ _BASELINES: tuple[Claim, ...] = (
         )
         for column, domain in (("many", PLAIN_MANY), ("few", PLAIN_FEW))
     ),
-    _row("dapple.memory-many", "DAPPLE keeps A.", PLAIN_MANY, WHOLE, peak_of_a("1f1b")),
-    _row("dapple.memory-few", "DAPPLE keeps n/p A.", PLAIN_FEW, share_of_n, peak_of_a("1f1b")),
-    _row(
+    row("dapple.memory-many", "DAPPLE keeps A.", PLAIN_MANY, WHOLE, peak_of_a("1f1b")),
+    row("dapple.memory-few", "DAPPLE keeps n/p A.", PLAIN_FEW, share_of_n, peak_of_a("1f1b")),
+    row(
         "vpp.bubble-many",
         "VPP's bubble ratio is (p-1)/(p-1+nv); VPP needs p to divide n.",
         VPP_MANY,
         lambda at: ratio(at, at["m"] * at["v"]),
         idle_ratio("interleaved"),
     ),
-    _row(
+    row(
         "vpp.memory-many",
         "VPP keeps min(1 + (p-1)/(pv), n/(vp)) A.",
         VPP_MANY,
@@ -174,7 +129,7 @@ _BASELINES: tuple[Claim, ...] = (
         peak_of_a("interleaved"),
         corrected="vpp.memory-corrected",
     ),
-    _row(
+    row(
         "vpp.memory-corrected",
         "VPP keeps min(1 + (p-1)/(pv), n/p) A: n samples on v of vp chunks are n/p A.",
         VPP_MANY,
@@ -182,7 +137,7 @@ _BASELINES: tuple[Claim, ...] = (
         peak_of_a("interleaved"),
         source="ours, for MEPipe Table 3",
     ),
-    _row(
+    row(
         "hanayo.bubble-many",
         "Hanayo's bubble ratio is (p-1)/(p-1+nv), at any durations and any n >= p.",
         WAVES_MANY,
@@ -190,15 +145,15 @@ _BASELINES: tuple[Claim, ...] = (
         idle_ratio("hanayo"),
         corrected="hanayo.bubble-divided",
     ),
-    _row(
+    row(
         "hanayo.bubble-divided",
         "Hanayo's bubble ratio is (p-1)/(p-1+nv) at tF = tB where p divides n.",
         WAVES_DIVIDED,
         lambda at: ratio(at, at["m"] * at["v"]),
         idle_ratio("hanayo"),
     ),
-    _row("hanayo.memory-many", "Hanayo keeps A.", WAVES_MANY, WHOLE, peak_of_a("hanayo")),
-    _row(
+    row("hanayo.memory-many", "Hanayo keeps A.", WAVES_MANY, WHOLE, peak_of_a("hanayo")),
+    row(
         "hanayo.bubble-few",
         "Hanayo's bubble ratio is (vp+n-1-nv)/(vp+n-1), at any durations.",
         WAVES_FEW,
@@ -206,14 +161,14 @@ _BASELINES: tuple[Claim, ...] = (
         idle_ratio("hanayo"),
         corrected="hanayo.bubble-few-equal",
     ),
-    _row(
+    row(
         "hanayo.bubble-few-equal",
         "Hanayo's bubble ratio is (vp+n-1-nv)/(vp+n-1) at tF = tB.",
         WAVES_FEW_EQUAL,
         hanayo_few,
         idle_ratio("hanayo"),
     ),
-    _row("hanayo.memory-few", "Hanayo keeps n/p A.", WAVES_FEW, share_of_n, peak_of_a("hanayo")),
+    row("hanayo.memory-few", "Hanayo keeps n/p A.", WAVES_FEW, share_of_n, peak_of_a("hanayo")),
 )
 
 _SLICED: tuple[Claim, ...] = (
@@ -221,14 +176,14 @@ _SLICED: tuple[Claim, ...] = (
         claim
         for column, domain in (("many", SLICED_MANY), ("few", SLICED_FEW))
         for claim in (
-            _row(
+            row(
                 f"terapipe.bubble-{column}",
                 "TeraPipe's bubble ratio is (p-1)/(ns+p-1).",
                 domain,
                 lambda at: ratio(at, at["m"] * at["s"]),
                 idle_ratio("terapipe"),
             ),
-            _row(
+            row(
                 f"terapipe.memory-{column}",
                 "TeraPipe keeps n/p A.",
                 domain,
@@ -237,77 +192,6 @@ _SLICED: tuple[Claim, ...] = (
             ),
         )
     ),
-    *(
-        claim
-        for column, text, formula, every, groups in (
-            ("many", "(p-1)/(nsv+p-1)", svpp_many, SVPP_MANY, GROUPS_MANY),
-            ("few", "x/(x+nvs), x = p-1+(v-1)max(p-sn,0)", svpp_few, SVPP_FEW, GROUPS_FEW),
-        )
-        for claim in (
-            _row(
-                f"svpp.bubble-{column}",
-                f"SVPP, generated as section 4.3 prints it, has the bubble ratio {text}.",
-                every,
-                formula,
-                printed_idle_ratio,
-                corrected=f"svpp.bubble-{column}-reached",
-                source=f"{SOURCE}, section 4.3",
-            ),
-            _row(
-                f"svpp.bubble-{column}-reached",
-                f"An order of the same f has the bubble ratio {text} where the samples that share "
-                "a bubble come in full groups.",
-                groups,
-                formula,
-                idle_ratio("svpp"),
-            ),
-        )
-    ),
-    _row(
-        "svpp.memory-many",
-        "SVPP keeps (v max(p,s) + min(p,s) - 1)/(vsp) A.",
-        SVPP_MANY,
-        svpp_memory,
-        peak_of_a("svpp"),
-    ),
-    _row(
-        "svpp.memory-few",
-        "SVPP keeps min((v max(p,s) + min(p,s) - 1)/(vsp), n/p) A.",
-        SVPP_FEW,
-        lambda at: min(svpp_memory(at), share_of_n(at)),
-        peak_of_a("svpp"),
-    ),
 )
 
-
-def _limit(name: str, statement: str, limit: Value, measured: Value) -> Claim:
-    quantity = "idle_ratio" if name == "bubble" else "peak activations over A"
-    return stated(
-        f"mepipe.table3.svpp-limit.{name}",
-        SOURCE,
-        statement,
-        f"{quantity}, to two decimals",
-        LONG,
-        limit,
-        measured,
-        relation=Relation.ABOUT,
-        places=2,
-    )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    *_BASELINES,
-    *_SLICED,
-    _limit(
-        "bubble",
-        "With ever more slices the bubble vanishes; here 250.",
-        constant(Fraction(0)),
-        idle_ratio("svpp"),
-    ),
-    _limit(
-        "memory",
-        "With ever more slices SVPP keeps A/p; here 250.",
-        lambda at: Fraction(1, at["p"]),
-        peak_of_a("svpp"),
-    ),
-)
+CLAIMS: tuple[Claim, ...] = (*_BASELINES, *_SLICED)
