@@ -23,6 +23,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.verify_speed
 	$(BIN)/python -m benchmarks.pytorch_tables
+	$(BIN)/python -m benchmarks.optimality --time-limit 2
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
