@@ -55,7 +55,7 @@ _FAMILIES: dict[str, Family] = {
 _SHAPES = frozenset("vsf")  # parameters that only some families take
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
-FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7)
+FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 16)
 FULL_TICKS = ({"tF": 1, "tB": 1}, {"tF": 1, "tB": 2}, {"tF": 2, "tB": 1}, {"tF": 3, "tB": 5})
 EQUAL_TICKS = FULL_TICKS[:1]
 EVERY_M = 5  # up to so many ranks every m is looked at, beyond it those around multiples of p

@@ -17,7 +17,7 @@ from itertools import product
 
 from bubbleproof.theory.claims.claim import Claim, Params, Relation, Value
 from bubbleproof.theory.claims.field_schedules import (
-    FEWER_RANKS,
+    RANKS,
     constant,
     measures,
     peak,
@@ -55,8 +55,8 @@ H2 = shapes(
     ranks=SMALL,
     ticks=TICKS,
 )
-UNIT_FILLED = shapes("m >= p", is_filled, ranks=(*FEWER_RANKS, 8, 11, 16), ticks=UNIT)
-UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=(*FEWER_RANKS, 8, 11, 16), ticks=UNIT)
+UNIT_FILLED = shapes("m >= p", is_filled, ranks=RANKS, ticks=UNIT)
+UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=RANKS, ticks=UNIT)
 V_ANY = shapes("m >= p", is_filled, ranks=SMALL, ticks=TICKS[:6])
 V_FULL = shapes("m >= 2p-1", is_full, ranks=SMALL, ticks=TICKS)
 
@@ -137,7 +137,7 @@ def _v_claims(
         stated(
             f"field.{name}.bubble-any-ticks",
             f"{CONTROLLABLE}, without its condition",
-            f"The same at any durations: at most {bubble} of what 1F1B idles.",
+            f"The same order at any durations idles at most {bubble} of what 1F1B idles.",
             "span_idle (chunk ticks)",
             V_ANY,
             part_of_1f1b(bubble),
@@ -198,7 +198,7 @@ CLAIMS: tuple[Claim, ...] = (
     stated(
         "field.zb-v.bubble-any-ticks",
         ZB_V,
-        "ZB-V idles nowhere, here at any durations.",
+        "ZB-V's order for equal ticks idles nowhere, here at any durations.",
         "span_idle (chunk ticks)",
         V_FULL,
         constant(Fraction(0)),

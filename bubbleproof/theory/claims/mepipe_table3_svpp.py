@@ -14,7 +14,7 @@ from fractions import Fraction
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
 from bubbleproof.theory.claims.field_schedules import (
     EQUAL_TICKS,
-    FEWER_RANKS,
+    FULL_TICKS,
     constant,
     idle_ratio,
     peak_of_a,
@@ -39,25 +39,27 @@ def fills_groups(at: Params) -> bool:
     return at["v"] == 1 or at["s"] >= at["p"] or at["m"] <= group or at["m"] % group == 0
 
 
-SVPP_SMALL = (1, 2, 3, 4)
+MANY_RANKS = (1, 2, 3, 4, 5)
+FEW_RANKS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def svpp_domain(text: str, keeps: Callable[[Params], bool], ranks: tuple[int, ...]) -> Domain:
     return shapes(text, keeps, ranks=ranks, v=(1, 2, 3), s=SLICES, ticks=EQUAL_TICKS)
 
 
-SVPP_MANY = svpp_domain("n >= p", is_many, SVPP_SMALL)
-SVPP_FEW = svpp_domain("n < p", is_few, FEWER_RANKS)
+SVPP_MANY = svpp_domain("n >= p", is_many, MANY_RANKS)
+SVPP_FEW = svpp_domain("n < p", is_few, FEW_RANKS)
 GROUPS_MANY = svpp_domain(
     "n >= p; v = 1, s >= p, or p div s divides n",
     lambda at: is_many(at) and fills_groups(at),
-    SVPP_SMALL,
+    MANY_RANKS,
 )
 GROUPS_FEW = svpp_domain(
     "n < p; v = 1, s >= p, n <= p div s, or p div s divides n",
     lambda at: is_few(at) and fills_groups(at),
-    FEWER_RANKS,
+    FEW_RANKS,
 )
+UNEQUAL = shapes(ranks=(1, 2, 3, 4), v=(1, 2, 3), s=(1, 2, 3, 5), ticks=FULL_TICKS[:3])
 LONG = shapes("every p, m, v here", ranks=(1, 2), v=(1, 2), s=(250,), ticks=EQUAL_TICKS)
 
 
@@ -70,6 +72,11 @@ def svpp_few(at: Params) -> Fraction:
     """(p-1 + (v-1)max(p-sn, 0)) over itself plus nvs."""
     idle = at["p"] - 1 + (at["v"] - 1) * max(at["p"] - at["s"] * at["m"], 0)
     return Fraction(idle, idle + at["m"] * at["v"] * at["s"])
+
+
+def svpp_bubble(at: Params) -> Fraction:
+    """The column that n belongs to."""
+    return svpp_many(at) if is_many(at) else svpp_few(at)
 
 
 def svpp_memory(at: Params) -> Fraction:
@@ -139,6 +146,16 @@ def _limit(name: str, statement: str, limit: Value, measured: Value) -> Claim:
 
 CLAIMS: tuple[Claim, ...] = (
     *_ROWS,
+    stated(
+        "mepipe.table3.svpp.bubble-least",
+        "ours, for MEPipe Table 3",
+        "No order of ours with the same f idles less than Table 3 says, at any size and durations.",
+        "idle_ratio",
+        UNEQUAL,
+        svpp_bubble,
+        idle_ratio("svpp"),
+        relation=Relation.AT_LEAST,
+    ),
     _limit(
         "bubble",
         "With ever more slices the bubble vanishes; here 250.",
