@@ -6,7 +6,7 @@ module is added to ``_PAPERS``.
 
 from __future__ import annotations
 
-from bubbleproof.theory.claims import bpipe, field, mepipe
+from bubbleproof.theory.claims import bpipe, field, mepipe, pipemesh, tpipe
 from bubbleproof.theory.claims.claim import (
     Claim,
     Counterexample,
@@ -30,7 +30,13 @@ __all__ = [
     "grid",
 ]
 
-_PAPERS: tuple[tuple[Claim, ...], ...] = (bpipe.CLAIMS, mepipe.CLAIMS, field.CLAIMS)
+_PAPERS: tuple[tuple[Claim, ...], ...] = (
+    bpipe.CLAIMS,
+    mepipe.CLAIMS,
+    field.CLAIMS,
+    pipemesh.CLAIMS,
+    tpipe.CLAIMS,
+)
 
 
 def claims(paper: str | None = None) -> dict[str, Claim]:
