@@ -4,7 +4,7 @@ Symbols: P ranks, M chunks per rank, B microbatches, e_1 the first enqueue and d
 C_comp = tF + tB ticks of a chunk, C_PP of a message, C_DP of a collective, H(a, b) = max(0, a - b).
 The paper counts stages i from 1. Sequences have one or two elements here, named by their first (see
 ``pipemesh_schedules``); "filled": every element is at least P, as section III-B requires. Bytes and
-tables are in ``pipemesh_memory`` and ``pipemesh_tables``.
+tables are in ``pipemesh_memory``, ``pipemesh_tables`` and ``pipemesh_training``.
 
 Source: Li et al., "PipeMesh: Achieving Memory-Efficient Computation-Communication Overlap for
 Training Large Language Models" (TPDS 2025).
@@ -13,7 +13,7 @@ Training Large Language Models" (TPDS 2025).
 from __future__ import annotations
 
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.claims import pipemesh_memory, pipemesh_tables
+from bubbleproof.theory.claims import pipemesh_memory, pipemesh_tables, pipemesh_training
 from bubbleproof.theory.claims import pipemesh_schedules as on
 from bubbleproof.theory.claims.claim import Claim, Params, grid
 from bubbleproof.theory.claims.pipemesh_domains import (
@@ -227,4 +227,5 @@ CLAIMS: tuple[Claim, ...] = (
     *_COMMUNICATION,
     *pipemesh_memory.CLAIMS,
     *pipemesh_tables.CLAIMS,
+    *pipemesh_training.CLAIMS,
 )

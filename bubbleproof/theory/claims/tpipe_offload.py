@@ -25,7 +25,7 @@ SHAPES = grid("p <= 12, m <= 2p", where=lambda at: at["m"] <= 2 * at["p"],
               p=range(1, 13), m=range(1, 25))  # fmt: skip
 LAST = grid("p <= 16, m = p, rank 0", where=lambda at: at["m"] == at["p"],
             p=range(1, 17), m=range(1, 17), r=(0,))  # fmt: skip
-CHUNKS = {"parameter": 2, "gradient": 4}
+KEPT = {"parameter": 2, "gradient": 4}
 STATES = {"copy of the parameter": 4, "momentum": 4, "variance": 4}
 
 
@@ -50,7 +50,7 @@ def _plain(at: Params) -> int:
 def state_saved(at: Params) -> Fraction:
     """Per cent of the model state that goes when all chunks but the first are off-loaded."""
     state = sum(STATES.values())
-    return 100 * Fraction(at["v"] - 1, at["v"]) * Fraction(state, state + sum(CHUNKS.values()))
+    return 100 * Fraction(at["v"] - 1, at["v"]) * Fraction(state, state + sum(KEPT.values()))
 
 
 _WINDOWS = (
