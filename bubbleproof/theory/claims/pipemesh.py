@@ -123,6 +123,9 @@ _ORDER = (
     stated("pipemesh.sec4A.peak", "§IV-A", "The activations of stage i peak at e_1(M-1) + 2(P-i) + "
            "1.", "peak activations of a chunk", lambda at: warm_up(at) + 1, "==", on.peak_on,
            STAGES, "sec4A.peak-exact"),
+    stated("pipemesh.sec4A.peak-halves", "§IV-A", "With two halves the activations of the first "
+           "stage peak at e_1(M-1) + 2(P-1) + 1.", "peak activations of a chunk",
+           lambda at: warm_up(at) + 1, "==", lambda at: on.peak_on({**at, "r": 0}), HALVES),
     stated("pipemesh.sec4A.peak-exact", "§IV-A, corrected as the forwards are",
            "The activations of stage i peak at min(q(M-1) + 2(P-i) + 1, M B).",
            "peak activations of a chunk", consecutive, "==", on.peak_on, STAGES),

@@ -50,7 +50,7 @@ def mesh(at: Params) -> FamilyMember:
     return _mesh(at["p"], at["v"], at["m"], e, d, at.get("tF", 1), at.get("tB", 2))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=768)
 def _mesh(
     p: int, v: int, m: int, e: tuple[int, ...], d: tuple[int, ...], forward: int, backward: int
 ) -> FamilyMember:
