@@ -77,7 +77,7 @@ claims: st.SearchStrategy[dict[str, Claim]] = st.fixed_dictionaries(
     {},
     optional={
         "makespan": numbers,
-        "idle_ratio": numbers | st.fractions(Fraction(0), Fraction(1)),
+        "idle_ratio": numbers | st.fractions(Fraction(0), Fraction(1), max_denominator=10**24),
         "peak_memory": st.lists(numbers, max_size=4).map(tuple),
     },
 )
