@@ -6,6 +6,8 @@ module is added to ``_PAPERS``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bubbleproof.theory.claims import bpipe, field, mepipe, pipemesh, tpipe
 from bubbleproof.theory.claims.claim import (
     Claim,
@@ -17,6 +19,7 @@ from bubbleproof.theory.claims.claim import (
     decide,
     grid,
 )
+from bubbleproof.theory.claims.proved import THEOREMS
 
 __all__ = [
     "Claim",
@@ -44,7 +47,7 @@ def claims(paper: str | None = None) -> dict[str, Claim]:
 
     Raises ``ValueError`` listing the papers when there is none of that name.
     """
-    found = [claim for paper_claims in _PAPERS for claim in paper_claims]
+    found = [replace(claim, theorem=THEOREMS.get(claim.id)) for paper in _PAPERS for claim in paper]
     known = list(dict.fromkeys(claim.paper for claim in found))
     if paper is not None and paper not in known:
         raise ValueError(f"no claims of {paper!r}; the papers are {' '.join(known)}")

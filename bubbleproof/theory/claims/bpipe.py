@@ -49,12 +49,7 @@ def _claim(
         predicted=predicted,
         measured=measured,
         corrected=None if corrected is None else f"bpipe.{corrected}",
-        theorem=_THEOREMS.get(name),
     )
-
-
-# Theorem 1f1b gives mu(s) = min(p - s, m) for all p, m; the first five claims are instances of it.
-_THEOREMS = dict.fromkeys(("eq1", "mu", "eq2", "eq3", "sec3.3.pair"), "1f1b")
 
 
 def _objective(at: Params) -> Fraction:
