@@ -13,45 +13,10 @@ from functools import lru_cache
 from math import prod
 
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, size
-from bubbleproof.theory.families.bfs import BreadthFirst
-from bubbleproof.theory.families.chimera import Chimera
-from bubbleproof.theory.families.dualpipe import DualPipe
-from bubbleproof.theory.families.dualpipev import DualPipeV
-from bubbleproof.theory.families.family import Family, FamilyMember
-from bubbleproof.theory.families.gpipe import GPipe
-from bubbleproof.theory.families.hanayo import Hanayo
-from bubbleproof.theory.families.interleaved import Interleaved
-from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import NAMES, make_parameters
-from bubbleproof.theory.families.svpp import SVPP
-from bubbleproof.theory.families.terapipe import TeraPipe
-from bubbleproof.theory.families.v_half import VHalf
-from bubbleproof.theory.families.v_min import VMin
-from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
-from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
-from bubbleproof.theory.families.zb_v import ZeroBubbleV
+from bubbleproof.theory.families import FamilyMember, family, make_parameters
+from bubbleproof.theory.families.parameters import NAMES
 from bubbleproof.theory.measures import Measures, measure
 
-_FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        GPipe(),
-        OneForwardOneBackward(),
-        Interleaved(),
-        BreadthFirst(),
-        TeraPipe(),
-        Hanayo(),
-        ZeroBubbleH1(),
-        ZeroBubbleH2(),
-        ZeroBubbleV(),
-        VHalf(),
-        VMin(),
-        Chimera(),
-        DualPipe(),
-        DualPipeV(),
-        SVPP(),
-    )
-}
 _SHAPES = frozenset("vsf")  # parameters that only some families take
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
@@ -63,9 +28,9 @@ EVERY_M = 5  # up to so many ranks every m is looked at, beyond it those around 
 
 def made(name: str, at: Params) -> FamilyMember:
     """The family's schedule; a chunk, slice or forward count that it does not take is left out."""
-    family = _FAMILIES[name]
-    taken = [n for n in NAMES if n in at and (n not in _SHAPES or n in family.options)]
-    return family.member(make_parameters({n: at[n] for n in taken}))
+    chosen = family(name)
+    taken = [n for n in NAMES if n in at and (n not in _SHAPES or n in chosen.options)]
+    return chosen.member(make_parameters({n: at[n] for n in taken}))
 
 
 @lru_cache(maxsize=2048)  # numbers only: the schedules themselves are not kept
@@ -118,7 +83,7 @@ def peak_of_a(name: str) -> Value:
     """The most that any rank holds, as a fraction of A."""
 
     def value(at: Params) -> Fraction:
-        options = _FAMILIES[name].options
+        options = family(name).options
         units = at["p"] * prod(at[n] for n in "vs" if n in at and n in options)
         return Fraction(max(measures(name, at).peak_activations), units)
 
