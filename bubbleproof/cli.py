@@ -183,14 +183,20 @@ def prove(
 def claims(
     paper: Annotated[str | None, typer.Option(help="Only this paper's claims.")] = None,
     audit: Annotated[bool, typer.Option("--audit", help="Decide them anew.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="On their small domains.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes (default: cores).")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Dask scheduler's address.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most so many cases per claim.")] = None,
     write: Annotated[str | None, typer.Option(help="Write the audit as Markdown.")] = None,
     json: Json = False,
 ) -> int:
     """List the papers' claims; with --audit, decide each by measuring every case."""
-    from bubbleproof.commands.claims import run_claims
+    from bubbleproof.commands.audit import Workers
+    from bubbleproof.commands.claims import Request, run_claims
 
-    return run_claims(paper=paper, audit=audit, limit=limit, target=write, as_json=json)
+    workforce = Workers(count=workers, address=cluster)
+    request = Request(is_audit=audit, is_quick=quick, limit=limit, workers=workforce)
+    return run_claims(request, paper=paper, target=write, as_json=json)
 
 
 def main() -> None:

@@ -18,16 +18,20 @@ HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "pl
 MAY_IMPORT: dict[str, set[str]] = {
     "theory": set(),
     "verify": {"theory"},
-    "solvers": {"theory", "verify"},
+    "parallel": set(),
+    "solvers": {"theory", "verify", "parallel"},
     "reference_exec": {"theory", "verify"},
     "formats": {"theory", "verify", "solvers", "reference_exec"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
     "theorems": {"theory"},
-    "commands": {"theory", "theorems", "verify", "solvers", "reference_exec", "formats", "report"},
+    "commands": {
+        "theory", "theorems", "verify", "solvers", "reference_exec", "formats", "report",
+        "parallel",
+    },
     "cli": {"commands", "reference_exec"},
     "__init__": set(),
     "__main__": {"cli"},
-}
+}  # fmt: skip
 
 
 def room_of(path: Path) -> str:

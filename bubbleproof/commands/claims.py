@@ -1,73 +1,73 @@
 """``bubbleproof claims``: what the papers say, and with ``--audit`` what becomes of it.
 
-A claim is decided by measuring every case of its domain (``theory.claims``); a refuted one names
-its smallest counterexample and the claim that should stand in its place. The exit status of an
-audit is 0 when each refuted claim has a correction that holds, 1 when one has not. ``--write``
+A claim is decided by measuring every case of its domain (``theory.claims``): with ``--audit`` of
+its wide domain, with ``--audit --quick`` (or ``--json`` alone) of the small one. A refuted claim
+names its smallest counterexample and the claim that should stand in its place. The exit status of
+an audit is 0 when each refuted claim has a correction that holds, 1 when one has not. ``--write``
 makes the Markdown page of the audit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
-from rich.console import Console
-from rich.progress import Progress, TextColumn
-
+from bubbleproof.commands.audit import Decisions, Workers, audit
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, ratio, say
 from bubbleproof.formats.files import write_text
-from bubbleproof.theorems import ProofVerdict, theorems
-from bubbleproof.theory.claims import Claim, Decision, Standing, claims, decide
+from bubbleproof.parallel import num_cores
+from bubbleproof.theory.claims import Claim, Decision, Standing, claims
 
-Decisions = Mapping[str, Decision]
+ONE_PER_CORE = Workers()
 
 
-def run_claims(
-    *, paper: str | None, audit: bool, limit: int | None, target: str | None, as_json: bool
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Which claims to decide and how far: none unless ``is_audit`` or an answer needs it."""
+
+    is_audit: bool
+    is_quick: bool = False
+    limit: int | None = None
+    workers: Workers = ONE_PER_CORE
+
+
+def run_claims(request: Request, *, paper: str | None, target: str | None, as_json: bool) -> int:
     """List or audit the claims (of one paper, where named)."""
+    limit = request.limit
     if limit is not None and limit < 1:
         raise ValueError(f"--limit must be 1 or more, got {limit}")
     if target is not None and Path(target).suffix != ".md":
         raise ValueError(f"the audit's page must end in .md, got {target!r}")
     chosen = claims(paper)
-    decisive = audit or as_json or target is not None
-    decisions = _decide_all(chosen, limit, quiet=as_json) if decisive else {}
+    decisions: Decisions = {}
+    begun = monotonic()
+    if request.is_audit or as_json or target is not None:
+        is_wide = request.is_audit and not request.is_quick
+        decisions = audit(
+            chosen, is_wide=is_wide, limit=limit, workers=request.workers, quiet=as_json
+        )
+    effort = _effort(decisions, monotonic() - begun, request.workers)
     if target is not None:
-        write_text(target, markdown(decisions))
+        write_text(target, markdown(decisions, effort))
         say(f"wrote {target}")
     if as_json:
         print_json({"claims": [_to_json(claim, decisions) for claim in chosen.values()]})
     else:
         _print(chosen, decisions)
+        if decisions:
+            say(effort)
     return BROKEN if uncorrected(decisions) and paper is None else HOLDS
 
 
-def _decide_all(chosen: Mapping[str, Claim], limit: int | None, *, quiet: bool) -> Decisions:
-    found = {}
-    proved: dict[str, bool] = {}
-    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[claim]}"))
-    screen = Console(stderr=True)
-    with Progress(*columns, console=screen, disable=quiet, transient=True) as progress:
-        bar = progress.add_task("deciding", total=len(chosen), claim="")
-        for name, claim in chosen.items():
-            progress.update(bar, claim=name)
-            found[name] = _with_proof(decide(claim, limit=limit), proved)
-            progress.advance(bar)
-    return found
-
-
-def _with_proof(decision: Decision, proved: dict[str, bool]) -> Decision:
-    """PROVED, where all measured cases hold and the theorem behind the claim proves anew."""
-    name = decision.claim.theorem
-    if name is None or decision.standing is not Standing.HOLDS:
-        return decision
-    if name not in proved:
-        from bubbleproof.theorems.prover import prove  # loads Z3
-
-        proved[name] = prove(theorems()[name]).verdict is ProofVerdict.PROVED
-    return replace(decision, standing=Standing.PROVED) if proved[name] else decision
+def _effort(decisions: Decisions, seconds: float, workers: Workers) -> str:
+    """One sentence: how many cases were measured, in how long, by whom."""
+    cases = sum(decision.checked for decision in decisions.values())
+    by = f"{workers.count or num_cores()} workers on {num_cores()} cores"
+    if workers.address is not None:
+        by = f"the cluster at {workers.address}"
+    return f"{cases} cases measured in {seconds:.0f} s by {by}"
 
 
 def uncorrected(decisions: Decisions) -> list[str]:
@@ -117,7 +117,7 @@ def _to_json(claim: Claim, decisions: Decisions) -> dict[str, object]:
         "statement": claim.statement,
         "quantity": claim.quantity,
         "relation": claim.relation.value,
-        "domain": claim.domain.text,
+        "domain": decision.domain.text,
         "verdict": decision.standing.name,
         "checked": decision.checked,
         "total": decision.total,
@@ -134,12 +134,13 @@ def _to_json(claim: Claim, decisions: Decisions) -> dict[str, object]:
     }
 
 
-def markdown(decisions: Decisions) -> str:
-    """The audit as a page: one table per paper, one row per claim."""
+def markdown(decisions: Decisions, effort: str) -> str:
+    """The audit as a page: one table per paper, one row per claim; ``effort`` is a sentence."""
     lines = [
         "# The papers' claims, decided by measuring",
         "",
-        "Generated by `bubbleproof claims --audit --write docs/claims.md`; not edited.",
+        f"Generated by `bubbleproof claims --audit --write docs/claims.md`: {effort}. Not edited.",
+        "",
         "Proved: a theorem of `bubbleproof prove` implies it. Holds: in every case of the stated",
         "domain. Refuted: by the smallest counterexample (least sum of parameters), with the claim",
         "that stands in its place. Not reproducible: an input is missing.",
@@ -150,6 +151,12 @@ def markdown(decisions: Decisions) -> str:
         for name, decision in decisions.items():
             claim = decision.claim
             if claim.paper == paper:
-                cells = (name, claim.source, claim.statement, claim.domain.text, _state(decision))
+                cells = (
+                    name,
+                    claim.source,
+                    claim.statement,
+                    decision.domain.text,
+                    _state(decision),
+                )
                 lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -42,7 +42,9 @@ def test_claims_are_listed(command: Run) -> None:
 
 def test_audit_decides_every_claim(command: Run, tmp_path: Path) -> None:
     page = tmp_path / "claims.md"
-    answer = command("claims", "--paper", "bpipe", "--limit", "5", "--write", page, "--json")
+    answer = command(
+        "claims", "--paper", "bpipe", "--limit", "5", "--workers", "1", "--write", page, "--json"
+    )
     found = json.loads(answer.out)["claims"]
     assert [claim["id"] for claim in found] == list(claims("bpipe"))
     verdicts = {claim["verdict"] for claim in found}
@@ -59,8 +61,10 @@ def test_a_claim_is_not_proved_by_a_theorem_that_fails(
 ) -> None:
     real = theorems()
     broken = {**real, "1f1b": twins()[0].theorem}
-    monkeypatch.setattr("bubbleproof.commands.claims.theorems", lambda: broken)
-    found = json.loads(command("claims", "--paper", "bpipe", "--limit", "2", "--json").out)
+    monkeypatch.setattr("bubbleproof.commands.audit.theorems", lambda: broken)
+    found = json.loads(
+        command("claims", "--paper", "bpipe", "--limit", "2", "--workers", "1", "--json").out
+    )
     assert not any(claim["verdict"] == "PROVED" for claim in found["claims"])
 
 

@@ -5,19 +5,26 @@ predicted one. ``predicted`` is the paper's formula; ``measured`` builds the sch
 it with ``theory.measures``, so that the two share nothing. ``decide`` is the only place a verdict
 comes from.
 
-The smallest counterexample is the one with the least sum of parameters; ties are broken by the
-parameters' values in the order in which the domain names them.
+A claim has a ``domain`` that is decided in seconds and may have a ``wide`` one, which an audit
+decides (``theory.claims.shards`` cuts it up for many workers). The smallest counterexample is the
+one with the least sum of parameters; ties are broken by the parameters' values in the order in
+which the domain names them (``theory.claims.points``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from itertools import product
 
-Params = Mapping[str, int]
+from bubbleproof.theory.claims.points import Domain, Params, Points, grid, listed, size
+
+__all__ = [
+    "Claim", "Counterexample", "Decision", "Domain", "Params", "Points", "Relation", "Standing",
+    "Value", "decide", "failure", "grid", "listed", "size",
+]  # fmt: skip
+
 Value = Callable[[Params], Fraction]
 
 
@@ -40,38 +47,15 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """The cases of a claim: ``text`` for people, ``points`` for the machine, smallest first."""
-
-    text: str
-    points: tuple[Params, ...]
-
-
-def grid(
-    text: str, *, where: Callable[[Params], bool] | None = None, **ranges: Iterable[int]
-) -> Domain:
-    """Every combination of the ranges that ``where`` accepts, ordered by (sum, values)."""
-    combined = [
-        dict(zip(ranges, values, strict=True))
-        for values in product(*(tuple(column) for column in ranges.values()))
-    ]
-    chosen = [point for point in combined if where is None or where(point)]
-    return Domain(text=text, points=tuple(sorted(chosen, key=size)))
-
-
-def size(params: Params) -> tuple[int, tuple[int, ...]]:
-    """The order of counterexamples: sum first, then the values as named."""
-    return sum(params.values()), tuple(params.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One statement of a paper. ``measured`` ``relation`` ``predicted`` on the whole ``domain``.
 
-    ``places`` is the number of decimals for ``~``. ``corrected`` is the id of the claim that should
-    stand in its place. ``missing`` says which input a measurement would need; such a claim has no
-    formula of its own and no cases. ``theorem`` is the id of a theorem that implies the claim on
-    its whole domain. Raises ``ValueError`` where these do not fit together.
+    ``wide`` is the larger domain of an audit, where there is one; it holds every case of ``domain``
+    and a claim that corrects this one should be as wide. ``places`` is the number of decimals for
+    ``~``. ``corrected`` is the id of the claim that should stand in its place. ``missing`` says
+    which input a measurement would need; such a claim has no formula of its own and no cases.
+    ``theorem`` is the id of a theorem that implies the claim on its whole domain, the wide one
+    included. Raises ``ValueError`` where these do not fit together.
     """
 
     id: str
@@ -81,6 +65,7 @@ class Claim:
     quantity: str
     relation: Relation
     domain: Domain
+    wide: Domain | None = None
     predicted: Value | None = None
     measured: Value | None = None
     corrected: str | None = None
@@ -92,8 +77,14 @@ class Claim:
         has_values = self.predicted is not None and self.measured is not None
         if has_values == (self.missing is not None):
             raise ValueError(f"{self.id}: either both values or the missing input must be given")
-        if has_values and not self.domain.points:
+        if not has_values and self.wide is not None:
+            raise ValueError(f"{self.id}: a claim that cannot be measured has no wide domain")
+        if has_values and self.domain.points == ():
             raise ValueError(f"{self.id}: the domain ({self.domain.text}) has no case")
+
+    def domain_for(self, *, is_wide: bool) -> Domain:
+        """The wide domain where it is asked for and there is one, else the small one."""
+        return self.wide if is_wide and self.wide is not None else self.domain
 
     def accepts(self, predicted: Fraction, measured: Fraction) -> bool:
         """Whether the two values stand in the claimed relation."""
@@ -121,9 +112,10 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What became of a claim: ``checked`` of ``total`` cases, smallest first."""
+    """What became of a claim: ``checked`` of ``total`` cases of ``domain``, smallest first."""
 
     claim: Claim
+    domain: Domain
     standing: Standing
     checked: int
     total: int
@@ -135,22 +127,40 @@ class Decision:
         return self.checked == self.total or self.counterexample is not None
 
 
-def decide(claim: Claim, *, limit: int | None = None) -> Decision:
-    """Measure the cases of a claim, at most ``limit``, smallest first, up to one that fails."""
-    points = claim.domain.points
+def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> Decision:
+    """Measure the cases of a claim, at most ``limit``, smallest first, up to one that fails.
+
+    Raises ``ValueError`` when the domain of a claim that can be measured has no case.
+    """
+    domain = claim.domain_for(is_wide=is_wide)
     if claim.predicted is None or claim.measured is None:
-        return Decision(claim=claim, standing=Standing.NOT_REPRODUCIBLE, checked=0, total=0)
-    checked = 0
+        return Decision(
+            claim=claim, domain=domain, standing=Standing.NOT_REPRODUCIBLE, checked=0, total=0
+        )
+    points = domain.points
+    if not len(points):
+        raise ValueError(f"{claim.id}: the domain ({domain.text}) has no case")
+    checked, found = 0, None
     for params in points[:limit]:
         checked += 1
-        predicted, measured = claim.predicted(params), claim.measured(params)
-        if not claim.accepts(predicted, measured):
-            found = Counterexample(params=params, predicted=predicted, measured=measured)
-            return Decision(
-                claim=claim,
-                standing=Standing.REFUTED,
-                checked=checked,
-                total=len(points),
-                counterexample=found,
-            )
-    return Decision(claim=claim, standing=Standing.HOLDS, checked=checked, total=len(points))
+        found = failure(claim, params)
+        if found is not None:
+            break
+    return Decision(
+        claim=claim,
+        domain=domain,
+        standing=Standing.HOLDS if found is None else Standing.REFUTED,
+        checked=checked,
+        total=len(points),
+        counterexample=found,
+    )
+
+
+def failure(claim: Claim, params: Params) -> Counterexample | None:
+    """The case as a counterexample, where the claim fails in it; both values must be there."""
+    assert claim.predicted is not None
+    assert claim.measured is not None
+    predicted, measured = claim.predicted(params), claim.measured(params)
+    if claim.accepts(predicted, measured):
+        return None
+    return Counterexample(params=params, predicted=predicted, measured=measured)

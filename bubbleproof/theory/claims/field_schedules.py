@@ -7,12 +7,13 @@ pipeline whose stages are on two ranks, as on any other, units are counted where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, size
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, listed
+from bubbleproof.theory.claims.points import Row
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
 from bubbleproof.theory.families.parameters import NAMES
 from bubbleproof.theory.measures import Measures, measure
@@ -122,7 +123,11 @@ def shapes(
     ranges = {name: tuple(values) for name, values in others.items()}
     counts = range(1, 4 * max(ranks) + 1)
     plain = grid("", where=is_looked_at, p=ranks, m=counts, **ranges)
-    points = [{**at, **durations} for at in plain.points for durations in ticks]
+
+    def rows() -> Iterator[Row]:
+        points = ({**at, **durations} for at in plain.points for durations in ticks)
+        return (tuple(at.values()) for at in points if where is None or where(at))
+
     parts = [
         f"p in {_spelled(ranks)}",
         "m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple of p)",
@@ -130,8 +135,7 @@ def shapes(
         f"{' '.join(ticks[0])} in {', '.join(_spelled(each.values()) for each in ticks)}",
         condition,
     ]
-    kept = tuple(sorted((at for at in points if where is None or where(at)), key=size))
-    return Domain(text="; ".join(parts), points=kept)
+    return listed("; ".join(parts), ("p", "m", *ranges, *ticks[0]), rows)
 
 
 def _spelled(values: Iterable[int]) -> str:

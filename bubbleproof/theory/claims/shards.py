@@ -1,0 +1,221 @@
+"""Cutting the cases of many claims into shards that workers decide apart, and joining the outcome.
+
+A shard holds cases of some claims of one paper. It travels to another process, so it names claims
+by id and cases by numbers (claims hold functions, which do not travel). ``decide_shard`` is what a
+worker does; it looks claims up by ``claims()``.
+
+Shards come in two kinds. A *head* holds the smallest cases of one claim: most refuted claims fail
+there, and are done. The *cells* hold the rest: the cases that agree in their first two parameters
+(ranks and microbatches for schedules) of all claims whose ids agree up to the last dot, so that
+claims that measure the same schedule meet in one worker and its caches.
+
+A claim's verdict, its smallest counterexample and the number of cases checked are those of
+``decide``, however many workers there are and whoever is first: within a cell cases stand in the
+order of counterexamples, and of all cells the smallest counterexample wins.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from bubbleproof.theory.claims.claim import (
+    Claim,
+    Counterexample,
+    Decision,
+    Domain,
+    Standing,
+    failure,
+)
+from bubbleproof.theory.claims.registry import claims
+
+Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+HEAD = 96  # cases of a head
+LOAD = 60_000  # about how many actions the schedules of a shard have in sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Slice:
+    """Cases of one claim, smallest first: ``place[i]`` is where ``rows[i]`` is in the domain."""
+
+    claim: str
+    names: tuple[str, ...]
+    rows: Table
+    place: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shard:
+    """Work for one call of a worker; ``load`` estimates it, in actions."""
+
+    paper: str
+    slices: tuple[Slice, ...]
+    load: int
+
+    @property
+    def num_cases(self) -> int:
+        return sum(len(part.rows) for part in self.slices)
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part.claim for part in self.slices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The first failing case of a slice, at its place in the claim's domain."""
+
+    claim: str
+    place: int
+    counterexample: Counterexample
+
+
+def decide_shard(shard: Shard) -> tuple[Failure, ...]:
+    """The first failing case of every slice that has one; an error names the claim and the case."""
+    known = _claims()
+    found = (_first_failure(known[part.claim], part) for part in shard.slices)
+    return tuple(failing for failing in found if failing is not None)
+
+
+@cache
+def _claims() -> dict[str, Claim]:
+    return claims()
+
+
+def _first_failure(claim: Claim, part: Slice) -> Failure | None:
+    for place, row in zip(part.place.tolist(), part.rows.tolist(), strict=True):
+        params = dict(zip(part.names, row, strict=True))
+        try:
+            found = failure(claim, params)
+        except Exception as error:
+            error.add_note(f"while measuring {claim.id} at {params}")
+            raise
+        if found is not None:
+            return Failure(claim=claim.id, place=place, counterexample=found)
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Audit:
+    """The claims under audit: which cases are still to be looked at, and what was found.
+
+    ``heads()`` comes first; their failures go to ``note``, and so do those of ``cells()``, which
+    leaves out the claims that have failed. Then ``decisions()``. ``limit`` takes only the smallest
+    cases of each claim.
+    """
+
+    chosen: Mapping[str, Claim]
+    is_wide: bool
+    limit: int | None = None
+    _found: dict[str, Failure] = field(default_factory=dict)
+
+    def heads(self) -> list[Shard]:
+        """One shard per claim that can be measured, with its smallest cases.
+
+        Raises ``ValueError`` when the domain of one has no case.
+        """
+        shards = []
+        for claim, domain in self._measurable():
+            if not len(domain.points):
+                raise ValueError(f"{claim.id}: the domain ({domain.text}) has no case")
+            shards.append(_shard(claim.paper, [self._slice(claim, domain, slice(0, HEAD))]))
+        return shards
+
+    def cells(self) -> list[Shard]:
+        """The cases beyond the heads of the claims that have not failed, the largest first."""
+        cells: dict[tuple[str, tuple[int, ...]], list[Slice]] = defaultdict(list)
+        for claim, domain in self._measurable():
+            if claim.id in self._found:
+                continue
+            rest = self._slice(claim, domain, slice(HEAD, None))
+            for key, part in _by_first_two(rest):
+                cells[claim.id.rpartition(".")[0], key].append(part)
+        papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
+        shards = [_shard(self.chosen[parts[0].claim].paper, parts) for parts in cells.values()]
+        shards.sort(key=lambda shard: (papers.index(shard.paper), -shard.load))
+        return list(_packed(shards))
+
+    def note(self, failures: Iterable[Failure]) -> None:
+        """Keep the smallest failure of each claim, whichever comes first."""
+        for failing in failures:
+            known = self._found.get(failing.claim)
+            if known is None or failing.place < known.place:
+                self._found[failing.claim] = failing
+
+    def decisions(self) -> dict[str, Decision]:
+        """What became of each claim once all shards are noted, in the order of the claims."""
+        return {name: self._decision(claim) for name, claim in self.chosen.items()}
+
+    def _decision(self, claim: Claim) -> Decision:
+        domain = claim.domain_for(is_wide=self.is_wide)
+        if claim.missing is not None:
+            return Decision(
+                claim=claim, domain=domain, standing=Standing.NOT_REPRODUCIBLE, checked=0, total=0
+            )
+        total, failing = len(domain.points), self._found.get(claim.id)
+        taken = total if self.limit is None else min(total, self.limit)
+        return Decision(
+            claim=claim,
+            domain=domain,
+            standing=Standing.HOLDS if failing is None else Standing.REFUTED,
+            checked=taken if failing is None else failing.place + 1,
+            total=total,
+            counterexample=None if failing is None else failing.counterexample,
+        )
+
+    def _measurable(self) -> Iterator[tuple[Claim, Domain]]:
+        for claim in self.chosen.values():
+            if claim.missing is None:
+                yield claim, claim.domain_for(is_wide=self.is_wide)
+
+    def _slice(self, claim: Claim, domain: Domain, places: slice) -> Slice:
+        table = domain.table[: self.limit]
+        return Slice(
+            claim=claim.id,
+            names=domain.names,
+            rows=table[places],
+            place=np.arange(len(table))[places],
+        )
+
+
+def _by_first_two(part: Slice) -> Iterator[tuple[tuple[int, ...], Slice]]:
+    """The slice cut by the values of its first two parameters, each part in the same order."""
+    if not len(part.rows):
+        return
+    keys, owner = np.unique(part.rows[:, :2], axis=0, return_inverse=True)
+    order = np.argsort(owner.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(owner.ravel()))
+    for key, rows in zip(keys.tolist(), np.split(order, ends[:-1]), strict=True):
+        yield (
+            tuple(key),
+            Slice(claim=part.claim, names=part.names, rows=part.rows[rows], place=part.place[rows]),
+        )
+
+
+def _shard(paper: str, parts: Sequence[Slice]) -> Shard:
+    return Shard(paper=paper, slices=tuple(parts), load=sum(map(_load, parts)))
+
+
+def _load(part: Slice) -> int:
+    """An estimate: a case costs what p m v s actions cost, or little where it has no schedule."""
+    sizes = [part.rows[:, part.names.index(name)] for name in "pmvs" if name in part.names]
+    if not sizes or "p" not in part.names or "m" not in part.names:
+        return len(part.rows)
+    return int(np.prod(np.maximum(sizes, 1), axis=0).sum())
+
+
+def _packed(shards: Iterable[Shard]) -> Iterator[Shard]:
+    """Neighbouring shards of one paper joined up to ``LOAD``, so that none is tiny."""
+    waiting: list[Shard] = []
+    for shard in shards:
+        joined = sum(each.load for each in waiting) + shard.load
+        if waiting and (joined > LOAD or shard.paper != waiting[0].paper):
+            yield _shard(waiting[0].paper, [part for each in waiting for part in each.slices])
+            waiting = []
+        waiting.append(shard)
+    if waiting:
+        yield _shard(waiting[0].paper, [part for each in waiting for part in each.slices])
