@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
-from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.theory.families import families, make_parameters
 from bubbleproof.theory.measures import known_rows, measure_rows
 from bubbleproof.theory.memory import memory_profile
@@ -75,9 +75,9 @@ def decide(family: str, p: int, m: int, time_limit: float) -> Case:
     if best < published:
         verdict = "beaten"
     elif result.status is Status.OPTIMAL:
-        verdict = "optimal"
+        verdict = "optimal" if result.proof is Proof.CERTIFICATE else "claimed"
     else:
-        verdict = "claimed" if result.engine_bound == published else "open"
+        verdict = "open"
     return Case(
         family=family,
         p=p,

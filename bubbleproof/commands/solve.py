@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from bubbleproof.commands.inputs import Posed, read_posed
 from bubbleproof.commands.output import (
     BROKEN,
@@ -13,7 +15,8 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.formats import ScheduleFile, write_schedule
-from bubbleproof.solvers import Result, SolveOptions, Status, solve
+from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
+from bubbleproof.solvers.encoding import Objective
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Claim, Program, Schedule
@@ -79,7 +82,7 @@ def options_for(
     limit = time_limit if time_limit is not None else in_file
     return SolveOptions(
         engine=engine,
-        objective=objective or (file.objective if file is not None else "makespan"),
+        objective=cast(Objective, objective or (file.objective if file else "makespan")),
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
         seed=seed,
         threads=threads,
@@ -126,8 +129,10 @@ def proof_text(posed: Posed, result: Result) -> str:
         return "no bound"
     where = posed.problem.resources[result.certificate.resource].name
     bound = f"bound {result.lower_bound} by {len(result.certificate.tasks)} tasks on {where}"
-    if result.status is Status.OPTIMAL:
+    if result.proof is Proof.CERTIFICATE:
         return f"optimal: {bound}, certificate checked"
+    if result.proof is Proof.ENGINE:
+        return f"optimal {result.proof.value}; checked {bound}"
     claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
     return f"gap {result.gap} {posed.problem.unit}: {bound}, certificate checked{claim}"
 
@@ -158,6 +163,9 @@ def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
     return {
         "name": posed.name,
         "status": result.status.name,
+        "objective": result.objective,
+        "value": result.value,
+        "proof": None if result.proof is None else result.proof.name,
         "statement": result.status.value,
         "reason": result.reason,
         "makespan": result.makespan,

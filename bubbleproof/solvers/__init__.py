@@ -1,6 +1,7 @@
 """Finds schedules and lower bounds. Everything it returns has passed ``verify``."""
 
-from bubbleproof.solvers.result import Result, Status
-from bubbleproof.solvers.solve import ENGINES, OBJECTIVES, SolveOptions, solve
+from bubbleproof.solvers.engines import ENGINES
+from bubbleproof.solvers.result import Proof, Result, Status
+from bubbleproof.solvers.solve import OBJECTIVES, SolveOptions, solve
 
-__all__ = ["ENGINES", "OBJECTIVES", "Result", "SolveOptions", "Status", "solve"]
+__all__ = ["ENGINES", "OBJECTIVES", "Proof", "Result", "SolveOptions", "Status", "solve"]

@@ -6,14 +6,18 @@ judged by ``verify`` before it is returned: a schedule by the checker, a bound b
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines import ENGINES, Budget, engine
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.theory.actions import NONE, Ints
@@ -24,29 +28,31 @@ from bubbleproof.theory.timing import UntimedProgram, find_cycle, left_shift
 from bubbleproof.verify.certificate import OneMachine, check_certificate
 from bubbleproof.verify.check import check
 
-ENGINES = ("auto", "cpsat")
-OBJECTIVES = ("makespan",)
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 Progress = Callable[[str, int | None, int, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveOptions:
-    """How to solve: the engine, its time limit in seconds, its seed and number of threads.
+    """How to solve: engine, objective, time limit in seconds, seed and number of threads.
 
-    ``auto`` calls an engine only when the bounds leave a gap. ``progress`` is called with
-    (who, best makespan or None, lower bound, seconds) whenever something improves.
+    ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
+    (who, best value or None, lower bound, seconds) whenever something improves. Setting ``stop``
+    from another thread ends the search with what it has.
     """
 
     engine: str = "auto"
-    objective: str = "makespan"
+    objective: Objective = "makespan"
     time_limit: float = 60.0
     seed: int = 1
     threads: int = 2
     progress: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise ValueError(f"engine must be one of {' '.join(ENGINES)}, got {self.engine!r}")
+        names = ("auto", *ENGINES)
+        if self.engine not in names:
+            raise ValueError(f"engine must be one of {' '.join(names)}, got {self.engine!r}")
         if self.objective not in OBJECTIVES:
             known = " ".join(OBJECTIVES)
             raise ValueError(f"objective must be one of {known}, got {self.objective!r}")
@@ -63,7 +69,7 @@ def solve(
     options: SolveOptions | None = None,
     starts: Iterable[tuple[str, Program]] = (),
 ) -> Result:
-    """The shortest schedule found, with a checked bound.
+    """The best schedule found, with a checked bound.
 
     ``starts`` are named programs to begin from (published orders); those that do not fit are passed
     over. A time-out is never INFEASIBLE. Raises ``ValueError`` for a problem that computes nothing.
@@ -98,26 +104,42 @@ class _Solve:
             if self._closed:
                 break
             self._try_program("greedy", program)
-        if self.options.engine == "cpsat" or not self._closed:
+        if self.options.engine != "auto" or not self._closed:
             infeasible = self._call_engine()
             if infeasible and self.schedule is None:
-                return self._result(
-                    Status.INFEASIBLE, "the exact engine refuted every schedule (not certified)"
-                )
+                reason = f"{self._engine} refuted every schedule (not certified)"
+                return self._result(Status.INFEASIBLE, reason)
         if self.schedule is None:
             return self._result(Status.UNKNOWN)
         return self._result(Status.OPTIMAL if self._closed else Status.FEASIBLE)
 
     @property
+    def _engine(self) -> str:
+        return "cpsat" if self.options.engine == "auto" else self.options.engine
+
+    @property
+    def _value(self) -> int | None:
+        """The objective's value of the incumbent."""
+        return None if self.measured is None else self._value_of(self.measured)
+
+    def _value_of(self, measured: Measures) -> int:
+        is_makespan = self.options.objective == "makespan"
+        return measured.makespan if is_makespan else measured.span_idle
+
+    @property
     def _closed(self) -> bool:
-        """Whether the checked schedule meets the checked bound."""
-        return self.measured is not None and self.measured.makespan == self._lower_bound
+        """Whether the checked schedule meets a bound."""
+        return self._value is not None and self._value <= max(
+            self._lower_bound, self.engine_bound or 0
+        )
 
     @property
     def _lower_bound(self) -> int:
         return 0 if self.certificate is None else self.certificate.bound
 
     def _certify(self) -> None:
+        if self.options.objective != "makespan":
+            return
         finding = check_certificate(self.problem, self.bounds.best)
         assert finding.ok, f"our own certificate was refused: {finding.violations}"
         self.certificate = self.bounds.best
@@ -166,38 +188,39 @@ class _Solve:
         self._try_schedule(name, schedule)
 
     def _try_schedule(self, name: str, schedule: Schedule) -> bool:
-        """Whether the checker accepts the schedule; keep it if it is the shortest so far."""
+        """Whether the checker accepts the schedule; keep it if it is the best so far."""
         verdict = check(self.problem, schedule)
         if not verdict.ok or verdict.measured is None:
             return False
-        if self.measured is None or verdict.measured.makespan < self.measured.makespan:
+        if self._value is None or self._value_of(verdict.measured) < self._value:
             self.schedule, self.measured, self.origin = schedule, verdict.measured, name
             self._report(name)
         return True
 
     def _call_engine(self) -> bool:
-        """Let CP-SAT improve the incumbent; whether it claims that no schedule exists at all."""
-        from bubbleproof.solvers.cpsat import minimise_makespan
-
+        """Let an engine improve the incumbent; whether it claims that no schedule exists at all."""
         options = self.options
-        found, bound, infeasible = minimise_makespan(
-            self.problem,
-            self.bounds,
-            limit=None if self.measured is None else self.measured.makespan,
-            hint=self._starts_by_task(),
-            time_limit=options.time_limit,
+        encoding = Encoding(
+            self.problem, self.bounds, objective=options.objective, limit=self._value
+        )
+        budget = Budget(
+            deadline=self.began + options.time_limit,
             seed=options.seed,
             threads=options.threads,
-            progress=self._engine_progress,
+            report=self._engine_progress,
+            stop=options.stop,
         )
-        assert not infeasible or self.schedule is None, "the engine refuted a checked schedule"
-        if found is not None:
-            accepted = self._try_schedule("cpsat", _schedule(self.problem, found))
+        outcome = engine(self._engine)(encoding, self._starts_by_task(), budget)
+        assert not outcome.is_refuted or self.schedule is None, "a checked schedule was refuted"
+        if outcome.start is not None:
+            accepted = self._try_schedule(
+                self._engine, schedule_of_starts(self.problem, outcome.start)
+            )
             assert accepted, "the engine returned a schedule that the checker refuses"
-        if bound is not None and bound > self._lower_bound:
-            best = bound if self.measured is None else min(bound, self.measured.makespan)
-            self.engine_bound = best
-        return infeasible
+        if outcome.bound is not None and outcome.bound > self._lower_bound:
+            best = self._value
+            self.engine_bound = outcome.bound if best is None else min(outcome.bound, best)
+        return outcome.is_refuted
 
     def _starts_by_task(self) -> Ints | None:
         if self.schedule is None:
@@ -206,16 +229,17 @@ class _Solve:
         start[self.problem.locate(self.schedule.program.actions)] = self.schedule.start
         return np.asarray(start - start.min(), dtype=np.int64)
 
-    def _engine_progress(self, makespan: int, bound: int) -> None:
+    def _engine_progress(self, value: int | None, bound: int | None) -> None:
         if self.options.progress is not None:
             seconds = time.perf_counter() - self.began
-            self.options.progress("cpsat", makespan, max(bound, self._lower_bound), seconds)
+            best = self._value if value is None else value
+            known = max(bound or 0, self._lower_bound)
+            self.options.progress(self._engine, best, known, seconds)
 
     def _report(self, who: str) -> None:
         if self.options.progress is not None:
-            makespan = None if self.measured is None else self.measured.makespan
             seconds = time.perf_counter() - self.began
-            self.options.progress(who, makespan, self._lower_bound, seconds)
+            self.options.progress(who, self._value, self._lower_bound, seconds)
 
     def _result(self, status: Status, reason: str = "") -> Result:
         return Result(
@@ -228,10 +252,11 @@ class _Solve:
             origin=self.origin,
             seconds=time.perf_counter() - self.began,
             reason=reason,
+            objective=self.options.objective,
         )
 
 
-def _schedule(problem: Problem, start: Ints) -> Schedule:
+def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     """The schedule with the given start per task: rows by resource, then start, then end."""
     occupancy = problem.occupancy
     begin = start[occupancy.task]

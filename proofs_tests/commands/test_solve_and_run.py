@@ -56,7 +56,7 @@ def test_bad_input_overwrites_nothing(command: Run, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--engine", "magic"], "engine must be one of auto cpsat, got 'magic'"),
-        (["--objective", "beauty"], "objective must be one of makespan, got 'beauty'"),
+        (["--objective", "beauty"], "objective must be one of makespan span_idle, got 'beauty'"),
         (["--time-limit", "0"], "time limit must be above 0 seconds, got 0.0"),
         (["-o", "x.txt"], "the schedule's file must end in .json, got 'x.txt'"),
     ],

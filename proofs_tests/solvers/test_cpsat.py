@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.cpsat import CpSatModel, minimise_makespan
-from bubbleproof.solvers.solve import _schedule as schedule_of_starts
+from bubbleproof.solvers.engines.cpsat import CpSatModel
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem, Resource, Store
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify import Rule, check
+from proofs_tests.solvers import engine_case
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
 
 
 def engine(problem: Problem, limit: int | None = None) -> tuple[Schedule | None, int | None, bool]:
     """The engine alone: its schedule, its bound, and whether it claims infeasibility."""
-    start, bound, infeasible = minimise_makespan(
-        problem, lower_bounds(problem), limit=limit, hint=None, time_limit=30, seed=1, threads=1,
-        progress=None,
-    )  # fmt: skip
-    return (None if start is None else schedule_of_starts(problem, start)), bound, infeasible
+    outcome = engine_case.outcome_of("cpsat", problem, limit)
+    return engine_case.schedule_of(problem, outcome), outcome.bound, outcome.is_refuted
 
 
 def optimum(problem: Problem, limit: int | None = None) -> int:
     """The engine's makespan, which its own bound meets and the checker confirms."""
-    schedule, bound, infeasible = engine(problem, limit)
-    assert schedule is not None
-    assert not infeasible
-    verdict = check(problem, schedule)
-    assert verdict.ok, str(verdict)
-    assert verdict.measured is not None
-    assert verdict.measured.makespan == bound
-    return verdict.measured.makespan
+    return engine_case.optimum("cpsat", problem, limit)
 
 
 def broken_without(

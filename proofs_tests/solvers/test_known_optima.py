@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.theory.pipeline import Pipeline
 
 # Unsplit, tF = 1, tB = 2, room for `cap` activations: (p, m, cap, optimum). No bound leaves a gap.
@@ -51,7 +51,8 @@ def test_unsplit_with_latency(p: int, m: int, optimum: int, bound: int) -> None:
     )
     result = solve(pipeline.problem())
     assert (result.makespan, result.lower_bound) == (optimum, bound)
-    assert result.status is (Status.OPTIMAL if bound == optimum else Status.FEASIBLE)
+    assert result.status is Status.OPTIMAL
+    assert result.proof is (Proof.CERTIFICATE if bound == optimum else Proof.ENGINE)
     assert result.engine_bound == (None if bound == optimum else optimum)
 
 
@@ -76,7 +77,7 @@ def test_released_in_parts() -> None:
         input_backward=11, weight_backward=8, activation=2, released_at_input=1,
     )  # fmt: skip
     result = solve(pipeline.problem())
-    assert (result.status, result.makespan) == (Status.FEASIBLE, 283)
+    assert (result.status, result.makespan, result.proof) == (Status.OPTIMAL, 283, Proof.ENGINE)
     assert (result.lower_bound, result.engine_bound) == (265, 283)
 
 

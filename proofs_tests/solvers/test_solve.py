@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.formats import read_problem
-from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
@@ -38,14 +38,14 @@ def test_optimal_comes_with_a_certificate_that_meets_the_makespan() -> None:
     assert check_certificate(EASY, result.certificate).ok
 
 
-def test_feasible_keeps_the_engines_word_apart_from_the_checked_bound() -> None:
+def test_the_engines_word_is_kept_apart_from_the_checked_bound() -> None:
     # 78 is the one-machine bound, 80 the optimum (two engines, measured elsewhere).
     pipeline = Pipeline(
         num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4
     )
     result = solve(pipeline.problem())
-    assert (result.status, result.makespan, result.lower_bound) == (Status.FEASIBLE, 80, 78)
-    assert (result.engine_bound, result.gap, result.origin) == (80, 2, "cpsat")
+    assert (result.status, result.makespan, result.lower_bound) == (Status.OPTIMAL, 80, 78)
+    assert (result.engine_bound, result.proof, result.origin) == (80, Proof.ENGINE, "cpsat")
 
 
 def test_a_base_load_above_the_capacity_is_infeasible() -> None:
@@ -71,7 +71,8 @@ def test_what_only_search_refutes_is_infeasible_and_says_so() -> None:
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=1)
     result = solve(pipeline.problem())
     assert result.status is Status.INFEASIBLE
-    assert result.reason == "the exact engine refuted every schedule (not certified)"
+    assert result.reason == "cpsat refuted every schedule (not certified)"
+    assert result.proof is Proof.ENGINE
 
 
 def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> None:
@@ -88,7 +89,7 @@ def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> No
     ("options", "message"),
     [
         ({"engine": "magic"}, "engine must be one of auto cpsat, got 'magic'"),
-        ({"objective": "beauty"}, "objective must be one of makespan, got 'beauty'"),
+        ({"objective": "beauty"}, "objective must be one of makespan span_idle, got 'beauty'"),
         ({"time_limit": 0.0}, "time limit must be above 0 seconds, got 0.0"),
         ({"time_limit": float("nan")}, "time limit must be above 0 seconds, got nan"),
         ({"seed": -1}, "seed must be 0 to 2\\*\\*31 - 1, got -1"),

@@ -1,0 +1,239 @@
+"""The encoding: every constraint family of a problem, worked out once for all engines.
+
+An engine (``solvers.engines``) turns each family into its own language, by a method of the same
+name:
+
+- ``dependencies``: start(after) >= end(before) + lag;
+- ``index_order``: the order edges of ``theory.index_order`` (identical microbatches alone);
+- ``exclusion``: one task at a time on each rank, and ``links`` the same for every other resource;
+- ``memory``: memory edges, and what ``solvers.memory_rules`` finds beyond them;
+- ``horizon``: the objective, and the window of each start, ``earliest`` to ``latest``.
+
+``limit`` is the largest objective value of interest. Where all tasks compute and the objective is
+the makespan, it bounds every start. Otherwise (transfers may lie outside the makespan) the sum of
+all durations and lags does: in a shortest schedule there is no pause in which nothing runs and
+nothing is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.memory_rules import MemoryRules, memory_rules
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.problem import Edges, Problem
+
+Objective = Literal["makespan", "span_idle"]
+Windows = Callable[[int], tuple[Ints, Ints] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The start of a task or, where ``at_end``, its end."""
+
+    task: int
+    at_end: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A store's load once everything of the moment ``at`` has happened.
+
+    It is ``known`` units and, for each of the ``undecided`` (moment, delta), delta more if that
+    moment is not after ``at``. It must lie within ``least`` and ``most`` (None: no limit).
+    """
+
+    store: int
+    at: Moment
+    known: int
+    undecided: tuple[tuple[Moment, int], ...]
+    least: int | None
+    most: int | None
+
+
+class Encoding:
+    """The constraint families of a problem for objective values up to ``limit`` (None for any)."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        *,
+        objective: Objective = "makespan",
+        limit: int | None = None,
+        windows: tuple[Ints, Ints] | None = None,
+    ) -> None:
+        """``windows`` are (earliest, latest) starts that someone proved for this limit."""
+        self.problem, self.bounds, self.objective = problem, bounds, objective
+        longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+        self.limit = longest if limit is None else limit
+        self.only_compute = bool((problem.rank_of_task != NONE).all())
+        bounded = objective == "makespan" and self.only_compute
+        self.horizon = self.limit if bounded else longest
+        self.earliest = bounds.heads
+        self.latest: Ints = self.horizon - bounds.tails - problem.duration
+        if windows is not None and bounded:
+            self.earliest = np.maximum(self.earliest, windows[0])
+            self.latest = np.minimum(self.latest, windows[1])
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether some task has no start left: no schedule is within the limit."""
+        return bool((self.latest < self.earliest).any()) or any(
+            not stair.either for stair in self.memory.stairs
+        )
+
+    @property
+    def dependencies(self) -> Edges:
+        return self.problem.edges
+
+    @property
+    def index_order(self) -> Edges:
+        order = self.bounds.order
+        return Edges() if order is None else order.order_edges
+
+    @property
+    def memory_edges(self) -> Edges:
+        order = self.bounds.order
+        return Edges() if order is None else order.memory_edges
+
+    @cached_property
+    def memory(self) -> MemoryRules:
+        """What the memory asks beyond its edges."""
+        return memory_rules(self.problem, self.bounds.order)
+
+    def tasks_on(self, resource: int) -> Ints:
+        """The tasks that occupy a resource."""
+        occupancy = self.problem.occupancy
+        tasks: Ints = occupancy.task[occupancy.resource == resource]
+        return tasks
+
+    @property
+    def ranks(self) -> range:
+        return range(self.problem.num_ranks)
+
+    @property
+    def links(self) -> range:
+        """The resources that are no rank: links, NICs, copy engines, hosts."""
+        return range(self.problem.num_ranks, len(self.problem.resources))
+
+    @cached_property
+    def _behind(self) -> list[int]:
+        """For each task, as bits, those that start after it ends by paths without negative lags."""
+        edges = self.bounds.edges
+        safe = edges.lag >= 0
+        after: list[list[int]] = [[] for _ in range(self.problem.num_tasks)]
+        for before, later in zip(
+            edges.before[safe].tolist(), edges.after[safe].tolist(), strict=True
+        ):
+            after[before].append(later)
+        behind = [0] * self.problem.num_tasks
+        for task in _deepest_first(after):
+            bits = 0
+            for later in after[task]:
+                bits |= behind[later] | (1 << later)
+            behind[task] = bits
+        return behind
+
+    def is_ordered(self, before: int, after: int) -> bool:
+        """Whether ``after`` surely starts when ``before`` has ended, or later."""
+        if (self._behind[before] >> after) & 1:
+            return True
+        end = int(self.latest[before] + self.problem.duration[before])
+        return end <= int(self.earliest[after])
+
+    def undecided_pairs(self, resource: int) -> list[tuple[int, int]]:
+        """The pairs of tasks of a resource that both orders are open to."""
+        return [
+            (a, b)
+            for a, b in combinations(self.tasks_on(resource).tolist(), 2)
+            if not (self.is_ordered(a, b) or self.is_ordered(b, a))
+        ]
+
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        """The held and watched stores change by change, for engines without a cumulative."""
+        found = []
+        for held in self.memory.held:
+            found += self._loads(held.store, from_below=False)
+        for store in self.memory.watched:
+            found += self._loads(store, from_below=True)
+        return tuple(found)
+
+    def _loads(self, store: int, *, from_below: bool) -> list[Load]:
+        events, capacity = self.problem.events, self.problem.stores[store].capacity
+        rows = np.flatnonzero((events.store == store) & (events.delta != 0)).tolist()
+        changes = [
+            (Moment(int(events.task[r]), bool(events.at_end[r])), int(events.delta[r]))
+            for r in rows
+        ]
+        loads = []
+        for at in dict.fromkeys(moment for moment, _ in changes):
+            rise = sum(delta for moment, delta in changes if moment == at)
+            most = capacity if rise > 0 else None
+            least = 0 if rise < 0 and from_below else None
+            if most is not None or least is not None:
+                loads.append(self._load(store, at, changes, least, most))
+        return loads
+
+    def _load(
+        self,
+        store: int,
+        at: Moment,
+        changes: list[tuple[Moment, int]],
+        least: int | None,
+        most: int | None,
+    ) -> Load:
+        known, undecided = self.problem.stores[store].base, []
+        for moment, delta in changes:
+            if self._not_after(moment, at):
+                known += delta
+            elif not self._after(moment, at):
+                undecided.append((moment, delta))
+        return Load(
+            store=store, at=at, known=known, undecided=tuple(undecided), least=least, most=most
+        )
+
+    def _span(self, moment: Moment) -> tuple[int, int]:
+        """The earliest and the latest tick of a moment."""
+        shift = int(self.problem.duration[moment.task]) if moment.at_end else 0
+        return int(self.earliest[moment.task]) + shift, int(self.latest[moment.task]) + shift
+
+    def _not_after(self, moment: Moment, at: Moment) -> bool:
+        if moment.task == at.task:
+            return at.at_end or not moment.at_end or not self.problem.duration[at.task]
+        if (self._behind[moment.task] >> at.task) & 1:
+            return True
+        return self._span(moment)[1] <= self._span(at)[0]
+
+    def _after(self, moment: Moment, at: Moment) -> bool:
+        if moment.task == at.task:
+            return not self._not_after(moment, at)
+        takes_time = (not at.at_end and self.problem.duration[at.task]) or (
+            moment.at_end and self.problem.duration[moment.task]
+        )
+        if takes_time and (self._behind[at.task] >> moment.task) & 1:
+            return True
+        return self._span(moment)[0] > self._span(at)[1]
+
+
+def _deepest_first(after: list[list[int]]) -> list[int]:
+    """The tasks so that everything behind a task comes before it. Precondition: no cycle."""
+    waiting = [0] * len(after)
+    for found in after:
+        for later in found:
+            waiting[later] += 1
+    ready = [task for task, count in enumerate(waiting) if not count]
+    for task in ready:
+        for later in after[task]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    return ready[::-1]

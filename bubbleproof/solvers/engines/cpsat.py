@@ -1,0 +1,199 @@
+"""The CP-SAT engine (OR-tools): exact, with one method per constraint family.
+
+Variables: the start of each task, within the window that its head, its tail and the limit leave.
+Memory edges say memory exactly where they can; else stairs are clauses over booleans "x has ended
+by the start of y", holds a cumulative, and anything else a reservoir.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
+from bubbleproof.solvers.memory_rules import Held
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.problem import Edges
+
+
+class CpSatModel(Model):
+    """The scheduling model of an encoding."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__(encoding)
+        self.model = cp_model.CpModel()
+        self.start = [
+            self.model.new_int_var(low, max(low, high), "")
+            for low, high in zip(encoding.earliest.tolist(), encoding.latest.tolist(), strict=True)
+        ]
+        self.duration: list[int] = self.problem.duration.tolist()
+        self.interval = [
+            self.model.new_fixed_size_interval_var(start, size, "")
+            for start, size in zip(self.start, self.duration, strict=True)
+        ]
+        least = 0
+        if encoding.objective == "makespan":
+            least = min(encoding.bounds.best.bound, encoding.limit)
+        self.goal = self.model.new_int_var(least, max(least, encoding.limit), "")
+        self._ended: dict[tuple[int, int], cp_model.IntVar] = {}
+
+    def end(self, task: int) -> cp_model.LinearExpr:
+        """The end of a task."""
+        return self.start[task] + self.duration[task]
+
+    def _precede(self, edges: Edges) -> None:
+        for before, after, lag in zip(
+            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
+        ):
+            self.model.add(self.start[after] >= self.end(before) + lag)
+
+    def add_dependencies(self) -> None:
+        """start(after) >= end(before) + lag."""
+        self._precede(self.encoding.dependencies)
+
+    def add_index_order(self) -> None:
+        """Tasks of a class in the order of their microbatches."""
+        self._precede(self.encoding.index_order)
+
+    def add_exclusion(self) -> None:
+        """One task at a time on each rank."""
+        for rank in self.encoding.ranks:
+            self._exclude(rank)
+
+    def add_links(self) -> None:
+        """One task at a time on each link, NIC and copy engine."""
+        for resource in self.encoding.links:
+            self._exclude(resource)
+
+    def _exclude(self, resource: int) -> None:
+        tasks = self.encoding.tasks_on(resource).tolist()
+        self.model.add_no_overlap([self.interval[task] for task in tasks])
+
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+        self._precede(self.encoding.memory_edges)
+        rules = self.encoding.memory
+        for stair in rules.stairs:
+            if len(stair.either) == 1:
+                self.model.add(self.start[stair.later] >= self.end(stair.either[0]))
+            else:
+                self.model.add_bool_or(self.ended(task, stair.later) for task in stair.either)
+        for held in rules.held:
+            self._add_cumulative(held)
+        for store in rules.watched:
+            self._add_reservoir(store)
+
+    def ended(self, before: int, after: int) -> cp_model.IntVar:
+        """A boolean that is true only if ``before`` has ended by the start of ``after``."""
+        if (before, after) not in self._ended:
+            literal = self.model.new_bool_var("")
+            late = self.start[after] >= self.end(before)
+            self.model.add(late).only_enforce_if(literal)
+            self._ended[before, after] = literal
+        return self._ended[before, after]
+
+    def _add_cumulative(self, held: Held) -> None:
+        intervals, demands = [], []
+        for hold in held.holds:
+            size = self.model.new_int_var(0, self.encoding.horizon, "")
+            end = self.end(hold.last)
+            intervals.append(self.model.new_interval_var(self.start[hold.first], size, end, ""))
+            demands.append(hold.amount)
+        self.model.add_cumulative(intervals, demands, min(held.room, sum(demands)))
+
+    def _add_reservoir(self, number: int) -> None:
+        """The load's changes at the starts and ends of tasks; those of one instant are added up."""
+        events, store = self.problem.events, self.problem.stores[number]
+        rows = np.flatnonzero(events.store == number).tolist()
+        tasks = [int(events.task[row]) for row in rows]
+        acquired = int(np.maximum(events.delta[rows], 0).sum())
+        room = acquired if store.capacity is None else min(store.capacity - store.base, acquired)
+        self.model.add_reservoir_constraint(
+            [
+                self.end(task) if events.at_end[row] else self.start[task]
+                for row, task in zip(rows, tasks, strict=True)
+            ],
+            [int(events.delta[row]) for row in rows],
+            -store.base,
+            room,
+        )
+
+    def add_horizon(self) -> None:
+        """The objective, not above the limit."""
+        if self.encoding.objective == "makespan":
+            self._add_makespan()
+        else:
+            self._add_span_idle()
+
+    def _add_makespan(self) -> None:
+        """makespan >= end of any computation - start of any other; transfers do not count."""
+        compute = np.flatnonzero(self.problem.rank_of_task != NONE).tolist()
+        first: cp_model.IntVar | int = 0
+        if not self.encoding.only_compute:
+            first = self._first(compute)
+        for task in compute:
+            self.model.add(self.goal >= self.end(task) - first)
+
+    def _add_span_idle(self) -> None:
+        """span_idle >= last end - first start - work, on each rank."""
+        for rank in self.encoding.ranks:
+            tasks = self.encoding.tasks_on(rank).tolist()
+            first, work = self._first(tasks), sum(self.duration[task] for task in tasks)
+            for task in tasks:
+                self.model.add(self.goal >= self.end(task) - first - work)
+
+    def _first(self, tasks: list[int]) -> cp_model.IntVar:
+        first = self.model.new_int_var(0, self.encoding.horizon, "first")
+        for task in tasks:
+            self.model.add(self.start[task] >= first)
+        return first
+
+    def hint(self, start: Ints) -> None:
+        """Start the search from a known schedule (ticks per task)."""
+        for variable, value in zip(self.start, start.tolist(), strict=True):
+            self.model.add_hint(variable, value)
+
+
+class _Reporter(cp_model.CpSolverSolutionCallback):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
+    def on_solution_callback(self) -> None:
+        self.report(round(self.objective_value), _rounded_up(self.best_objective_bound))
+
+
+def _rounded_up(bound: float) -> int:
+    return int(np.ceil(bound - 1e-6))
+
+
+def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+    """The best starts within the limit that CP-SAT finds in the time given."""
+    if encoding.is_hopeless:
+        return Outcome(bound=encoding.limit + 1, is_refuted=True)
+    model = CpSatModel(encoding)
+    model.build()
+    model.model.minimize(model.goal)
+    if hint is not None:
+        model.hint(hint)
+    return run(model, budget)
+
+
+def run(model: CpSatModel, budget: Budget) -> Outcome:
+    """Search a model that is complete, objective included."""
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = budget.seconds
+    solver.parameters.num_workers = budget.threads
+    solver.parameters.random_seed = budget.seed
+    callback = None if budget.report is None else _Reporter(budget.report)
+    status = solver.solve(model.model, callback)
+    if status == cp_model.INFEASIBLE:
+        return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
+    assert status != cp_model.MODEL_INVALID, model.model.validate()
+    bound = _rounded_up(solver.best_objective_bound)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Outcome(bound=bound)
+    return Outcome(
+        start=np.array([solver.value(s) for s in model.start], dtype=np.int64), bound=bound
+    )

@@ -1,0 +1,98 @@
+"""What every engine is: a model of an encoding, and a search for its best start times.
+
+``Model`` names the constraint families; an engine's model gives each its own form, and ``build``
+calls them in one order. An ``Engine`` searches below ``encoding.limit`` and answers with an
+``Outcome``. What it says is believed by nobody: a schedule goes to the checker, a bound needs a
+certificate to be more than the engine's word.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.theory.actions import Ints
+
+Report = Callable[[int | None, int | None], None]  # best objective value and bound so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How long and how to search: a deadline (``time.perf_counter`` seconds), seed and threads.
+
+    Setting ``stop`` ends the search early with what it has. ``report`` hears of improvements.
+    """
+
+    deadline: float
+    seed: int = 1
+    threads: int = 2
+    report: Report | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def seconds(self) -> float:
+        """What is left, 0 or more."""
+        return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.perf_counter())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """``start`` (ticks per task) is the best found within the limit, ``bound`` what is claimed.
+
+    ``is_refuted``: the engine claims that no schedule is within the limit.
+    """
+
+    start: Ints | None = None
+    bound: int | None = None
+    is_refuted: bool = False
+
+
+class Model(ABC):
+    """An engine's model of an encoding, one method per constraint family."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding, self.problem = encoding, encoding.problem
+
+    def build(self) -> None:
+        """Add every family."""
+        self.add_dependencies()
+        self.add_index_order()
+        self.add_exclusion()
+        self.add_links()
+        self.add_memory()
+        self.add_horizon()
+
+    @abstractmethod
+    def add_dependencies(self) -> None:
+        """start(after) >= end(before) + lag."""
+
+    @abstractmethod
+    def add_index_order(self) -> None:
+        """Tasks of a class in the order of their microbatches."""
+
+    @abstractmethod
+    def add_exclusion(self) -> None:
+        """One task at a time on each rank."""
+
+    @abstractmethod
+    def add_links(self) -> None:
+        """One task at a time on each link, NIC and copy engine."""
+
+    @abstractmethod
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+
+    @abstractmethod
+    def add_horizon(self) -> None:
+        """The objective, not above the limit."""
+
+
+class Engine(Protocol):
+    """A search: the best starts within the limit, starting from ``hint`` (ticks per task)."""
+
+    def __call__(self, encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome: ...

@@ -1,0 +1,204 @@
+"""Memory as the engines meet it: for each store the cheapest exact form of "never too full".
+
+- A store whose capacity the memory edges of ``theory.index_order`` say completely needs nothing.
+- *Stairs*: a lone lifecycle on one (stage, slice), acquired by F and given back in parts at the
+  ends of I and W. When F_j starts, load = (j+1) a - b #I - (a-b) #W, and both counts grow in index
+  order, so the capacity is a set of clauses "I_i has ended or W_w has ended by the start of F_j".
+- *Holds*: the load is a sum of holds, each from the start of one task to the end of a later one: a
+  cumulative.
+- *Watched*: anything else, change by change, from below as well as from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from bubbleproof.theory.index_order import IndexOrder, Lifecycle
+from bubbleproof.theory.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Stair:
+    """By the start of task ``later``, at least one of the tasks ``either`` has ended."""
+
+    later: int
+    either: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """``amount`` units from the start of task ``first`` to the end of task ``last``."""
+
+    first: int
+    last: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A store whose load above its base is the sum of ``holds``; it may reach ``room`` units."""
+
+    store: int
+    room: int
+    holds: tuple[Hold, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRules:
+    """What the memory of a problem asks beyond the memory edges."""
+
+    stairs: tuple[Stair, ...]
+    held: tuple[Held, ...]
+    watched: tuple[int, ...]
+
+
+def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
+    """The form of each store; ``order`` is that of the problem, None where there is none."""
+    exact = order.exact_stores if order is not None else frozenset()
+    stairs: list[Stair] = []
+    held: list[Held] = []
+    watched: list[int] = []
+    for number, store in enumerate(problem.stores):
+        if number in exact:
+            continue
+        if (steps := _stairs(problem, order, number)) is not None:
+            stairs += steps
+        elif (holds := _holds(problem, number)) is not None:
+            if store.capacity is not None:
+                held.append(Held(store=number, room=store.capacity - store.base, holds=holds))
+        else:
+            watched.append(number)
+    return MemoryRules(stairs=tuple(stairs), held=tuple(held), watched=tuple(watched))
+
+
+def _stairs(problem: Problem, order: IndexOrder | None, store: int) -> list[Stair] | None:
+    """The store as stairs, or None where it has another shape."""
+    if order is None or problem.stores[store].capacity is None:
+        return None
+    lives = [life for life in order.lifecycles if life.store == store]
+    if len(lives) != 1:
+        return None
+    changes = _changes_of_first(problem, order, lives[0])
+    if len(changes) != 3 or [at_end for _, at_end, _ in changes] != [False, True, True]:
+        return None
+    (first, _, whole), (middle, _, part), (last, _, rest) = changes
+    if len({first, middle, last}) != 3 or part >= 0 or rest >= 0:
+        return None
+    room = problem.stores[store].capacity
+    assert room is not None
+    members = {int(row[0]): row.tolist() for row in order.members}
+    return list(
+        _steps(
+            members[first], members[middle], members[last],
+            whole, -part, room - problem.stores[store].base,
+        )
+    )  # fmt: skip
+
+
+def _changes_of_first(
+    problem: Problem, order: IndexOrder, life: Lifecycle
+) -> list[tuple[int, bool, int]]:
+    """(task, at its end?, change) of microbatch 0 in the store of ``life``, where a class each."""
+    events = problem.events
+    rows = np.flatnonzero((events.store == life.store) & np.isin(events.task, order.members[:, 0]))
+    found = [(int(events.task[r]), bool(events.at_end[r]), int(events.delta[r])) for r in rows]
+    return sorted(found, key=lambda change: (int(problem.actions.kind[change[0]]), change[1]))
+
+
+def _steps(
+    first: list[int], middle: list[int], last: list[int], whole: int, part: int, room: int
+) -> Iterator[Stair]:
+    """The clauses of one lifecycle; ``first[j]``, ``middle[j]``, ``last[j]`` are F_j, I_j, W_j."""
+    rest = whole - part
+    for j, later in enumerate(first):
+        # needs[i]: how many W must have ended where only i of the I have.
+        needs = [-(-((j + 1) * whole - part * i - room) // rest) for i in range(j + 1)]
+        for i, (need, following) in enumerate(pairwise(needs)):
+            if need > max(following, 0) and not following > i + 1:
+                yield Stair(later, (middle[i],) if need > i else (middle[i], last[need - 1]))
+        if needs[j] > j:
+            yield Stair(later, ())
+        elif needs[j] > 0:
+            yield Stair(later, (last[needs[j] - 1],))
+
+
+def _holds(problem: Problem, store: int) -> tuple[Hold, ...] | None:
+    """The store's changes paired into holds, or None where some have no partner.
+
+    Changes are grouped by (stage, microbatch, slice) and each group put in the order that direct
+    precedences within it force; what is taken at a start is given back at a later end, oldest
+    first.
+    """
+    events, actions = problem.events, problem.actions
+    rows = np.flatnonzero((events.store == store) & (events.delta != 0))
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for row in rows.tolist():
+        task = int(events.task[row])
+        key = (int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task]))
+        groups.setdefault(key, []).append(row)
+    reach = _reach_within_stage(problem)
+    holds: list[Hold] = []
+    for group in groups.values():
+        paired = _pair(problem, group, reach)
+        if paired is None:
+            return None
+        holds += paired
+    return tuple(holds)
+
+
+def _pair(problem: Problem, rows: list[int], reach: dict[int, set[int]]) -> list[Hold] | None:
+    events = problem.events
+    tasks = {int(events.task[row]) for row in rows}
+    rank = {task: sum(task in reach.get(other, ()) for other in tasks) for task in tasks}
+    if sorted(rank.values()) != list(range(len(tasks))):
+        return None  # no chain
+    rows = sorted(rows, key=lambda row: (rank[int(events.task[row])], bool(events.at_end[row])))
+    open_holds: list[list[int]] = []
+    holds = []
+    for row in rows:
+        task, delta, at_end = int(events.task[row]), int(events.delta[row]), events.at_end[row]
+        if (delta > 0) == bool(at_end):
+            return None
+        if delta > 0:
+            open_holds.append([task, delta])
+            continue
+        while delta:
+            if not open_holds:
+                return None
+            first, left = open_holds[0]
+            amount = min(left, -delta)
+            holds.append(Hold(first, task, amount))
+            delta += amount
+            open_holds[0][1] -= amount
+            if not open_holds[0][1]:
+                open_holds.pop(0)
+    return None if open_holds else holds
+
+
+def _reach_within_stage(problem: Problem) -> dict[int, set[int]]:
+    """For each task those of its stage, microbatch and slice that must start after its end."""
+    edges, actions = problem.edges, problem.actions
+    inside = edges.lag >= 0
+    for column in (actions.stage, actions.microbatch, actions.slice):
+        inside &= column[edges.before] == column[edges.after]
+    after: dict[int, list[int]] = {}
+    for before, later in zip(
+        edges.before[inside].tolist(), edges.after[inside].tolist(), strict=True
+    ):
+        after.setdefault(before, []).append(later)
+    reach: dict[int, set[int]] = {}
+
+    def visit(task: int) -> set[int]:
+        if task not in reach:
+            reach[task] = set()  # a cycle ends here; the bounds report it
+            found = after.get(task, [])
+            reach[task] = set(found).union(*(visit(later) for later in found))
+        return reach[task]
+
+    for task in after:
+        visit(task)
+    return reach

@@ -1,0 +1,42 @@
+"""One engine on its own: what it finds and claims, for tests of models."""
+
+from __future__ import annotations
+
+import time
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines import Budget, Outcome, engine
+from bubbleproof.solvers.solve import schedule_of_starts
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+from bubbleproof.verify import check
+
+
+def outcome_of(
+    name: str, problem: Problem, limit: int | None = None, objective: Objective = "makespan"
+) -> Outcome:
+    """The engine's answer without a hint, in at most 30 s on one thread."""
+    encoding = Encoding(problem, lower_bounds(problem), objective=objective, limit=limit)
+    return engine(name)(encoding, None, Budget(deadline=time.perf_counter() + 30, threads=1))
+
+
+def schedule_of(problem: Problem, outcome: Outcome) -> Schedule | None:
+    """The engine's schedule, if it found one."""
+    return None if outcome.start is None else schedule_of_starts(problem, outcome.start)
+
+
+def optimum(
+    name: str, problem: Problem, limit: int | None = None, objective: Objective = "makespan"
+) -> int:
+    """The engine's optimum, which its own bound meets and the checker confirms."""
+    outcome = outcome_of(name, problem, limit, objective)
+    schedule = schedule_of(problem, outcome)
+    assert schedule is not None
+    assert not outcome.is_refuted
+    verdict = check(problem, schedule)
+    assert verdict.ok, str(verdict)
+    assert verdict.measured is not None
+    value = verdict.measured.makespan if objective == "makespan" else verdict.measured.span_idle
+    assert value == outcome.bound
+    return value
