@@ -1,4 +1,4 @@
-"""Interleaved 1F1B with p | m and m >= 2p: its makespan is exactly (m*v+p-1)P, for all tF and tB.
+"""Interleaved 1F1B with p | m: its makespan is exactly (m*v+p-1)P, for all tF and tB.
 
 Each rank runs N = m*v forwards and backwards. Count them by their place in the rank's order of
 forwards (x) and of backwards (n); with p | m these orders are the same on all ranks, and
@@ -7,11 +7,12 @@ forwards (x) and of backwards (n); with p | m these orders are the same on all r
     B(n) of rank r waits for B(n) of rank r+1, of rank p-1 for B(n-p) of rank 0 (chunk after), or,
     on the last stage, for its own forward, F(n + (v-1)p).
 
-With d = p-1-r and w = (v-1)p + 1, rank r warms up with w + 2d forwards and then runs B(n) and
-F(w+2d+n) in turn. The left-shifted starts have no short closed form, but the makespan needs only
-*some* starts that keep these orders and waits: left-shifting does not end later, and no schedule
-ends earlier than (N+p-1)P (theorem ``makespan-bound``). These starts are, with X = p*v*tF and
-c = N - w - 2d, the number of forwards after the warm-up,
+With d = p-1-r and w = (v-1)p + 1, rank r warms up with w + 2d forwards (all N where m = p leaves
+fewer) and then runs B(n) and F(w+2d+n) in turn. The left-shifted starts depend on which of tF and
+tB is larger (``interleaved_starts``), but the makespan needs only *some* starts that keep these
+orders and waits: left-shifting does not end later, and no schedule ends earlier than (N+p-1)P
+(theorem ``makespan-bound``). These starts are, with X = p*v*tF and c = N - w - 2d, the number of
+forwards after the warm-up,
 
     F(x) = (r + x) tF                  for x < w+d
            X + (x-w-d) P               for w+d <= x < w+2d
@@ -21,8 +22,8 @@ c = N - w - 2d, the number of forwards after the warm-up,
            X + (c+2d) tF + (n+d) tB    for n >= c+d
 
 The last rank never idles. The peak follows from the order alone: when F(x) starts, exactly the
-backwards before it in the order have ended, and that leaves at most w + 2d activations, BPipe
-Appendix A's (v-1)p + 2(p-r-1) + 1.
+backwards before it in the order have ended, and that leaves at most min(w + 2d, N) activations,
+BPipe Appendix A's (v-1)p + 2(p-r-1) + 1.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, P
-from bubbleproof.theorems.terms import Term, all_of, choose, index, negate
+from bubbleproof.theorems.terms import Term, all_of, any_of, choose, index, negate
 from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
-# Q is (v-1)p and N is m*v, which keeps every index linear. From p | m, m >= 2p and v >= 1 follows
-# N = m*v >= 2p*v = 2(Q+p), all that the proof needs of them.
+# Q is (v-1)p and N is m*v, which keeps every index linear. From p | m and v >= 1 follows that
+# N = m*v is p*v = Q+p or at least twice that, all that the proof needs of them.
 R, X, Y, Q, N = (index(name) for name in ("r", "x", "y", "Q", "N"))
-SHAPE = (P >= 1, Q >= 0, N >= 2 * Q + 2 * P, TF > 0, TB > 0, R >= 0, R <= P - 1)
+FILLED = any_of(N.equals(Q + P), N >= 2 * Q + 2 * P)
+SHAPE = (P >= 1, Q >= 0, FILLED, TF > 0, TB > 0, R >= 0, R <= P - 1)
 AT_X, AT_Y = (X >= 0, X <= N - 1), (Y >= 0, Y <= N - 1)
 ORIGIN = (Q + P) * TF
 W = Q + 1
@@ -48,6 +50,11 @@ Start = Callable[[Term, Term], Term]
 def warmup(rank: Term) -> Term:
     """Forwards before the first backward of a rank: (v-1)p + 1 + 2(p-1-r)."""
     return W + 2 * (P - 1 - rank)
+
+
+def peak(rank: Term) -> Term:
+    """Activations that rank r holds: its warm-up, or all N where there are fewer."""
+    return choose(warmup(rank) <= N, warmup(rank), N)
 
 
 def forward(rank: Term, x: Term) -> Term:
@@ -74,7 +81,7 @@ class InterleavedForm:
     forward: Start = forward
     backward: Start = backward
     warmup: Callable[[Term], Term] = warmup
-    peak: Callable[[Term], Term] = warmup
+    peak: Callable[[Term], Term] = peak
     makespan: Term = (N + P - 1) * PAIR
 
 
@@ -119,7 +126,7 @@ def order(form: InterleavedForm) -> list[Part]:
 def costs(form: InterleavedForm) -> list[Part]:
     """The makespan is kept and reached, and the order alone fixes the peak."""
     ended = choose(form.warmup(R) - 1 >= X, 0, X - form.warmup(R) + 1)
-    live, top = X + 1 - ended, form.warmup(R) - 1
+    live, top = X + 1 - ended, form.peak(R) - 1
     return [
         ("no task ends after the makespan", AT_X, form.backward(R, X) + TB <= form.makespan),
         ("the first task starts at 0", (), form.forward(0 * R, 0 * R).equals(0)),
@@ -144,11 +151,11 @@ def theorem(form: InterleavedForm | None = None) -> Theorem:
     return Theorem(
         id="interleaved",
         statement=(
-            "Interleaved 1F1B with p | m and m >= 2p has makespan (m*v+p-1)P, the least of any "
-            "schedule, and peak (v-1)p + 2(p-r-1) + 1 chunk activations on rank r"
+            "Interleaved 1F1B with p | m has makespan (m*v+p-1)P, the least of any schedule, and "
+            "peak min((v-1)p + 2(p-r-1) + 1, m*v) chunk activations on rank r"
         ),
         assumptions=(
-            "p, v >= 1, p divides m, m >= 2p",
+            "p, v >= 1, p divides m",
             "tF, tB > 0, equal on all stages",
             "links take 0 ticks",
         ),
@@ -159,7 +166,7 @@ def theorem(form: InterleavedForm | None = None) -> Theorem:
         argument=(
             "These starts keep the family's orders and waits, so its left-shifted schedule ends no "
             "later; theorem makespan-bound (n = N) says that it ends no earlier. The starts are "
-            "not the left-shifted ones, and no claim is made on those"
+            "not the left-shifted ones; theorem interleaved-starts has those where tB >= tF"
         ),
         obligations=obligations_of(parts, SHAPE),
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, interleaved, one_f_one_b
+from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, one_f_one_b
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
+from bubbleproof.theorems.interleaved_twins import interleaved_starts_twins, interleaved_twins
 from bubbleproof.theorems.terms import Term, choose
 from bubbleproof.theorems.twin import LATE, PEAK, Twin, make_twin
 from bubbleproof.theorems.zb_h1_twins import zb_h1_durations_twins, zb_h1_twins
@@ -27,7 +28,8 @@ def twins() -> tuple[Twin, ...]:
         *_one_f_one_b(),
         *_bounds(),
         *_frontier(),
-        *_interleaved(),
+        *interleaved_twins(),
+        *interleaved_starts_twins(),
         *zb_h1_twins(),
         *zb_h1_durations_twins(),
         *_bpipe(),
@@ -131,24 +133,6 @@ def _frontier() -> Iterator[Twin]:
     yield make_twin(
         "windows one pair early", frontier.theorem(replace(form, forward=undelayed)), _RESTS
     )
-
-
-def _interleaved() -> Iterator[Twin]:
-    form = interleaved.InterleavedForm()
-    for change, wrong, breaks in (
-        ("makespan one pair less", replace(form, makespan=form.makespan - PAIR), LATE),
-        (
-            "peak one less",
-            replace(form, peak=lambda r: interleaved.warmup(r) - 1),
-            (PEAK[0], "the peak is reached at the last forward of the warm-up"),
-        ),
-        (
-            "warm-up one forward shorter",
-            replace(form, warmup=lambda r: interleaved.warmup(r) - 1),
-            ("F after B in the order",),
-        ),
-    ):
-        yield make_twin(change, interleaved.theorem(wrong), *breaks)
 
 
 def _bpipe() -> Iterator[Twin]:

@@ -12,7 +12,7 @@ from bubbleproof.theory.measures import measure
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify.check import check
 
-SIZES = [(p, groups * p, v) for p in range(1, 6) for groups in (2, 3) for v in range(1, 4)]
+SIZES = [(p, groups * p, v) for p in range(1, 6) for groups in (1, 2, 3) for v in range(1, 4)]
 
 
 @pytest.mark.parametrize(("forward", "backward"), [(1, 2), (1, 1), (3, 1), (1, 5)])
@@ -43,9 +43,9 @@ def test_the_starts_are_a_schedule_in_the_familys_order(forward: int, backward: 
         assert measured.peak_activations == peaks
 
 
-def test_one_group_of_microbatches_has_other_peaks() -> None:
-    # m = p: rank 0 would warm up with (v+1)p - 1 > m*v forwards; m >= 2p is needed.
+def test_one_group_of_microbatches_is_the_most_a_rank_can_hold() -> None:
+    # m = p = 3, v = 2: rank 0 would warm up with 3 + 2*2 + 1 = 8 forwards, but has m*v = 6.
     found = member("interleaved", p=3, m=3, v=2)
     values = {"p": 3, "Q": 3, "N": 6, "r": 0}
     peak = interleaved.InterleavedForm().peak(interleaved.R).value(values)
-    assert measure(found.problem, found.schedule).peak_activations[0] == 6 < peak == 8
+    assert measure(found.problem, found.schedule).peak_activations[0] == peak == 6
