@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -38,7 +39,32 @@ Ready = tuple[tuple[int, ...], Job]  # (priority, least first; job)
 
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
     """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s."""
-    return _ListScheduler(pipeline, limit).run()
+    shape = _Shape(
+        num_ranks=pipeline.num_ranks,
+        num_microbatches=pipeline.num_microbatches,
+        num_chunks=pipeline.num_chunks,
+        num_slices=pipeline.num_slices,
+        is_split=pipeline.split_backward is True,
+        limit=limit,
+    )
+    return _orders(shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """All that the orders depend on."""
+
+    num_ranks: int
+    num_microbatches: int
+    num_chunks: int
+    num_slices: int
+    is_split: bool
+    limit: int
+
+
+@lru_cache(maxsize=32)  # one shape is often wanted with several durations; 65536 tasks are 3 MB
+def _orders(shape: _Shape) -> Program:
+    return _ListScheduler(shape).run()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,29 +100,38 @@ class _Rank:
                 return True
         return True
 
-    def pop_forward(self, limit: int) -> Ready | None:
-        """The first ready forward that is safe, taken out of the queue."""
-        if self.in_flight >= limit:
+    def next_forward(self, limit: int) -> Ready | None:
+        """The first ready forward that is safe."""
+        if not self.forwards or self.in_flight >= limit:
             return None
-        for ready in sorted(self.forwards):
-            if self.is_safe(ready[1][0], limit):
-                self.forwards.remove(ready)
-                heapify(self.forwards)
-                return ready
-        return None
+        if self.is_safe(self.forwards[0][1][0], limit):
+            return self.forwards[0]
+        return next((r for r in sorted(self.forwards)[1:] if self.is_safe(r[1][0], limit)), None)
+
+    def start_forward(self, ready: Ready) -> Job:
+        """Take a forward out of the queue and count it."""
+        if ready is self.forwards[0]:
+            heappop(self.forwards)
+        else:
+            self.forwards.remove(ready)
+            heapify(self.forwards)
+        microbatch = ready[1][0]
+        self.in_flight += 1
+        self.held[microbatch] += 1
+        self.lacking[microbatch] -= 1
+        self.forward_was_last = True
+        return ready[1]
 
 
 class _ListScheduler:
     """Counts down what each job waits for, tick by tick."""
 
-    def __init__(self, pipeline: Pipeline, limit: int) -> None:
-        self.p, self.limit = pipeline.num_ranks, limit
-        self.v, self.s = pipeline.num_chunks, pipeline.num_slices
-        m, stages = pipeline.num_microbatches, pipeline.num_stages
-        self.group = max(1, min(self.p // self.s, limit // (self.v * self.s)))
-        self.is_split = pipeline.split_backward is True
-        shape = (m, self.s, stages)
-        slice_, stage = np.indices(shape)[1:]
+    def __init__(self, shape: _Shape) -> None:
+        self.p, self.limit, self.is_split = shape.num_ranks, shape.limit, shape.is_split
+        self.v, self.s = shape.num_chunks, shape.num_slices
+        m, stages = shape.num_microbatches, self.p * self.v
+        self.group = max(1, min(self.p // self.s, self.limit // (self.v * self.s)))
+        slice_, stage = np.indices((m, self.s, stages))[1:]
         forward = (slice_ > 0).astype(int) + (stage > 0)
         backward = 1 + (slice_ < self.s - 1).astype(int) + (stage < stages - 1)
         self.waits_forward, self.waits_backward = forward.tolist(), backward.tolist()
@@ -118,20 +153,18 @@ class _ListScheduler:
 
     def _start(self, rank: _Rank) -> tuple[Kind, Job] | None:
         """Choose what the rank does in this tick, or nothing."""
-        forward = rank.pop_forward(self.limit - len(rank.weights))
-        if rank.backwards and (forward is None or rank.forward_was_last):
-            if forward is not None:
-                heappush(rank.forwards, forward)
-            rank.forward_was_last = False
-            return Kind.I if self.is_split else Kind.B, heappop(rank.backwards)[1]
+        if rank.backwards and rank.forward_was_last:
+            return self._start_backward(rank)
+        forward = rank.next_forward(self.limit - len(rank.weights))
         if forward is not None:
-            microbatch = forward[1][0]
-            rank.in_flight += 1
-            rank.held[microbatch] += 1
-            rank.lacking[microbatch] -= 1
-            rank.forward_was_last = True
-            return Kind.F, forward[1]
+            return Kind.F, rank.start_forward(forward)
+        if rank.backwards:
+            return self._start_backward(rank)
         return (Kind.W, rank.weights.popleft()) if rank.weights else None
+
+    def _start_backward(self, rank: _Rank) -> tuple[Kind, Job]:
+        rank.forward_was_last = False
+        return Kind.I if self.is_split else Kind.B, heappop(rank.backwards)[1]
 
     def _finish(self, rank: _Rank, kind: Kind, job: Job) -> None:
         """Record the action and offer what it was the last input of."""
