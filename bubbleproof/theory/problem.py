@@ -137,9 +137,9 @@ class Problem:
                 raise ValueError(f"{name} must lie in 0..{limit - 1}, got {column.max()}")
         if (np.diff(self.occupancy.task) < 0).any():
             raise ValueError("occupancy must be ordered by task")
-        if len(np.setdiff1d(np.arange(tasks), self.occupancy.task)):
-            idle = int(np.setdiff1d(np.arange(tasks), self.occupancy.task)[0])
-            raise ValueError(f"task {self.label(idle)} occupies no resource")
+        needed = np.bincount(self.occupancy.task, minlength=tasks)
+        if not needed.all():
+            raise ValueError(f"task {self.label(int(np.argmin(needed)))} occupies no resource")
 
     def _check_sizes(self) -> None:
         """Sums of times and of loads must stay far from the end of int64, where they would wrap."""

@@ -14,11 +14,13 @@ from math import prod
 
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, listed
 from bubbleproof.theory.claims.points import Row
+from bubbleproof.theory.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
-from bubbleproof.theory.families.parameters import NAMES
-from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.families.parameters import COUNTS, NAMES, TICKS
+from bubbleproof.theory.measures import Measures
 
 _SHAPES = frozenset("vsf")  # parameters that only some families take
+Given = tuple[tuple[str, int], ...]
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
 FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 16)
@@ -34,15 +36,21 @@ def made(name: str, at: Params) -> FamilyMember:
     return chosen.member(make_parameters({n: at[n] for n in taken}))
 
 
-@lru_cache(maxsize=2048)  # numbers only: the schedules themselves are not kept
-def _measures(name: str, at: tuple[tuple[str, int], ...]) -> Measures:
-    member = made(name, dict(at))
-    return measure(member.problem, member.schedule)
+@lru_cache(maxsize=8192)  # numbers only: the schedules themselves are not kept
+def _measures(name: str, shape: Given, ticks: Given) -> Measures:
+    return retimed(_template(name, shape), dict(ticks))
+
+
+@lru_cache(maxsize=4)  # a sweep takes all durations of a shape before the next shape
+def _template(name: str, shape: Given) -> Template:
+    return template(name, dict(shape))
 
 
 def measures(name: str, at: Params) -> Measures:
-    """The measures of the family's schedule."""
-    return _measures(name, tuple((n, value) for n, value in at.items() if n in NAMES))
+    """The measures of the family's schedule; what it does not take is left out."""
+    options = family(name).options
+    shape = tuple((n, at[n]) for n in COUNTS if n in at and (n not in _SHAPES or n in options))
+    return _measures(name, shape, tuple((n, at[n]) for n in TICKS if n in at))
 
 
 def idle_ratio(name: str) -> Value:

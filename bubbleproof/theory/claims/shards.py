@@ -10,8 +10,8 @@ there, and are done. The *cells* hold the rest: the cases that agree in their fi
 claims that measure the same schedule meet in one worker and its caches.
 
 A claim's verdict, its smallest counterexample and the number of cases checked are those of
-``decide``, however many workers there are and whoever is first: within a cell cases stand in the
-order of counterexamples, and of all cells the smallest counterexample wins.
+``decide``, however many workers there are and whoever is first: of all failing cases the smallest
+wins.
 """
 
 from __future__ import annotations
@@ -87,7 +87,12 @@ def _claims() -> dict[str, Claim]:
 
 
 def _first_failure(claim: Claim, part: Slice) -> Failure | None:
-    for place, row in zip(part.place.tolist(), part.rows.tolist(), strict=True):
+    """Cases are taken in the order of their values, so that those of one shape stand together."""
+    first: Failure | None = None
+    cases = sorted(zip(part.rows.tolist(), part.place.tolist(), strict=True))
+    for row, place in cases:
+        if first is not None and first.place < place:
+            continue
         params = dict(zip(part.names, row, strict=True))
         try:
             found = failure(claim, params)
@@ -95,8 +100,8 @@ def _first_failure(claim: Claim, part: Slice) -> Failure | None:
             error.add_note(f"while measuring {claim.id} at {params}")
             raise
         if found is not None:
-            return Failure(claim=claim.id, place=place, counterexample=found)
-    return None
+            first = Failure(claim=claim.id, place=place, counterexample=found)
+    return first
 
 
 @dataclass(slots=True, kw_only=True)
