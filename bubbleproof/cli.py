@@ -49,8 +49,13 @@ def run(
 @app.command()
 def solve(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")],
-    engine: Annotated[str, typer.Option(help="auto or cpsat.")] = "auto",
-    objective: Annotated[str | None, typer.Option(help="makespan.")] = None,
+    engine: Annotated[str, typer.Option(help="auto, cpsat, sat, z3 or pulp.")] = "auto",
+    objective: Annotated[
+        str | None, typer.Option(help="makespan, span_idle, makespan-then-peak or peak.")
+    ] = None,
+    within: Annotated[
+        int | None, typer.Option(help="Largest value wanted (for peak: largest makespan).")
+    ] = None,
     time_limit: TimeLimit = None,
     seed: Annotated[int, typer.Option(help="Seed of the engine.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the engine.")] = 2,
@@ -64,6 +69,7 @@ def solve(
         problem,
         engine=engine,
         objective=objective,
+        within=within,
         time_limit=time_limit,
         seed=seed,
         threads=threads,

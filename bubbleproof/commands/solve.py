@@ -16,10 +16,11 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.encoding import Objective
+from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Claim, Program, Schedule
+from bubbleproof.verify.certificate import Certificate, OneMachine
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -35,6 +36,7 @@ def run_solve(
     *,
     engine: str,
     objective: str | None,
+    within: int | None,
     time_limit: float | None,
     seed: int,
     threads: int,
@@ -49,6 +51,7 @@ def run_solve(
         posed,
         engine=engine,
         objective=objective,
+        within=within,
         time_limit=time_limit,
         seed=seed,
         threads=threads,
@@ -71,6 +74,7 @@ def options_for(
     *,
     engine: str = "auto",
     objective: str | None = None,
+    within: int | None = None,
     time_limit: float | None = None,
     seed: int = 1,
     threads: int = 2,
@@ -82,7 +86,8 @@ def options_for(
     limit = time_limit if time_limit is not None else in_file
     return SolveOptions(
         engine=engine,
-        objective=cast(Objective, objective or (file.objective if file else "makespan")),
+        objective=cast(Goal, objective or (file.objective if file else "makespan")),
+        within=within,
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
         seed=seed,
         threads=threads,
@@ -90,8 +95,8 @@ def options_for(
     )
 
 
-def _report(who: str, makespan: int | None, bound: int, seconds: float) -> None:
-    best = "no schedule yet" if makespan is None else f"makespan {makespan}"
+def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
+    best = "no schedule yet" if value is None else f"best {value}"
     say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
 
 
@@ -125,16 +130,36 @@ def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
 
 def proof_text(posed: Posed, result: Result) -> str:
     """How good the schedule is known to be, in one sentence."""
+    if result.objective == "peak":
+        return _peak_text(posed, result) or "no bound"
+    bound = bound_text(posed, result)
+    if result.proof is Proof.ENGINE:
+        text = f"optimal {Proof.ENGINE.value}; {bound}"
+    elif result.status is Status.OPTIMAL:
+        text = f"optimal: {bound}"
+    else:
+        claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
+        text = f"gap {result.gap} {posed.problem.unit}: {bound}{claim}"
+    peak = _peak_text(posed, result)
+    return f"{text}; {peak}" if peak else text
+
+
+def bound_text(posed: Posed, result: Result) -> str:
+    """The certified bound and what proves it."""
     if result.certificate is None:
         return "no bound"
-    where = posed.problem.resources[result.certificate.resource].name
-    bound = f"bound {result.lower_bound} by {len(result.certificate.tasks)} tasks on {where}"
-    if result.proof is Proof.CERTIFICATE:
-        return f"optimal: {bound}, certificate checked"
-    if result.proof is Proof.ENGINE:
-        return f"optimal {result.proof.value}; checked {bound}"
-    claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
-    return f"gap {result.gap} {posed.problem.unit}: {bound}, certificate checked{claim}"
+    certificate, by = result.certificate, ""
+    if isinstance(certificate, OneMachine):
+        where = posed.problem.resources[certificate.resource].name
+        by = f" by {len(certificate.tasks)} tasks on {where}"
+    return f"bound {result.lower_bound}{by}, certificate checked"
+
+
+def _peak_text(posed: Posed, result: Result) -> str:
+    bound = result.peak_bound
+    if bound is None:
+        return ""
+    return f"no peak below {bound.value} {posed.problem.memory_unit} ({bound.reason})"
 
 
 def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
@@ -146,6 +171,7 @@ def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
     if result.measured is not None:
         measured = result.measured
         rows += [
+            ("objective", result.objective),
             ("makespan", f"{measured.makespan} {unit}"),
             ("found by", result.origin),
             ("idle_ratio", f"{measured.idle_ratio}"),
@@ -159,28 +185,38 @@ def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
 
 def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
     """The result for programs."""
-    certificate = result.certificate
+    peak = result.peak_bound
     return {
         "name": posed.name,
         "status": result.status.name,
+        "statement": result.status.value,
         "objective": result.objective,
         "value": result.value,
         "proof": None if result.proof is None else result.proof.name,
-        "statement": result.status.value,
         "reason": result.reason,
         "makespan": result.makespan,
+        "peak": result.peak,
         "lower_bound": result.lower_bound,
         "engine_bound": result.engine_bound,
+        "peak_bound": None
+        if peak is None
+        else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
         "gap": result.gap,
         "origin": result.origin,
-        "certificate": None
-        if certificate is None
-        else {
+        "certificate": _certificate_to_json(posed, result.certificate),
+        "measured": None if result.measured is None else measures_to_json(result.measured),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _certificate_to_json(posed: Posed, certificate: Certificate | None) -> dict[str, object] | None:
+    if certificate is None:
+        return None
+    if isinstance(certificate, OneMachine):
+        return {
             "kind": "one-machine",
             "resource": posed.problem.resources[certificate.resource].name,
             "tasks": [posed.problem.label(task) for task in certificate.tasks],
             "bound": certificate.bound,
-        },
-        "measured": None if result.measured is None else measures_to_json(result.measured),
-        "seconds": round(result.seconds, 3),
-    }
+        }
+    return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.solvers.encoding import Objective
+from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.certificate import OneMachine
+from bubbleproof.verify.certificate import Certificate
 
 
 class Status(Enum):
@@ -34,53 +34,82 @@ class Proof(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeakBound:
+    """No schedule (within the makespan asked for) has a peak below ``value`` memory units."""
+
+    value: int
+    proof: Proof
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """The outcome of a solve.
 
     ``lower_bound`` (ticks) is the one its ``certificate`` proves; ``engine_bound`` is what the
     engine claims beyond it, unchecked. ``schedule`` and ``measured`` are None unless found.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
-    not for want of time, and an interruption.
+    not for want of time, and an interruption; ``is_claimed``: INFEASIBLE by an engine's word.
     """
 
     status: Status
     schedule: Schedule | None
     measured: Measures | None
     lower_bound: int
-    certificate: OneMachine | None
+    certificate: Certificate | None
     engine_bound: int | None
     origin: str
     seconds: float
     reason: str = ""
-    objective: Objective = "makespan"
+    objective: Goal = "makespan"
+    peak_bound: PeakBound | None = None
+    is_claimed: bool = False
 
     @property
     def makespan(self) -> int | None:
         return None if self.measured is None else self.measured.makespan
 
     @property
+    def peak(self) -> int | None:
+        """The highest load of any rank's memory, in memory units."""
+        return None if self.measured is None else max(self.measured.peak_memory, default=0)
+
+    @property
     def value(self) -> int | None:
-        """The objective's value, in ticks."""
-        if self.measured is None:
-            return None
-        by_name = {"makespan": self.measured.makespan, "span_idle": self.measured.span_idle}
-        return by_name[self.objective]
+        """The objective's value: ticks, or for ``peak`` memory units."""
+        if self.objective == "peak":
+            return self.peak
+        if self.objective == "span_idle":
+            return None if self.measured is None else self.measured.span_idle
+        return self.makespan
 
     @property
     def best_bound(self) -> int:
-        """The larger of the certified bound and the engine's."""
+        """The larger of the certified bound and the engine's; for ``peak``, of its bound."""
+        if self.objective == "peak":
+            return 0 if self.peak_bound is None else self.peak_bound.value
         return max(self.lower_bound, self.engine_bound or 0)
 
     @property
     def gap(self) -> int | None:
-        """Ticks between the schedule and the best bound."""
+        """How far the value is above the best bound."""
         return None if self.value is None else self.value - self.best_bound
 
     @property
     def proof(self) -> Proof | None:
         """What the status rests on, for OPTIMAL and INFEASIBLE."""
-        if self.status is Status.OPTIMAL:
-            return Proof.CERTIFICATE if self.value == self.lower_bound else Proof.ENGINE
         if self.status is Status.INFEASIBLE:
-            return Proof.ENGINE if self.engine_bound is not None else Proof.ARGUMENT
-        return None
+            return self._of_infeasible
+        if self.status is not Status.OPTIMAL:
+            return None
+        if self.objective == "peak":
+            return None if self.peak_bound is None else self.peak_bound.proof
+        if self.peak_bound is not None and self.peak_bound.proof is Proof.ENGINE:
+            return Proof.ENGINE
+        return Proof.CERTIFICATE if self.value == self.lower_bound else Proof.ENGINE
+
+    @property
+    def _of_infeasible(self) -> Proof:
+        if self.is_claimed:
+            return Proof.ENGINE
+        return Proof.ARGUMENT if self.certificate is None else Proof.CERTIFICATE

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -55,8 +56,12 @@ def test_bad_input_overwrites_nothing(command: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--engine", "magic"], "engine must be one of auto cpsat, got 'magic'"),
-        (["--objective", "beauty"], "objective must be one of makespan span_idle, got 'beauty'"),
+        (["--engine", "magic"], f"engine must be one of auto {' '.join(ENGINES)}, got 'magic'"),
+        (
+            ["--objective", "beauty"],
+            f"objective must be one of {' '.join(OBJECTIVES)}, got 'beauty'",
+        ),
+        (["--within", "-1"], "within must be 0 ticks or more, got -1"),
         (["--time-limit", "0"], "time limit must be above 0 seconds, got 0.0"),
         (["-o", "x.txt"], "the schedule's file must end in .json, got 'x.txt'"),
     ],

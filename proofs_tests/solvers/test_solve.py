@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.formats import read_problem
-from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status, solve
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
@@ -88,8 +88,9 @@ def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "magic"}, "engine must be one of auto cpsat, got 'magic'"),
-        ({"objective": "beauty"}, "objective must be one of makespan span_idle, got 'beauty'"),
+        ({"engine": "magic"}, f"engine must be one of auto {' '.join(ENGINES)}, got 'magic'"),
+        ({"objective": "beauty"}, f"objective must be one of {' '.join(OBJECTIVES)}, got 'beauty'"),
+        ({"within": -1}, "within must be 0 ticks or more, got -1"),
         ({"time_limit": 0.0}, "time limit must be above 0 seconds, got 0.0"),
         ({"time_limit": float("nan")}, "time limit must be above 0 seconds, got nan"),
         ({"seed": -1}, "seed must be 0 to 2\\*\\*31 - 1, got -1"),

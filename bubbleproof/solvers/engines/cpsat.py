@@ -12,6 +12,7 @@ from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
+from bubbleproof.solvers.engines.thread import watching
 from bubbleproof.solvers.memory_rules import Held
 from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.problem import Edges
@@ -187,7 +188,9 @@ def run(model: CpSatModel, budget: Budget) -> Outcome:
     solver.parameters.num_workers = budget.threads
     solver.parameters.random_seed = budget.seed
     callback = None if budget.report is None else _Reporter(budget.report)
-    status = solver.solve(model.model, callback)
+    solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
+    with watching(budget.stop, solver.stop_search):
+        status = solver.solve(model.model, callback)
     if status == cp_model.INFEASIBLE:
         return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
     assert status != cp_model.MODEL_INVALID, model.model.validate()

@@ -1,0 +1,54 @@
+"""A call that Ctrl-C can reach although it sits in foreign code.
+
+The call runs in a thread; the caller waits in Python. On Ctrl-C ``stop`` is set, which engines
+watch, and the caller goes on with what the call then returns; a second Ctrl-C gives up waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from typing import TypeVar
+
+Value = TypeVar("Value")
+POLL = 0.05  # seconds
+
+
+def run_interruptibly(call: Callable[[], Value], stop: threading.Event) -> Value:
+    """The call's value or error, with ``stop`` set when Ctrl-C arrives meanwhile."""
+    future: Future[Value] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # handed to the caller
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        wait([future])
+    except KeyboardInterrupt:
+        stop.set()
+        wait([future])
+    return future.result()
+
+
+@contextmanager
+def watching(stop: threading.Event, halt: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, call ``halt`` (which may be more than once) when ``stop`` is set."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(POLL):
+            if stop.is_set():
+                halt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

@@ -1,0 +1,81 @@
+"""Objectives made of several searches: the least peak, alone or after the least makespan.
+
+The peak is the highest load of any rank's memory, base included. It is lowered step by step: each
+search asks for any schedule (within the makespan allowed) whose every rank stays below the best
+peak so far; the last one is refuted, most often by a bound and without an engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import PeakBound, Result, Status
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+
+Starts = Sequence[tuple[str, Program]]
+
+
+def least_makespan_then_peak(problem: Problem, options: SolveOptions, starts: Starts) -> Result:
+    """The least makespan, and the least peak that a schedule of that makespan reaches."""
+    began = time.perf_counter()
+    first = Search(problem, options).run(starts)
+    if first.schedule is None or options.stop.is_set():
+        return replace(first, objective="makespan-then-peak")
+    left = _left(replace(options, within=first.makespan), began)
+    found = _lowered(problem, left, first)
+    return replace(
+        found,
+        objective="makespan-then-peak",
+        status=first.status if found.status is Status.OPTIMAL else found.status,
+        lower_bound=first.lower_bound,
+        certificate=first.certificate,
+        engine_bound=first.engine_bound,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def least_peak(problem: Problem, options: SolveOptions, starts: Starts) -> Result:
+    """The least peak of any schedule whose makespan is at most ``options.within`` (None: any)."""
+    began = time.perf_counter()
+    first = Search(problem, options, is_enough=True).run(starts)
+    if first.schedule is None or options.stop.is_set():
+        return replace(first, objective="peak")
+    found = _lowered(problem, _left(options, began), first)
+    return replace(found, objective="peak", seconds=time.perf_counter() - began)
+
+
+def below(problem: Problem, peak: int) -> Problem:
+    """The problem in which no rank's memory may reach ``peak``."""
+    stores = tuple(
+        replace(s, capacity=peak - 1 if s.capacity is None else min(s.capacity, peak - 1))
+        if number < problem.num_ranks
+        else s
+        for number, s in enumerate(problem.stores)
+    )
+    return replace(problem, stores=stores)
+
+
+def _lowered(problem: Problem, options: SolveOptions, first: Result) -> Result:
+    """The result with the least peak within ``options.within`` that time allows to find."""
+    began, best = time.perf_counter(), first
+    while True:
+        assert best.peak is not None
+        found = Search(below(problem, best.peak), _left(options, began), is_enough=True).run(())
+        if found.status is Status.INFEASIBLE:
+            assert found.proof is not None
+            bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
+            return replace(best, status=Status.OPTIMAL, peak_bound=bound)
+        if found.schedule is None:
+            return replace(best, status=Status.FEASIBLE, reason=found.reason)
+        best = found
+
+
+def _left(options: SolveOptions, began: float) -> SolveOptions:
+    """The options with the time that is left, at least a hundredth of a second."""
+    used = time.perf_counter() - began
+    return replace(options, time_limit=max(0.01, options.time_limit - used))

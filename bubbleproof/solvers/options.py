@@ -1,0 +1,60 @@
+"""How to solve: what is minimised, by whom, and for how long.
+
+Objectives:
+
+- ``makespan``: last end - first start over all ranks;
+- ``span_idle``: the zero-bubble papers' measure, max over ranks of (rank_span - work);
+- ``makespan-then-peak``: the least makespan, and among its schedules the least peak;
+- ``peak``: the least peak, within a makespan where ``within`` names one.
+
+The peak is the highest load of any rank's memory, base included.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from bubbleproof.solvers.engines import ENGINES
+
+Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
+OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
+Progress = Callable[[str, int | None, int, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """How to solve: engine, objective, time limit in seconds, seed and number of threads.
+
+    ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
+    (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the
+    largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
+    Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
+    """
+
+    engine: str = "auto"
+    objective: Goal = "makespan"
+    within: int | None = None
+    time_limit: float = 60.0
+    seed: int = 1
+    threads: int = 2
+    progress: Progress | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        names = ("auto", *ENGINES)
+        if self.engine not in names:
+            raise ValueError(f"engine must be one of {' '.join(names)}, got {self.engine!r}")
+        if self.objective not in OBJECTIVES:
+            known = " ".join(OBJECTIVES)
+            raise ValueError(f"objective must be one of {known}, got {self.objective!r}")
+        if self.within is not None and self.within < 0:
+            raise ValueError(f"within must be 0 ticks or more, got {self.within}")
+        if not self.time_limit > 0:
+            raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
+        if not 0 <= self.seed < 1 << 31:
+            raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
+        if self.threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {self.threads}")

@@ -1,0 +1,265 @@
+"""One search: the least makespan or span_idle of one problem.
+
+Bounds first, then published orders and list scheduling, then an exact engine; most instances need
+none. Everything is judged by ``verify`` before it counts: a schedule by the checker, a bound by its
+certificate. An engine runs in a thread of its own, so that Ctrl-C and time limits reach it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines import Budget, engine
+from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import Result, Status
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.measures import Measures
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram, find_cycle, left_shift
+from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.verify.check import check
+
+INTERRUPTED = "interrupted: the best so far"
+
+
+class Search:
+    """The incumbent and the bounds of one problem as they improve.
+
+    ``is_enough``: the first schedule within ``options.within`` will do.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        objective: Objective = "makespan",
+        *,
+        is_enough: bool = False,
+    ) -> None:
+        self.problem, self.options, self.objective = problem, options, objective
+        self.is_enough = is_enough
+        self.began = time.perf_counter()
+        self.schedule: Schedule | None = None
+        self.measured: Measures | None = None
+        self.origin = ""
+        self.bounds: Bounds = lower_bounds(problem)
+        self.certificate: Certificate | None = None
+        self.engine_bound: int | None = None
+        self.is_refuted = False
+
+    def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
+        """Search; the starts are programs to begin from, those that do not fit are passed over."""
+        if (reason := self._contradiction()) is not None:
+            return self._result(Status.INFEASIBLE, reason)
+        if self.bounds.is_cyclic:
+            return self._cyclic()
+        try:
+            self._certify()
+            self._try_programs(starts)
+            if self.options.engine != "auto" or not self._done:
+                self._call_engine()
+        except KeyboardInterrupt:
+            self.options.stop.set()
+        return self._conclude(INTERRUPTED if self.options.stop.is_set() else "")
+
+    def _conclude(self, reason: str) -> Result:
+        within = self.options.within
+        if self._value is not None and (within is None or self._value <= within):
+            return self._result(Status.OPTIMAL if self._closed else Status.FEASIBLE, reason)
+        self.schedule = self.measured = None
+        if within is not None and self._lower_bound > within:
+            reason = f"{self.objective} <= {within} cannot be: {self._lower_bound} is certified"
+            return self._result(Status.INFEASIBLE, reason)
+        if self.is_refuted:
+            limit = "" if within is None else f" with {self.objective} <= {within}"
+            reason = f"{self._engine} refuted every schedule{limit} (not certified)"
+            return self._result(Status.INFEASIBLE, reason)
+        return self._result(Status.UNKNOWN, reason)
+
+    def _try_programs(self, starts: Iterable[tuple[str, Program]]) -> None:
+        for name, program in starts:
+            self._try_program(name, program)
+        for program in greedy_programs(self.problem, self.bounds):
+            if self._done or self.options.stop.is_set():
+                break
+            self._try_program("greedy", program)
+
+    @property
+    def _done(self) -> bool:
+        """Whether nothing more is wanted, or a certificate says that it cannot be had."""
+        within = self.options.within
+        if within is not None and self._lower_bound > within:
+            return True
+        has_enough = self._value is not None and within is not None and self._value <= within
+        return self._closed or (self.is_enough and has_enough)
+
+    @property
+    def _engine(self) -> str:
+        return "cpsat" if self.options.engine == "auto" else self.options.engine
+
+    @property
+    def _value(self) -> int | None:
+        """The objective's value of the incumbent."""
+        return None if self.measured is None else self._value_of(self.measured)
+
+    def _value_of(self, measured: Measures) -> int:
+        is_makespan = self.objective == "makespan"
+        return measured.makespan if is_makespan else measured.span_idle
+
+    @property
+    def _closed(self) -> bool:
+        """Whether the checked schedule meets a bound."""
+        return self._value is not None and self._value <= max(
+            self._lower_bound, self.engine_bound or 0
+        )
+
+    @property
+    def _lower_bound(self) -> int:
+        return 0 if self.certificate is None else self.certificate.bound
+
+    def _certify(self) -> None:
+        if self.objective != "makespan":
+            return
+        finding = check_certificate(self.problem, self.bounds.best)
+        assert finding.ok, f"our own certificate was refused: {finding.violations}"
+        self.certificate = self.bounds.best
+        self._report("bounds")
+
+    def _contradiction(self) -> str | None:
+        """A reason that no schedule exists, found without search."""
+        problem, order = self.problem, self.bounds.order
+        for store in problem.stores:
+            if store.capacity is not None and store.base > store.capacity:
+                return (
+                    f"{store.name}: its base load {store.base} exceeds its capacity "
+                    f"{store.capacity} {problem.memory_unit}"
+                )
+        for life in order.lifecycles if order is not None else ():
+            limit = order.limit(life) if order is not None else None
+            if limit is not None and limit < 1:
+                store = problem.stores[life.store]
+                task = problem.label(int(order.members[life.first, 0])) if order else ""
+                return (
+                    f"{store.name}: {task} needs {life.acquired} beside the base load "
+                    f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
+                )
+        return None
+
+    def _cyclic(self) -> Result:
+        """A cycle of waits that takes time contradicts itself; others we cannot time."""
+        edges, duration = self.bounds.edges, self.problem.duration
+        cycle = find_cycle(self.problem.num_tasks, edges.before, edges.after)
+        waits = [self.problem.label(task) for task in cycle]
+        chain = " waits for ".join([*waits, waits[0]])
+        ticks = 0
+        for after, before in pairwise([*cycle, cycle[0]]):
+            between = (edges.before == before) & (edges.after == after)
+            ticks += int(duration[before] + edges.lag[between].max())
+        if ticks > 0:
+            return self._result(Status.INFEASIBLE, f"the precedences have a cycle: {chain}")
+        reason = f"a cycle of precedences that takes no time cannot be solved: {chain}"
+        return self._result(Status.UNKNOWN, reason)
+
+    def _try_program(self, name: str, program: Program) -> None:
+        try:
+            schedule = left_shift(self.problem, program)
+        except UntimedProgram:
+            return
+        self._try_schedule(name, schedule)
+
+    def _try_schedule(self, name: str, schedule: Schedule) -> bool:
+        """Whether the checker accepts the schedule; keep it if it is the best so far."""
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            return False
+        if self._value is None or self._value_of(verdict.measured) < self._value:
+            self.schedule, self.measured, self.origin = schedule, verdict.measured, name
+            self._report(name)
+        return True
+
+    def _call_engine(self) -> None:
+        """Let an engine improve the incumbent and the bound."""
+        options = self.options
+        wanted = [value for value in (self._value, options.within) if value is not None]
+        encoding = Encoding(
+            self.problem,
+            self.bounds,
+            objective=self.objective,
+            limit=min(wanted, default=None),
+        )
+        budget = Budget(
+            deadline=self.began + options.time_limit,
+            seed=options.seed,
+            threads=options.threads,
+            report=self._engine_progress,
+            stop=options.stop,
+        )
+        hint = self._starts_by_task()
+        search = engine(self._engine)
+        outcome = run_interruptibly(lambda: search(encoding, hint, budget), options.stop)
+        if outcome.start is not None:
+            found = schedule_of_starts(self.problem, outcome.start)
+            accepted = self._try_schedule(self._engine, found)
+            assert accepted, "the engine returned a schedule that the checker refuses"
+        if outcome.is_refuted:
+            assert self._value is None or self._value > encoding.limit, (
+                "the engine refuted a schedule that the checker accepts"
+            )
+            self.is_refuted = True
+        if outcome.bound is not None and outcome.bound > self._lower_bound:
+            best = self._value
+            self.engine_bound = outcome.bound if best is None else min(outcome.bound, best)
+
+    def _starts_by_task(self) -> Ints | None:
+        if self.schedule is None:
+            return None
+        start = np.zeros(self.problem.num_tasks, dtype=np.int64)
+        start[self.problem.locate(self.schedule.program.actions)] = self.schedule.start
+        return np.asarray(start - start.min(), dtype=np.int64)
+
+    def _engine_progress(self, value: int | None, bound: int | None) -> None:
+        if self.options.progress is not None:
+            seconds = time.perf_counter() - self.began
+            best = self._value if value is None else value
+            known = max(bound or 0, self._lower_bound)
+            self.options.progress(self._engine, best, known, seconds)
+
+    def _report(self, who: str) -> None:
+        if self.options.progress is not None:
+            seconds = time.perf_counter() - self.began
+            self.options.progress(who, self._value, self._lower_bound, seconds)
+
+    def _result(self, status: Status, reason: str = "") -> Result:
+        return Result(
+            status=status,
+            schedule=self.schedule,
+            measured=self.measured,
+            lower_bound=self._lower_bound,
+            certificate=self.certificate,
+            engine_bound=self.engine_bound,
+            origin=self.origin,
+            seconds=time.perf_counter() - self.began,
+            reason=reason,
+            objective=self.objective,
+            is_claimed=self.is_refuted and self.schedule is None,
+        )
+
+
+def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
+    """The schedule with the given start per task: rows by resource, then start, then end."""
+    occupancy = problem.occupancy
+    begin = start[occupancy.task]
+    end = begin + problem.duration[occupancy.task]
+    rows = np.lexsort((end, begin, occupancy.resource))
+    task = occupancy.task[rows]
+    program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
+    return Schedule(program=program, start=start[task])

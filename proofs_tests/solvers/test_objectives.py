@@ -1,0 +1,113 @@
+"""The other objectives against exhaustive search, and how a search ends early."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers.objectives import below
+from bubbleproof.theory.families import family
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify import check
+from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.small import tiny_pipelines
+
+
+def least_peak(problem: Problem, within: int | None) -> int | None:
+    """The least peak by trying every capacity from 0 on, exhaustively."""
+    highest = sum(store.base for store in problem.stores)
+    highest += int(abs(problem.events.delta).sum())
+    for peak in range(highest + 1):
+        if brute_force(below(problem, peak + 1), most=within) is not None:
+            return peak
+    return None
+
+
+@settings(max_examples=25)
+@given(tiny_pipelines(least=1))
+def test_makespan_then_peak_and_peak_equal_exhaustive_search(pipeline: Pipeline) -> None:
+    problem = pipeline.problem()
+    best = brute_force(problem)
+    both = solve(problem, SolveOptions(objective="makespan-then-peak", threads=1))
+    alone = solve(problem, SolveOptions(objective="peak", threads=1))
+    if best is None:
+        assert (both.status, alone.status) == (Status.INFEASIBLE, Status.INFEASIBLE)
+        return
+    assert (both.status, alone.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert (both.makespan, both.peak) == (best.makespan, least_peak(problem, best.makespan))
+    assert alone.value == alone.peak == least_peak(problem, None)
+    assert alone.peak_bound is not None
+    assert alone.gap == 0
+
+
+def test_the_makespan_leaves_room_that_only_the_second_objective_uses() -> None:
+    # ZB-H2's room for 8 is not needed at the least makespan 265: 6 do, and 5 cost time.
+    pipeline = Pipeline(
+        num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
+        input_backward=11, weight_backward=8,
+    )  # fmt: skip
+    result = solve(pipeline.problem(), SolveOptions(objective="makespan-then-peak"))
+    assert (result.status, result.makespan, result.peak) == (Status.OPTIMAL, 265, 6)
+    assert (result.proof, result.lower_bound) == (Proof.CERTIFICATE, 265)
+    tighter = solve(pipeline.with_changes(capacity=5).problem())
+    assert tighter.status is Status.OPTIMAL
+    assert tighter.makespan is not None
+    assert tighter.makespan > 265
+
+
+def test_within_bounds_what_is_wanted() -> None:
+    problem = Pipeline(num_ranks=2, num_microbatches=3).problem()
+    assert solve(problem, SolveOptions(within=12)).makespan == 12
+    refused = solve(problem, SolveOptions(within=11))
+    assert (refused.status, refused.schedule) == (Status.INFEASIBLE, None)
+    assert refused.reason == "makespan <= 11 cannot be: 12 is certified"
+    assert refused.proof is Proof.CERTIFICATE
+    peak = solve(problem, SolveOptions(objective="peak", within=12))
+    free = solve(problem, SolveOptions(objective="peak"))
+    assert (peak.peak, free.peak) == (2, 1)
+
+
+def test_span_idle_is_its_own_measure() -> None:
+    # At tF = tI = tW with room for 2p - 1 nothing idles within a rank's span (ZB-H2).
+    pipeline = Pipeline(num_ranks=3, num_microbatches=6, split_backward=True, capacity=5)
+    result = solve(pipeline.problem(), SolveOptions(objective="span_idle"))
+    assert (result.status, result.value) == (Status.OPTIMAL, 0)
+    published = family("zb-h2").schedule(pipeline)
+    measured = check(pipeline.problem(), published).measured
+    assert measured is not None
+    assert measured.span_idle == 0
+
+
+SLOW = Pipeline(
+    num_ranks=8, num_microbatches=24, split_backward=True, latency=1, capacity=16, forward=10,
+    input_backward=11, weight_backward=8, activation=2, released_at_input=1,
+)  # fmt: skip
+
+
+def test_setting_stop_ends_the_search_with_the_best_so_far() -> None:
+    stop = threading.Event()
+    threading.Timer(1.0, stop.set).start()
+    began = time.perf_counter()
+    result = solve(SLOW.problem(), SolveOptions(time_limit=120, stop=stop))
+    assert time.perf_counter() - began < 60
+    assert (result.status, result.reason) == (Status.FEASIBLE, "interrupted: the best so far")
+    assert result.makespan is not None
+    assert 0 < result.lower_bound < result.makespan
+
+
+def test_ctrl_c_ends_the_search_with_the_best_so_far() -> None:
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        result = solve(SLOW.problem(), SolveOptions(time_limit=120))
+    except KeyboardInterrupt:  # it arrived just before the search began or just after it ended
+        pytest.fail("Ctrl-C came through")
+    assert (result.status, result.reason) == (Status.FEASIBLE, "interrupted: the best so far")
+    assert check(SLOW.problem(), result.schedule).ok if result.schedule else False
