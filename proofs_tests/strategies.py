@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from bubbleproof.theory.actions import (
     MAX_MICROBATCH,
+    MAX_PART,
     MAX_SLICE,
     MAX_STAGE,
+    NONE,
     STAGE_KINDS,
     Action,
     Kind,
@@ -39,7 +41,12 @@ def actions(draw: st.DrawFn) -> Action:
     if kind is Kind.OVERLAP_F_B:
         partner = Action(stage=draw(stages), kind=Kind.B, microbatch=draw(microbatches), slice=cut)
     return Action(
-        stage=draw(stages), kind=kind, microbatch=draw(microbatches), slice=cut, partner=partner
+        stage=draw(stages),
+        kind=kind,
+        microbatch=draw(microbatches),
+        slice=cut,
+        part=draw(st.integers(NONE, MAX_PART)) if kind is Kind.W else NONE,
+        partner=partner,
     )
 
 
@@ -60,10 +67,19 @@ def per_stage(num_stages: int, low: int, high: int) -> st.SearchStrategy[tuple[i
 
 
 @st.composite
-def durations(draw: st.DrawFn, num_stages: int) -> dict[str, tuple[int, ...]]:
-    """Ticks of F, B, I and W per stage; zero is allowed."""
-    names = ("forward", "backward", "input_backward", "weight_backward")
-    return {name: draw(per_stage(num_stages, 0, 5)) for name in names}
+def durations(
+    draw: st.DrawFn, num_stages: int, num_slices: int = 1
+) -> dict[str, tuple[object, ...]]:
+    """Ticks of F, B, I and W per stage and slice, and perhaps the parts of W; zero is allowed."""
+    ticks = st.tuples(*[per_stage(num_slices, 0, 5)] * num_stages)
+    drawn: dict[str, tuple[object, ...]] = {
+        name: draw(ticks) for name in ("forward", "backward", "input_backward")
+    }
+    if draw(st.booleans()):
+        return drawn | {"weight_backward": draw(ticks)}
+    row = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
+    parts = draw(st.tuples(*[row] * num_stages))
+    return drawn | {"weight_parts": parts, "weight_backward": tuple(map(sum, parts))}
 
 
 @st.composite
@@ -88,7 +104,7 @@ def pipelines(draw: st.DrawFn, *, split: bool | None = None) -> Pipeline:
         links = (Link(ranks=(0, p - 1), latency=draw(st.integers(0, 4))),)
     return Pipeline(
         **shape,  # type: ignore[arg-type]  # fields by name
-        **draw(durations(stages_)),  # type: ignore[arg-type]  # fields by name
+        **draw(durations(stages_, shape["num_slices"])),  # type: ignore[arg-type]  # fields by name
         **draw(memories(stages_)),  # type: ignore[arg-type]  # fields by name
         placement=draw(st.sampled_from(PLACEMENTS)),
         split_backward=draw(st.one_of(st.booleans(), per_microbatch)) if split is None else split,

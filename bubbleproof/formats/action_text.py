@@ -20,7 +20,7 @@ def known_action(text: str) -> Action | None:
 def parse_action(path: FilePath, where: str, text: str) -> Action:
     """The action written ``text``. Raises ``UnusableInput`` naming the place ``where``."""
     if (action := known_action(text)) is None:
-        expected = "an action <stage><KIND><microbatch>[.<slice>]"
+        expected = "an action <stage><KIND><microbatch>[.<slice>][#<part>]"
         raise UnusableInput(path, where, expected, quoted(text))
     return action
 
@@ -39,6 +39,7 @@ def action_texts(actions: ActionTable) -> list[str]:
     """The text form of every row, slice 0 left unwritten."""
     names = [kind.name for kind in Kind]
     plain = (actions.partner_stage == NONE) & (actions.slice == 0) & (actions.microbatch != NONE)
+    plain &= actions.part == NONE
     columns = (actions.kind, actions.stage, actions.microbatch, plain)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [

@@ -2,8 +2,9 @@
 
 A family has a shape of its own: chunks per rank, a placement, a full or split backward. The
 user's work is put into that shape rank by rank: what the stages of a rank take and hold together
-is cut into the family's chunks as evenly as whole numbers allow. Nothing is lost or added; that
-the cut is even (an embedding may sit in one chunk alone) is the assumption of the comparison.
+is cut into the family's chunks as evenly as whole numbers allow (each W whole where the chunks
+change). Nothing is lost or added; that the cut is even (an embedding may sit in one chunk alone) is
+the assumption of the comparison.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bubbleproof.formats.errors import UnusableInput, nearest, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.stage_numbers import Ticks
 
 CUT = (
     "forward",
@@ -81,9 +85,21 @@ def comparison_pipeline(
         num_chunks=chunks,
         placement=family.placement,
     ).stage_ranks
-    cut = {name: _cut(_as_tuple(getattr(pipeline, name)), old, new, chunks) for name in CUT}
-    plain = {"placement": "loop", "split_backward": False, "overlaps": ()}
+    cut = {name: _cut_rows(getattr(pipeline, name), old, new, chunks) for name in CUT}
+    plain = {"placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": ()}
     return family.fitted(pipeline.with_changes(num_chunks=chunks, **plain, **cut))
+
+
+def _cut_rows(
+    values: Ticks, old: Sequence[int], new: Sequence[int], chunks: int
+) -> list[int] | list[list[int]]:
+    """Numbers per stage, or rows per stage with a number per slice, each slice cut on its own."""
+    assert not isinstance(values, int), "a Pipeline keeps its per-stage numbers as tuples"
+    table = np.asarray(values, dtype=object)
+    if table.ndim == 1:
+        return _cut(table.tolist(), old, new, chunks)
+    slices = [_cut(column, old, new, chunks) for column in table.T.tolist()]
+    return [list(row) for row in zip(*slices, strict=True)]
 
 
 def _cut(values: Sequence[int], old: Sequence[int], new: Sequence[int], chunks: int) -> list[int]:
@@ -98,8 +114,3 @@ def _cut(values: Sequence[int], old: Sequence[int], new: Sequence[int], chunks: 
         result.append(share + (seen[rank] < rest))
         seen[rank] += 1
     return result
-
-
-def _as_tuple(values: int | Sequence[int]) -> tuple[int, ...]:
-    assert not isinstance(values, int), "a Pipeline keeps its per-stage numbers as tuples"
-    return tuple(values)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes import refuse_oversize
-from bubbleproof.theory.actions import NONE, Bools, Ints, Kind
+from bubbleproof.theory.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.overlaps import Overlap
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward
@@ -25,7 +25,8 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
     """The smallest pipeline that has all the program's actions as tasks.
 
     The backward of a (stage, microbatch) is split where the program has its I or W and not its B;
-    where it has both it is full, so that the I and W stand out as foreign.
+    where it has both it is full, so that the I and W stand out as foreign. A stage's W is cut into
+    as many parts as the program names.
 
     Raises ``UnusableInput`` (about ``subject``) where no pipeline has that shape: no actions, a
     stage on no rank or oddly on two, a number of stages that is no multiple of the ranks.
@@ -46,6 +47,7 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
         subject, ranks=ranks, chunks=stages // ranks, microbatches=microbatches, slices=slices
     )
     placement = _placement(program, stages, ranks, subject)
+    parts = _parts(actions, stages)
     return Pipeline(
         num_ranks=ranks,
         num_microbatches=microbatches,
@@ -53,6 +55,8 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
         num_slices=slices,
         placement=placement,
         split_backward=_split(program, stages, microbatches),
+        weight_backward=tuple(max(1, len(row)) for row in parts),
+        weight_parts=parts,
         overlaps=_overlaps(program),
     )
 
@@ -105,6 +109,13 @@ def _split(program: Program, stages: int, microbatches: int) -> bool | tuple[tup
     if split.all() or not split.any():
         return bool(split.all())
     return tuple(tuple(row) for row in split.tolist())
+
+
+def _parts(actions: ActionTable, stages: int) -> tuple[tuple[int, ...], ...]:
+    """One tick for each part of a stage's W, up to the highest that the program names."""
+    most = np.zeros(stages, dtype=np.int64)
+    np.maximum.at(most, actions.stage, actions.part + 1)
+    return tuple((1,) * count for count in most.tolist())
 
 
 def _grid(stage: Ints, microbatch: Ints, rows: Bools, stages: int, microbatches: int) -> Bools:

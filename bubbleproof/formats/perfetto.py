@@ -93,7 +93,8 @@ def _slices(problem: Problem, schedule: Schedule) -> list[Json]:
                 "stage": action.stage,
                 "microbatch": action.microbatch,
                 "slice": action.slice,
-            },
+            }
+            | ({} if action.part == NONE else {"part": action.part}),
         }
         for task, resource, start, action in rows
     ]

@@ -1,8 +1,9 @@
 """The layout of a ``Pipeline`` in a schedule file: one key per field, named as the field.
 
 Per-stage fields are a number or a list with one number per stage; they are written as lists, the
-way a ``Pipeline`` keeps them, so that a pipeline reads back equal. Overlapped pairs are written in
-text form, ``["0F7", "7B3"]``.
+way a ``Pipeline`` keeps them, so that a pipeline reads back equal. Ticks may also be rows with one
+number per slice, and ``weight_parts`` holds rows with one number per part of W (see
+``theory.stage_numbers``). Overlapped pairs are written in text form, ``["0F7", "7B3"]``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from bubbleproof.theory.overlaps import Overlap
 from bubbleproof.theory.pipeline import Link, Pipeline
 
 PerStage = Natural | list[Natural]
+Rows = list[list[Natural]]
 Pair = Annotated[tuple[str, str], Field(strict=False)]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 Json = dict[str, object]
@@ -43,10 +45,11 @@ class PipelineLayout(Layout):
     num_slices: Count = 1
     placement: Literal["loop", "wave", "bidirectional"] | list[Natural] = "loop"
     split_backward: bool | list[list[bool]] = False
-    forward: PerStage = 1
-    backward: PerStage = 2
-    input_backward: PerStage = 1
-    weight_backward: PerStage = 1
+    forward: PerStage | Rows = 1
+    backward: PerStage | Rows = 2
+    input_backward: PerStage | Rows = 1
+    weight_backward: PerStage | Rows = 1
+    weight_parts: list[Natural] | Rows = Field(default_factory=list)
     latency: Natural = 0
     links: list[LinkLayout] = Field(default_factory=list)
     activation: PerStage = 1

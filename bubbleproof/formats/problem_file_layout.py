@@ -8,24 +8,27 @@ from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
 
-PerStage = Natural | list[Natural]
+Rows = list[list[Natural]]
+Ticks = Natural | list[Natural] | Rows
 Size = Whole | str
 NaturalSize = Natural | str
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 
 
 class DurationsLayout(Layout):
-    """Ticks of one action: a number, or a list with one per stage."""
+    """Ticks of one action: a number, a list with one per stage, or rows with one per slice."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    forward: PerStage
-    backward: PerStage | None = None
+    forward: Ticks
+    backward: Ticks | None = None
     """The full backward; input + weight where those are given."""
-    input: PerStage | None = None
+    input: Ticks | None = None
     """The backward for the input only."""
-    weight: PerStage | None = None
-    """The backward for the weights only."""
+    weight: Ticks | None = None
+    """The backward for the weights only; the sum of weight_parts where those are given."""
+    weight_parts: list[Natural] | Rows | None = None
+    """The GEMMs that each backward for the weights is cut into: one row, or one per stage."""
 
 
 class MemoryLayout(Layout):

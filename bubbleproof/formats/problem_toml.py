@@ -13,11 +13,12 @@
     placement = "loop"           # "wave", "bidirectional" or the rank of each stage: [0, 1]
     split_backward = false       # true: every backward runs as an input and a weight part
 
-    [durations]                  # ticks of one action: a number, or a list with one per stage
-    forward = 10
+    [durations]                  # ticks of one action: a number, or a list with one per stage,
+    forward = 10                 # or with one row [first slice, second slice, ...] (or one a stage)
     backward = 20                # the full backward; with input and weight given: their sum
     input = 11                   # with weight: needed where split_backward = true, else only
     weight = 9                   # to compare with families that split the backward
+    weight_parts = [4, 5]        # the GEMMs that W is cut into (or a row per stage); default: whole
 
     [memory]                     # optional, like the tables below
     capacity = "80 GiB"          # of each rank: one, or a list; default: unlimited
@@ -54,7 +55,8 @@ from bubbleproof.formats.comparison import Comparison, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, one_line, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.memory_sizes import memory_sizes
-from bubbleproof.formats.problem_file_layout import DurationsLayout, ProblemFileLayout
+from bubbleproof.formats.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.problem_ticks import durations
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.families import family
@@ -133,7 +135,7 @@ def _parse_toml(path: FilePath) -> dict[str, object]:
 def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
     memory, in_bytes = layout.memory, layout.memory_unit == "bytes"
     placement = layout.placement
-    ticks = _ticks(layout, path)
+    ticks = durations(layout, path)
     return Pipeline(
         num_ranks=layout.ranks,
         num_microbatches=layout.microbatches,
@@ -141,10 +143,11 @@ def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
         num_slices=layout.slices,
         placement=tuple(placement) if isinstance(placement, list) else placement,
         split_backward=layout.split_backward,
-        forward=ticks["forward"],
-        backward=ticks["backward"],
-        input_backward=ticks.get("input", 1),
-        weight_backward=ticks.get("weight", 1),
+        forward=ticks.forward,
+        backward=ticks.backward,
+        input_backward=ticks.input_backward,
+        weight_backward=ticks.weight_backward,
+        weight_parts=ticks.weight_parts,
         latency=layout.links.latency,
         links=_links(layout, path),
         activation=memory_sizes(path, "activation", memory.activation, in_bytes),
@@ -158,42 +161,6 @@ def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
         unit=layout.unit,
         memory_unit=layout.memory_unit,
     )
-
-
-def _ticks(layout: ProblemFileLayout, path: FilePath) -> dict[str, tuple[int, ...]]:
-    """Ticks per stage under the names of ``DurationsLayout``, ``backward`` always among them."""
-    stages = layout.ranks * layout.chunks
-    given = layout.durations
-    columns: dict[str, tuple[int, ...]] = {}
-    for name in DurationsLayout.model_fields:
-        value = getattr(given, name)
-        if value is None:
-            continue
-        columns[name] = (value,) * stages if isinstance(value, int) else tuple(value)
-        if len(columns[name]) != stages:
-            expected = f"one number or one per stage ({stages})"
-            raise UnusableInput(path, f"durations.{name}", expected, quoted(value))
-    return _backward_ticks(columns, layout, path)
-
-
-def _backward_ticks(
-    columns: dict[str, tuple[int, ...]], layout: ProblemFileLayout, path: FilePath
-) -> dict[str, tuple[int, ...]]:
-    lone = {"input", "weight"} & set(columns)
-    if len(lone) == 1 or (layout.split_backward and not lone):
-        missing = "weight" if "input" in lone else "input"
-        why = "both input and weight" if lone else "input and weight (split_backward = true)"
-        raise UnusableInput(path, f"durations.{missing}", why, "nothing")
-    if not lone:
-        if "backward" not in columns:
-            raise UnusableInput(path, "durations.backward", "this key", "nothing")
-        return columns
-    total = tuple(map(sum, zip(columns["input"], columns["weight"], strict=True)))
-    for stage, (full, parts) in enumerate(zip(columns.get("backward", total), total, strict=True)):
-        if full != parts:
-            expected = f"input + weight = {parts} on stage {stage}"
-            raise UnusableInput(path, "durations.backward", expected, str(full))
-    return columns | {"backward": total}
 
 
 def _comparisons(layout: ProblemFileLayout, path: FilePath) -> tuple[Comparison, ...]:

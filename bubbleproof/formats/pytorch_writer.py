@@ -1,9 +1,9 @@
 """Programs written as PyTorch pipeline tables, and what such a table cannot say.
 
 The table is in the new dialect (see ``formats.pytorch_csv``), computations alone or lowered,
-without idle cells. It has no words for slices, recomputation, eviction, off-loading or optimizer
-steps: a program with those is refused. Durations, latencies and memory are not part of a table
-either; the program stays right without them, so they are reported as losses.
+without idle cells. It has no words for slices, parts of W, recomputation, eviction, off-loading or
+optimizer steps: a program with those is refused. Durations, latencies and memory are not part of a
+table either; the program stays right without them, so they are reported as losses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.pytorch_csv import KINDS
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.actions import NONE, Kind
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 
@@ -66,6 +66,10 @@ def _refuse_unsayable(path: FilePath, program: Program, problem: Problem | None)
         if program.actions.slice[row]:
             raise UnusableInput(
                 path, "", "whole microbatches (a table has no slices)", quoted(text)
+            )
+        if program.actions.part[row] != NONE:
+            raise UnusableInput(
+                path, "", "whole weight gradients (a table has no parts)", quoted(text)
             )
         if problem is not None and program.resource[row] >= problem.num_ranks:
             name = problem.resources[int(program.resource[row])].name

@@ -12,10 +12,11 @@ from typing import TypeVar
 from bubbleproof.formats.errors import UnusableInput, one_line
 from bubbleproof.formats.files import FilePath
 from bubbleproof.theory.actions import MAX_MICROBATCH, MAX_SLICE, MAX_STAGE
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipeline import TICKS, Pipeline
 
 MAX_RANKS = 4096
 MAX_FORWARDS = 1_000_000
+MAX_TASKS = 4 * MAX_FORWARDS
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
 
@@ -42,10 +43,12 @@ def refuse_overflow(path: FilePath, pipeline: Pipeline) -> None:
     columns = pipeline.per_stage
     actions = pipeline.num_microbatches * pipeline.num_slices
     latency = max([pipeline.latency, *(link.latency for link in pipeline.links)])
-    ticks = [columns.forward, columns.backward, columns.input_backward, columns.weight_backward]
-    once = sum(sum(column.tolist()) for column in ticks) + 2 * pipeline.num_stages * latency
+    ticks = [getattr(pipeline.ticks, name) for name in TICKS]
+    once = sum(sum(map(max, table.tolist())) for table in ticks) + 2 * pipeline.num_stages * latency
     held = sum(map(abs, columns.activation.tolist() + columns.released.tolist()))
+    tasks = (2 * pipeline.num_stages + int(pipeline.num_parts.sum())) * actions
     for name, total, limit in (
+        ("forwards, backwards and parts of W", tasks, MAX_TASKS),
         ("ticks", once * actions, LARGEST_TOTAL),
         ("memory units of activations", held * actions, LARGEST_TOTAL),
         ("memory units of static load", sum(columns.static.tolist()), LARGEST_BASE),

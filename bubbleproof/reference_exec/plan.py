@@ -74,6 +74,9 @@ def require_runnable(actions: ActionTable) -> None:
     if actions.is_sliced:
         row = int(np.argmax(actions.slice > 0))
         raise ValueError(f"replay runs unsliced microbatches; got {actions.label(row)}")
+    if (actions.part != NONE).any():
+        row = int(np.argmax(actions.part != NONE))
+        raise ValueError(f"replay runs each weight gradient whole; got {actions.label(row)}")
 
 
 def training_step(problem: Problem) -> Pipeline:

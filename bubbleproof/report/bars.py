@@ -54,13 +54,12 @@ class Bars:
         )
 
     def numbers(self) -> list[str]:
-        """What stands inside each bar: the microbatch ``j``, or ``j.k`` with sliced samples."""
-        sliced = self.actions.is_sliced
+        """What stands inside each bar: the microbatch ``j``, its slice ``j.k`` and its part ``j#n``."""
+        actions, sliced = self.actions, self.actions.is_sliced
+        columns = (actions.microbatch, actions.slice, actions.part)
         return [
-            "" if j == NONE else f"{j}.{k}" if sliced else str(j)
-            for j, k in zip(
-                self.actions.microbatch.tolist(), self.actions.slice.tolist(), strict=True
-            )
+            "" if j == NONE else str(j) + f".{k}" * sliced + f"#{part}" * (part != NONE)
+            for j, k, part in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
     def in_window(self, window: tuple[int, int]) -> Bools:

@@ -119,8 +119,9 @@ def _label(bars: Bars, bar: int, *, with_stage: bool) -> str:
     stage = str(action.stage) if with_stage else ""
     number = "" if action.microbatch == NONE else str(action.microbatch)
     slice_ = f".{action.slice}" if bars.actions.is_sliced else ""
+    part = "" if action.part == NONE else f"#{action.part}"
     kind = action.kind.name if action.kind is not Kind.STEP else "S"
-    return f"{stage}{kind}{number}{slice_}"
+    return f"{stage}{kind}{number}{slice_}{part}"
 
 
 def _cell_width(

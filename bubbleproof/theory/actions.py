@@ -1,18 +1,22 @@
 """Actions: the words a schedule is written in.
 
 An action is one unit of work of one pipeline stage: the forward of a microbatch, its backward, a
-transfer, a collective. Its text form is PyTorch's, ``<stage><KIND><microbatch>[.<slice>]``:
+transfer, a collective. Its text form is PyTorch's, ``<stage><KIND><microbatch>[.<slice>]``, and
+where a W is cut into single GEMMs ``#<part>`` tells which one it is:
 
 >>> Action.parse("3I7.1")
-Action(stage=3, kind=<Kind.I: 2>, microbatch=7, slice=1, partner=None)
+Action(stage=3, kind=<Kind.I: 2>, microbatch=7, slice=1, part=-1, partner=None)
+>>> str(Action.parse("3W7.1#0"))
+'3W7.1#0'
 >>> str(Action.parse("(0F7;7B3)OVERLAP_F_B"))
 '(0F7;7B3)OVERLAP_F_B'
 
 ``B`` is the full backward, ``I`` the backward for the input only and ``W`` for the weights only
 (the zero-bubble papers and PyTorch's first CSV files write ``B`` for ``I``; see
-``formats.pytorch_csv``). Stages, microbatches and slices count from 0. Kinds that belong to a stage
-and not to a microbatch (``UNSHARD``, ``STEP``, ...) have microbatch ``NONE``. A schedule of half a
-million actions is ordinary, so many of them live as columns in an ``ActionTable``.
+``formats.pytorch_csv``). Stages, microbatches, slices and parts count from 0; a whole action has
+part ``NONE``. Kinds that belong to a stage and not to a microbatch (``UNSHARD``, ``STEP``, ...)
+have microbatch ``NONE``. A schedule of half a million actions is ordinary, so many of them live as
+columns in an ``ActionTable``.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ Bools = npt.NDArray[np.bool_]
 
 NONE = -1
 MAX_STAGE, MAX_MICROBATCH, MAX_SLICE = (1 << 16) - 2, (1 << 24) - 2, (1 << 12) - 2
+MAX_PART = (1 << 6) - 2
 
 
 class Kind(IntEnum):
@@ -61,7 +66,7 @@ BACKWARD_KINDS = (Kind.B, Kind.I, Kind.OVERLAP_F_B)
 COMMUNICATION_KINDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
 STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP)
 
-_TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)([0-9]{1,9})?(?:\.([0-9]{1,9}))?")
+_TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)([0-9]{1,9})?(?:\.([0-9]{1,9}))?(?:#([0-9]{1,9}))?")
 _OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
 
 
@@ -69,13 +74,15 @@ _OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
 class Action:
     """One action; ``partner`` is the backward that an ``OVERLAP_F_B`` runs with its forward.
 
-    Raises ``ValueError`` for a negative index, a missing or needless microbatch, or a bad partner.
+    ``part`` is the GEMM of a W that is cut, ``NONE`` of any other action. Raises ``ValueError`` for
+    a negative index, a missing or needless microbatch, a part of no W, or a bad partner.
     """
 
     stage: int
     kind: Kind
     microbatch: int = NONE
     slice: int = 0
+    part: int = NONE
     partner: Action | None = None
 
     def __post_init__(self) -> None:
@@ -88,6 +95,10 @@ class Action:
             raise ValueError(f"microbatch must be 0 to {MAX_MICROBATCH}, got {self.microbatch}")
         if not 0 <= self.slice <= MAX_SLICE:
             raise ValueError(f"slice must be 0 to {MAX_SLICE}, got {self.slice}")
+        if not NONE <= self.part <= MAX_PART:
+            raise ValueError(f"part must be 0 to {MAX_PART}, got {self.part}")
+        if self.part != NONE and self.kind is not Kind.W:
+            raise ValueError(f"only W is cut into parts, got part {self.part} of {self.kind.name}")
         if (self.partner is None) == (self.kind is Kind.OVERLAP_F_B):
             raise ValueError(f"{self.kind.name}: exactly OVERLAP_F_B has a partner action")
         if self.partner is not None and self.partner.kind is not Kind.B:
@@ -112,13 +123,15 @@ class Action:
             )
         match = _TEXT.fullmatch(text)
         if match is None or match[2] not in Kind.__members__ or match[2] == "OVERLAP_F_B":
-            raise ValueError(f"expected <stage><KIND><microbatch>[.<slice>], got {text[:60]!r}")
+            expected = "<stage><KIND><microbatch>[.<slice>][#<part>]"
+            raise ValueError(f"expected {expected}, got {text[:60]!r}")
         microbatch = NONE if match[3] is None else int(match[3])
         return cls(
             stage=int(match[1]),
             kind=Kind[match[2]],
             microbatch=microbatch,
             slice=int(match[4] or 0),
+            part=NONE if match[5] is None else int(match[5]),
         )
 
     def label(self, *, sliced: bool = False) -> str:
@@ -130,9 +143,9 @@ class Action:
             inside = f"{forward.label(sliced=sliced)};{self.partner.label(sliced=sliced)}"
             return f"({inside})OVERLAP_F_B"
         index = "" if self.microbatch == NONE else str(self.microbatch)
-        return f"{self.stage}{self.kind.name}{index}" + (
-            f".{self.slice}" if sliced or self.slice else ""
-        )
+        slice_ = f".{self.slice}" if sliced or self.slice else ""
+        part = "" if self.part == NONE else f"#{self.part}"
+        return f"{self.stage}{self.kind.name}{index}{slice_}{part}"
 
     def __str__(self) -> str:
         return self.label()
@@ -143,12 +156,13 @@ _RANGES = {
     "stage": (NONE, MAX_STAGE),
     "microbatch": (NONE, MAX_MICROBATCH),
     "slice": (0, MAX_SLICE),
+    "part": (NONE, MAX_PART),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ActionTable:
-    """Many actions as columns of one length; ``partner_*`` is ``NONE`` where there is none.
+    """Many actions as columns of one length; ``part``, ``partner_*``: ``NONE`` if there is none.
 
     Raises ``ValueError`` for columns of different lengths and for numbers beyond an action's
     (``keys`` packs them and would take one action for another). Stage ``NONE`` stands for no stage.
@@ -158,6 +172,7 @@ class ActionTable:
     stage: Ints
     microbatch: Ints
     slice: Ints
+    part: Ints
     partner_stage: Ints
     partner_microbatch: Ints
 
@@ -186,6 +201,11 @@ class ActionTable:
             row = int(np.argmax(wrong))
             name = Kind(int(self.kind[row])).name
             raise ValueError(f"{name}: exactly OVERLAP_F_B has a partner, row {row}")
+        wrong = (self.part != NONE) & (self.kind != Kind.W)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = Kind(int(self.kind[row])).name
+            raise ValueError(f"only W is cut into parts, got part {self.part[row]} of {name}")
 
     @classmethod
     def of(
@@ -194,9 +214,10 @@ class ActionTable:
         stage: Ints | int,
         microbatch: Ints | int,
         slice: Ints | int = 0,
+        part: Ints | int = NONE,
     ) -> ActionTable:
         """Broadcast scalars and columns to one table without partners."""
-        columns = np.broadcast_arrays(kind, stage, microbatch, slice)
+        columns = np.broadcast_arrays(kind, stage, microbatch, slice, part)
         flat = [np.ascontiguousarray(column, dtype=np.int64).ravel() for column in columns]
         none = np.broadcast_to(np.int64(NONE), flat[0].shape)
         return cls(
@@ -204,6 +225,7 @@ class ActionTable:
             stage=flat[1],
             microbatch=flat[2],
             slice=flat[3],
+            part=flat[4],
             partner_stage=none,
             partner_microbatch=none,
         )
@@ -212,12 +234,12 @@ class ActionTable:
     def from_actions(cls, actions: Iterable[Action]) -> ActionTable:
         """Columns of the given actions, in their order."""
         rows = [
-            (a.kind, a.stage, a.microbatch, a.slice, a.partner.stage, a.partner.microbatch)
+            (a.kind, a.stage, a.microbatch, a.slice, a.part, a.partner.stage, a.partner.microbatch)
             if a.partner
-            else (a.kind, a.stage, a.microbatch, a.slice, NONE, NONE)
+            else (a.kind, a.stage, a.microbatch, a.slice, a.part, NONE, NONE)
             for a in actions
         ]
-        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 6).T
+        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 7).T
         return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
 
     @classmethod
@@ -249,6 +271,7 @@ class ActionTable:
             kind=Kind(int(self.kind[row])),
             microbatch=int(self.microbatch[row]),
             slice=int(self.slice[row]),
+            part=int(self.part[row]),
             partner=partner,
         )
 
@@ -265,10 +288,10 @@ class ActionTable:
         return self[row].label(sliced=self.is_sliced)
 
     def keys(self) -> Ints:
-        """One integer per row, equal exactly for equal (kind, stage, microbatch, slice)."""
-        return (
-            ((self.kind << 17 | (self.stage + 1)) << 25 | (self.microbatch + 1)) << 13
-        ) | self.slice
+        """One integer per row, equal exactly for equal (kind, stage, microbatch, slice, part)."""
+        key = self.kind << 16 | (self.stage + 1)
+        key = (key << 24 | (self.microbatch + 1)) << 12 | self.slice
+        return key << 6 | (self.part + 1)  # 5 + 16 + 24 + 12 + 6 bits
 
     def is_kind(self, *kinds: Kind) -> Bools:
         """Mask of the rows whose kind is one of ``kinds``."""

@@ -102,5 +102,5 @@ def tasks_of_stage(problem: Problem, stage: int, *kinds: Kind) -> Ints:
     if not len(tasks):
         names = " or ".join(kind.name for kind in kinds)
         raise ValueError(f"stage {stage} has no {names} of its own in the problem")
-    order: Ints = np.lexsort((actions.slice[tasks], actions.microbatch[tasks]))
+    order: Ints = np.lexsort((actions.part[tasks], actions.slice[tasks], actions.microbatch[tasks]))
     return tasks[order]

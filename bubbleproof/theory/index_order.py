@@ -1,8 +1,8 @@
 """Index order: edges that every problem of identical microbatches may add for free.
 
-A *class* is the tasks of one (kind, stage, slice), one per microbatch. Microbatches are *identical*
-when, class by class, they have equal durations, resources and memory events, and every precedence
-joins two tasks of one microbatch and stands, with the same lag, in all of them.
+A *class* is the tasks of one (kind, stage, slice, part), one per microbatch. Microbatches are
+*identical* when, class by class, they have equal durations, resources and memory events, and every
+precedence joins two tasks of one microbatch and stands, with the same lag, in all of them.
 
 Lemma. If microbatches are identical, every feasible schedule can be relabelled, without changing
 any start time as a multiset, so that in every class microbatch j starts before microbatch j+1.
@@ -208,7 +208,7 @@ def index_order(problem: Problem) -> IndexOrder | None:
         return None
     if (actions.partner_stage != NONE).any():
         return None
-    name = np.stack([actions.kind, actions.stage, actions.slice])
+    name = np.stack([actions.kind, actions.stage, actions.slice, actions.part])
     _, class_of, sizes = np.unique(name, axis=1, return_inverse=True, return_counts=True)
     class_of = class_of.ravel()
     m = int(sizes[0])

@@ -8,7 +8,6 @@ A pipeline has every choice fixed: what is split is a field, so the Problem has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +17,20 @@ from bubbleproof.theory.overlaps import Overlap
 from bubbleproof.theory.pipeline_problem import problem_of
 from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward, stage_ranks
 from bubbleproof.theory.problem import Problem
-
-PerStage = int | Sequence[int]
+from bubbleproof.theory.stage_numbers import (
+    ActionTicks,
+    Parts,
+    PerStage,
+    StageColumns,
+    Ticks,
+    column,
+    grid,
+    require_sums,
+    require_whole,
+    stage_numbers,
+    stage_ticks,
+    weight_rows,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +46,12 @@ class Pipeline:
     """A training step of ``num_ranks`` x ``num_chunks`` stages over ``num_microbatches`` samples.
 
     ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks
-    of one action, given once or per stage; ``activation``, ``released_at_input`` and ``static`` are
-    memory units, likewise; ``capacity`` is the memory of each rank, given once, per rank, or None.
+    of one action, given once, per stage, or as rows of one number per slice (see
+    ``theory.stage_numbers``). ``weight_parts`` are the ticks of the GEMMs that each W is cut into,
+    in the order in which they run, one row for all stages or a row per stage; they add up to
+    ``weight_backward``, and with none W is one task. ``activation``, ``released_at_input`` and
+    ``static`` are memory units, given once or per stage; ``capacity`` is the memory of each rank,
+    given once, per rank, or None.
     ``placement`` is ``loop``, ``wave``, ``bidirectional`` or the rank of each stage.
     ``split_backward`` is one choice for all or a row per stage with one flag per microbatch.
     ``latency`` holds for every pair of ranks that ``links`` does not name. ``overlaps`` lists pairs
@@ -52,10 +67,11 @@ class Pipeline:
     num_slices: int = 1
     placement: str | tuple[int, ...] = "loop"
     split_backward: bool | tuple[tuple[bool, ...], ...] = False
-    forward: PerStage = 1
-    backward: PerStage = 2
-    input_backward: PerStage = 1
-    weight_backward: PerStage = 1
+    forward: Ticks = 1
+    backward: Ticks = 2
+    input_backward: Ticks = 1
+    weight_backward: Ticks = 1
+    weight_parts: Parts = ()
     latency: int = 0
     links: tuple[Link, ...] = ()
     activation: PerStage = 1
@@ -68,15 +84,14 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         for name in ("num_ranks", "num_microbatches", "num_chunks", "num_slices"):
-            _require(name, getattr(self, name), minimum=1)
+            require_whole(name, getattr(self, name), minimum=1)
         ranks = self.stage_ranks
         if len(ranks) != self.num_stages or set(ranks) != set(range(self.num_ranks)):
             raise ValueError(
                 f"placement must give each of {self.num_stages} stages a rank and every rank "
                 f"0..{self.num_ranks - 1} a stage, got {ranks}"
             )
-        for name, minimum in _PER_STAGE.items():
-            object.__setattr__(self, name, self._per_stage(name, minimum))
+        self._normalize()
         self._check_links()
         self._check_memory()
         if not isinstance(self.split_backward, bool):
@@ -87,10 +102,23 @@ class Pipeline:
                     f"{self.num_microbatches} flags (microbatches)"
                 )
 
+    def _normalize(self) -> None:
+        """Bring every number per stage to one form, so that equal pipelines compare equal."""
+        stages, slices = self.num_stages, self.num_slices
+        for name, minimum in _PER_STAGE.items():
+            value = stage_numbers(name, getattr(self, name), num_stages=stages, minimum=minimum)
+            object.__setattr__(self, name, value)
+        for name in TICKS:
+            ticks = stage_ticks(name, getattr(self, name), num_stages=stages, num_slices=slices)
+            object.__setattr__(self, name, ticks)
+        parts = weight_rows(self.weight_parts, num_stages=stages)
+        require_sums(parts, self.ticks.weight_backward)
+        object.__setattr__(self, "weight_parts", parts)
+
     def _check_links(self) -> None:
-        _require("latency", self.latency, minimum=0)
+        require_whole("latency", self.latency, minimum=0)
         for link in self.links:
-            _require(f"latency of link {link.ranks}", link.latency, minimum=0)
+            require_whole(f"latency of link {link.ranks}", link.latency, minimum=0)
             if min(link.ranks) < 0 or max(link.ranks) >= self.num_ranks or len(set(link.ranks)) < 2:
                 raise ValueError(
                     f"a link joins two different ranks of 0..{self.num_ranks - 1}, got {link.ranks}"
@@ -107,18 +135,7 @@ class Pipeline:
             )
         for cap in caps:
             if cap is not None:
-                _require("capacity", cap, minimum=0)
-
-    def _per_stage(self, name: str, minimum: int | None) -> tuple[int, ...]:
-        given = getattr(self, name)
-        values = (given,) * self.num_stages if isinstance(given, int) else tuple(given)
-        if len(values) != self.num_stages:
-            raise ValueError(
-                f"{name} must be one number or one per stage ({self.num_stages}), got {len(values)}"
-            )
-        for value in values:
-            _require(name, value, minimum=minimum)
-        return values
+                require_whole("capacity", cap, minimum=0)
 
     @property
     def num_stages(self) -> int:
@@ -147,16 +164,30 @@ class Pipeline:
 
     @property
     def per_stage(self) -> StageColumns:
-        """The per-stage numbers as columns of length ``num_stages``."""
+        """The memory of each stage as columns of length ``num_stages``."""
         return StageColumns(
-            forward=_column(self.forward),
-            backward=_column(self.backward),
-            input_backward=_column(self.input_backward),
-            weight_backward=_column(self.weight_backward),
-            activation=_column(self.activation),
-            released=_column(self.released_at_input),
-            static=_column(self.static),
+            activation=column(self.activation),
+            released=column(self.released_at_input),
+            static=column(self.static),
         )
+
+    @property
+    def ticks(self) -> ActionTicks:
+        """The ticks of each action as tables of shape (num_stages, num_slices)."""
+        return ActionTicks(
+            **{name: grid(getattr(self, name), num_slices=self.num_slices) for name in TICKS}
+        )
+
+    @property
+    def num_parts(self) -> Ints:
+        """How many tasks a W of each stage is, shape (num_stages,): its parts, or 1 where whole."""
+        sizes = [max(1, len(row)) for row in self.part_ticks]
+        return np.array(sizes or [1] * self.num_stages, dtype=np.int64)
+
+    @property
+    def part_ticks(self) -> tuple[tuple[int, ...], ...]:
+        """``weight_parts``, a row per stage; no rows where every W is whole."""
+        return self.weight_parts  # type: ignore[return-value]  # brought to this form at the start
 
     def with_changes(self, **changes: object) -> Pipeline:
         """A copy with some fields changed, checked anew."""
@@ -167,36 +198,5 @@ class Pipeline:
         return problem_of(self)
 
 
-_PER_STAGE: dict[str, int | None] = {
-    "forward": 0,
-    "backward": 0,
-    "input_backward": 0,
-    "weight_backward": 0,
-    "activation": 0,
-    "released_at_input": None,
-    "static": 0,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StageColumns:
-    """A pipeline's per-stage numbers as int64 columns, shape (num_stages,)."""
-
-    forward: Ints
-    backward: Ints
-    input_backward: Ints
-    weight_backward: Ints
-    activation: Ints
-    released: Ints
-    static: Ints
-
-
-def _column(values: PerStage) -> Ints:
-    return np.atleast_1d(np.asarray(values, dtype=np.int64))
-
-
-def _require(name: str, value: int, *, minimum: int | None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
-    if minimum is not None and value < minimum:
-        raise ValueError(f"{name} must be {minimum} or more, got {value}")
+TICKS = ("forward", "backward", "input_backward", "weight_backward")
+_PER_STAGE: dict[str, int | None] = {"activation": 0, "released_at_input": None, "static": 0}

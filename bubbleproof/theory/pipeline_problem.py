@@ -6,13 +6,15 @@ This module is the one place that states the rules of a training step (DESIGN se
 Dependencies
     F(j,k,g) after F(j,k,g-1) and F(j,k-1,g);
     B or I (j,k,g) after F(j,k,g), after B/I(j,k,g+1) and after B/I(j,k+1,g);
-    W(j,k,g) after I(j,k,g). An edge between ranks lags by the latency of the link.
+    W(j,k,g) after I(j,k,g). Where W is cut into parts, the first comes after I and each after the
+    one before it: single GEMMs wait in a queue (MEPipe section 5), and no two need each other.
+    An edge between ranks lags by the latency of the link.
 Memory, per action of stage g in units of ``memory_unit``
     a full backward holds ``activation[g]`` from the start of F to the end of B;
     a split backward holds ``activation[g]`` from the start of F; at the end of I it gives back
-    ``released_at_input[g]``, and the rest at the end of W. Where I leaves *more* behind than it
-    found (weight-gradient residuals above the activation), ``released_at_input`` is negative and
-    the difference is acquired at the start of I.
+    ``released_at_input[g]``, and the rest at the end of W (of its last part). Where I leaves *more*
+    behind than it found (weight-gradient residuals above the activation), ``released_at_input`` is
+    negative and the difference is acquired at the start of I.
     ``static[g]`` (weights, optimizer state) is part of the base load of every rank that holds g.
 """
 
@@ -48,24 +50,48 @@ class _ProblemBuilder:
         size = int(np.prod(shape))
         self.forward = np.arange(size).reshape(shape)
         self.backward = self.forward + size  # B where full, I where split
-        self.weight = np.full(shape, NONE)
-        self.weight[self.split] = 2 * size + np.arange(int(self.split.sum()))
-        self.num_tasks = 2 * size + int(self.split.sum())
+        self._number_weights(2 * size)
+
+    def _number_weights(self, first: int) -> None:
+        """Weight tasks ``first``, ``first + 1``, ...: the parts of one W stand side by side.
+
+        ``weight`` is a grid of the first part of each W and ``last_weight`` of the last;
+        ``weight_of`` tells for each weight task which of the split backwards it belongs to, and
+        ``part`` which part it is (``NONE`` where W is whole).
+        """
+        parts = np.broadcast_to(self.pipeline.num_parts[:, None, None], self.split.shape)
+        sizes = parts[self.split]
+        ends = np.cumsum(sizes)
+        self.weight, self.last_weight = (np.full(self.split.shape, NONE) for _ in range(2))
+        self.weight[self.split] = first + ends - sizes
+        self.last_weight[self.split] = first + ends - 1
+        self.weight_of = np.repeat(np.arange(len(sizes)), sizes)
+        self.part = np.arange(len(self.weight_of)) - (ends - sizes)[self.weight_of]
+        self.num_tasks = first + len(self.weight_of)
 
     def build(self) -> Problem:
-        pipeline, columns = self.pipeline, self.columns
+        pipeline = self.pipeline
         stage, microbatch, slice_ = np.indices(self.forward.shape)
-        split = self.split
+        split, ticks = self.split, pipeline.ticks
+        w_stage, w_microbatch, w_slice = (
+            grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
+        )
+        is_cut = np.array([bool(row) for row in pipeline.part_ticks] or [False] * len(split))
+        part = np.where(is_cut[w_stage], self.part, NONE)
         actions = ActionTable.concatenate(
             [
                 ActionTable.of(int(Kind.F), stage, microbatch, slice_),
                 ActionTable.of(np.where(split, Kind.I, Kind.B), stage, microbatch, slice_),
-                ActionTable.of(int(Kind.W), stage[split], microbatch[split], slice_[split]),
+                ActionTable.of(int(Kind.W), w_stage, w_microbatch, w_slice, part),
             ]
         )
-        back = np.where(split, columns.input_backward[stage], columns.backward[stage])
+        back = np.where(split, ticks.input_backward[stage, slice_], ticks.backward[stage, slice_])
         duration = np.concatenate(
-            [columns.forward[stage].ravel(), back.ravel(), columns.weight_backward[stage[split]]]
+            [
+                ticks.forward[stage, slice_].ravel(),
+                back.ravel(),
+                self._weight_ticks(w_stage, w_slice, part),
+            ]
         )
         task = np.arange(self.num_tasks)
         problem = Problem(
@@ -81,10 +107,21 @@ class _ProblemBuilder:
         )
         return fuse(problem, pipeline.overlaps) if pipeline.overlaps else problem
 
+    def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
+        """The ticks of each weight task."""
+        ticks = self.pipeline.ticks.weight_backward[stage, slice_]
+        if not self.pipeline.part_ticks:
+            return ticks
+        rows = self.pipeline.part_ticks
+        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        for row, values in enumerate(rows):
+            table[row, : len(values)] = values
+        return np.where(part == NONE, ticks, table[stage, part])
+
     def _edges(self) -> Edges:
         forward, backward = self.forward, self.backward
         lag = self._boundary_lags()[:, :, None]
-        split = self.split
+        split, later = self.split, np.flatnonzero(self.part > 0) + 2 * forward.size
         parts = [
             (forward[:-1], forward[1:], lag),
             (forward[:, :, :-1], forward[:, :, 1:], 0),
@@ -92,6 +129,7 @@ class _ProblemBuilder:
             (backward[1:], backward[:-1], lag),
             (backward[:, :, 1:], backward[:, :, :-1], 0),
             (backward[split], self.weight[split], 0),
+            (later - 1, later, 0),
         ]
         return Edges(
             before=np.concatenate([before.ravel() for before, _, _ in parts]),
@@ -143,7 +181,7 @@ class _ProblemBuilder:
             (self.forward.ravel(), False, held.ravel(), rank.ravel()),
             (self.backward.ravel(), True, -at_backward.ravel(), rank.ravel()),
             (self.backward.ravel(), False, residual.ravel(), rank.ravel()),
-            (self.weight[split], True, (released - held)[split], rank[split]),
+            (self.last_weight[split], True, (released - held)[split], rank[split]),
         ]
         task = np.concatenate([row[0] for row in rows])
         delta = np.concatenate([row[2] for row in rows])

@@ -23,7 +23,11 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
     p, v = draw(st.integers(1, 3)), draw(st.integers(1, 2))
     m, s = draw(st.integers(1, 3)), draw(st.integers(1, 2))
     stages = p * v
+    is_unsplit = draw(st.booleans())
+    cut = 1 if is_unsplit else s
     per_stage = st.one_of(numbers, st.tuples(*[numbers] * stages))
+    ticks = st.one_of(per_stage, st.tuples(*[st.tuples(*[numbers] * cut)] * stages))
+    parts = draw(st.lists(numbers, max_size=3).map(tuple))
     activation = draw(st.tuples(*[numbers] * stages))
     released = tuple(draw(st.integers(-5, held)) for held in activation)
     order = draw(st.permutations([g % p for g in range(stages)]))
@@ -31,7 +35,6 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
     one_capacity = st.none() | numbers
     pairs = [(a, b) for a in range(p) for b in range(a + 1, p)]
     linked = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    is_unsplit = draw(st.booleans())
     placement = draw(st.sampled_from(PLACEMENTS) | st.just(tuple(order)))
     # The first and the last microbatch of stage 0 share a rank unless they run in two directions.
     may_overlap = is_unsplit and placement != BIDIRECTIONAL
@@ -39,13 +42,14 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         num_ranks=p,
         num_microbatches=m,
         num_chunks=v,
-        num_slices=1 if is_unsplit else s,
+        num_slices=cut,
         placement=placement,
         split_backward=False if is_unsplit else draw(st.booleans() | flags),
-        forward=draw(per_stage),
-        backward=draw(per_stage),
-        input_backward=draw(per_stage),
-        weight_backward=draw(per_stage),
+        forward=draw(ticks),
+        backward=draw(ticks),
+        input_backward=draw(ticks),
+        weight_backward=sum(parts) if parts else draw(ticks),
+        weight_parts=parts,
         latency=draw(numbers),
         links=tuple(Link(ranks=pair, latency=draw(numbers)) for pair in linked),
         activation=activation,

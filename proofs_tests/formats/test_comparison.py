@@ -51,10 +51,25 @@ def test_rank_totals_stay(pipeline: Pipeline, name: str, chunks: int) -> None:
 
 
 def rank_totals(pipeline: Pipeline, column: str) -> list[int]:
+    """What a rank's stages have together; where slices differ, all slices' numbers together."""
     totals = [0] * pipeline.num_ranks
     for rank, value in zip(pipeline.stage_ranks, getattr(pipeline, column), strict=True):
-        totals[rank] += value
+        totals[rank] += sum(value) if isinstance(value, tuple) else value * pipeline.num_slices
     return totals
+
+
+def test_unequal_slices_are_cut_each_on_its_own_and_weights_stay_whole() -> None:
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=1, num_slices=2, forward=((5, 8), (1, 2)),
+        split_backward=True, weight_backward=5, weight_parts=(2, 3),
+    )  # fmt: skip
+    cut = comparison_pipeline(pipeline, family("svpp-w"), num_chunks=2)
+    # 5 = 3 + 2 and 8 = 4 + 4 on rank 0; 1 = 1 + 0 and 2 = 1 + 1 on rank 1.
+    assert cut.forward == ((3, 4), (1, 1), (2, 4), (0, 1))
+    assert cut.weight_parts == ()
+    assert cut.weight_backward == (3, 3, 2, 2)
+    same = comparison_pipeline(pipeline, family("svpp-w"))
+    assert same.weight_parts == ((2, 3), (2, 3))
 
 
 @pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipev", "zb-v", "v-half", "v-min"])

@@ -100,6 +100,57 @@ def test_full_file(tmp_path: Path) -> None:
     assert (file.name, file.objective, file.time_limit) == ("everything", "makespan", 30)
 
 
+ROWS = """
+ranks = 2
+microbatches = 3
+slices = 2
+split_backward = true
+[durations]
+forward = [[3, 4]]
+input = [[3, 4], [6, 8]]
+weight_parts = [1, 2]
+"""
+
+
+def test_slices_of_unequal_cost_and_weights_in_parts(tmp_path: Path) -> None:
+    file = read(ROWS, tmp_path)
+    assert file.pipeline == Pipeline(
+        num_ranks=2,
+        num_microbatches=3,
+        num_slices=2,
+        split_backward=True,
+        forward=((3, 4), (3, 4)),
+        backward=((6, 7), (9, 11)),
+        input_backward=((3, 4), (6, 8)),
+        weight_backward=3,
+        weight_parts=((1, 2), (1, 2)),
+    )
+    assert file.has_split_ticks
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[[3, 4]]", "[[3, 4, 5]]",
+         "durations.forward: expected values that fit together, found a fault: "
+         "forward of stage 0 must be one number per slice (2), got 3"),
+        ("[[3, 4]]", "[[3, 4], 5]", "durations.forward[0]: expected a whole number, found a list of 2"),
+        ("[[3, 4]]", "[[3, -4]]",
+         "durations.forward[0][1]: expected a whole number of 0 or more, found -4"),
+        ("[1, 2]", "[]", "durations.weight_parts: expected one part or more, found none"),
+        ("[1, 2]", "[[1, 2], []]", "durations.weight_parts: expected one part or more, found none"),
+        ("[1, 2]", "[1, 2]\nweight = 4",
+         "durations.weight: expected weight_parts = 3 on slice 0 of stage 0, found 4"),
+        ("[1, 2]", "[1, 2]\nbackward = 6",
+         "durations.backward: expected input + weight = 7 on slice 1 of stage 0, found 6"),
+        ("input = [[3, 4], [6, 8]]", "",
+         "durations.input: expected both input and weight, found nothing"),
+    ],
+)  # fmt: skip
+def test_refused_rows(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert refusal(ROWS.replace(old, new, 1), tmp_path) == message
+
+
 def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     file = read(SMALL.replace("backward = 20", "input = [11, 12]\nweight = 8"), tmp_path)
     assert file.pipeline.backward == (19, 20)
@@ -113,7 +164,7 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
         (
             "forward = 10",
             "forwrd = 10",
-            "durations: expected one of the keys forward, backward, input, weight, "
+            "durations: expected one of the keys forward, backward, input, weight, weight_parts, "
             "found 'forwrd'; did you mean 'forward'?",
         ),
         (

@@ -122,7 +122,7 @@ def test_keys(tmp_path: Path) -> None:
         ),
         ({"latency": float("nan")}, "pipeline.latency: expected a whole number, found nan"),
         ({"forward": "x"}, "pipeline.forward: expected a whole number or a list, found 'x'"),
-        ({"forward": [1, 1.5]}, "pipeline.forward[1]: expected a whole number, found 1.5"),
+        ({"forward": [1, 1.5]}, "pipeline.forward[1]: expected a whole number or a list, found 1.5"),
         (
             {"forward": [1, 1, 1]},
             "pipeline: expected values that fit together, found a fault: forward must be one "
@@ -147,7 +147,7 @@ def test_keys(tmp_path: Path) -> None:
         ),
         (
             {"overlaps": [["0F0", "x"]]},
-            "pipeline.overlaps[0][1]: expected an action <stage><KIND><microbatch>[.<slice>], "
+            "pipeline.overlaps[0][1]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>], "
             "found 'x'",
         ),
         (
@@ -181,7 +181,7 @@ def test_pipelines(changes: dict[str, object], message: str, tmp_path: Path) -> 
     [
         (
             {"tasks": [["0X0", 1, ["rank 0"]]]},
-            "problem.tasks[0][0]: expected an action <stage><KIND><microbatch>[.<slice>], found "
+            "problem.tasks[0][0]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>], found "
             "'0X0'",
         ),
         (
@@ -250,7 +250,7 @@ def test_hand_built_problems(changes: dict[str, object], message: str, tmp_path:
         ),
         (
             {"rank 0": [["0F0", 0], ["0F0x", 1]]},
-            'orders."rank 0"[1]: expected an action <stage><KIND><microbatch>[.<slice>], '
+            'orders."rank 0"[1]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>], '
             "found '0F0x'",
         ),
         ({"rank 7": []}, "orders: expected resources such as rank 0, rank 1, found 'rank 7'"),

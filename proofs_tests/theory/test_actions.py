@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.theory.actions import (
     MAX_MICROBATCH,
+    MAX_PART,
     MAX_SLICE,
     MAX_STAGE,
     NONE,
@@ -44,8 +45,11 @@ def test_a_table_gives_its_actions_back(listed: list[Action]) -> None:
 @given(actions(), actions())
 def test_keys_are_equal_exactly_for_equal_actions_up_to_partners(a: Action, b: Action) -> None:
     one, two = ActionTable.from_actions([a, b]).keys()
-    same = (a.kind, a.stage, a.microbatch, a.slice) == (b.kind, b.stage, b.microbatch, b.slice)
-    assert (one == two) == same
+    assert (one == two) == (name(a) == name(b))
+
+
+def name(action: Action) -> tuple[int, ...]:
+    return (action.kind, action.stage, action.microbatch, action.slice, action.part)
 
 
 @pytest.mark.parametrize(
@@ -53,17 +57,18 @@ def test_keys_are_equal_exactly_for_equal_actions_up_to_partners(a: Action, b: A
     ["0BW0", "0F0x", "F0", "0F", "0f0", "", " 0F0", "0F0 ", "0F0.", "0F.1", "-1F0", "0F-1",
      "0F0.-1", "0Q0", "0F1.2.3", "0OVERLAP_F_B0", "0STEP1", "(0F0;0B0)", "(0F0)OVERLAP_F_B",
      "(0B0;0F0)OVERLAP_F_B", "(0F0;0W0)OVERLAP_F_B", "(0F0.1;0B0)OVERLAP_F_B", "0F1e3", "٣F0",
-     "65535F0", "0F16777215", "0F0.4095", "0F9999999999"],
+     "65535F0", "0F16777215", "0F0.4095", "0F9999999999", "0W0#", "0W0#-1", "0W0#1.2", "0W0#1#2",
+     "0W0#63", "0F0#0", "0I0#1", "0STEP#1", "(0F0;0B0#1)OVERLAP_F_B"],
 )  # fmt: skip
 def test_text_that_is_no_action_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected|must be|takes"):
+    with pytest.raises(ValueError, match=r"expected|must be|takes|only W"):
         Action.parse(text)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0BW0", "expected <stage><KIND><microbatch>[.<slice>], got '0BW0'"),
+        ("0BW0", "expected <stage><KIND><microbatch>[.<slice>][#<part>], got '0BW0'"),
         ("(0F0;0W0)OVERLAP_F_B",
          "expected (<F action>;<B action>)OVERLAP_F_B, got '(0F0;0W0)OVERLAP_F_B'"),
         ("0F", "F takes a microbatch, got -1"),
@@ -71,6 +76,8 @@ def test_text_that_is_no_action_is_refused(text: str) -> None:
         ("65535F0", "stage must be 0 to 65534, got 65535"),
         ("0F16777215", "microbatch must be 0 to 16777214, got 16777215"),
         ("0F0.4095", "slice must be 0 to 4094, got 4095"),
+        ("0W0#63", "part must be 0 to 62, got 63"),
+        ("0I0.2#1", "only W is cut into parts, got part 1 of I"),
     ],
 )  # fmt: skip
 def test_the_refusal_says_what_was_expected(text: str, message: str) -> None:
@@ -83,6 +90,17 @@ def test_the_largest_action_can_be_written() -> None:
     text = f"{MAX_STAGE}F{MAX_MICROBATCH}.{MAX_SLICE}"
     assert str(Action.parse(text)) == text
     assert ActionTable.from_actions([Action.parse(text)]).keys()[0] > 0
+
+
+def test_the_largest_keys_differ_in_every_number() -> None:
+    # Bit fields that were one bit short would overlap exactly here.
+    top = [MAX_STAGE, MAX_MICROBATCH, MAX_SLICE, MAX_PART]
+    texts = ["{}W{}.{}#{}".format(*top)]
+    texts += ["{}W{}.{}#{}".format(*(n - (i == at) for i, n in enumerate(top))) for at in range(4)]
+    keys = ActionTable.from_actions(map(Action.parse, [*texts, "0STEP", "0W0#0", "0W0"])).keys()
+    assert len(set(keys.tolist())) == len(keys)
+    assert keys.min() > 0
+    assert keys.argmax() == 5  # STEP has the highest kind of them
 
 
 def test_an_overlap_names_its_backward() -> None:
@@ -102,6 +120,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
             stage=table.stage,
             microbatch=table.microbatch,
             slice=table.slice,
+            part=table.part,
             partner_stage=table.partner_stage,
             partner_microbatch=table.partner_microbatch,
         )

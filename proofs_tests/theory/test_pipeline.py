@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
+from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.overlaps import fuse
 from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import stage_ranks
@@ -75,6 +76,47 @@ def test_one_stage_two_slices() -> None:
     )  # fmt: skip
 
 
+def test_slices_of_unequal_cost() -> None:
+    # Stage 1 is twice as slow, later slices dearer; the last microbatch costs what the first does.
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=2, num_slices=3, forward=((3, 4, 5), (6, 8, 10)),
+        backward=((6, 8, 10),),
+    )  # fmt: skip
+    made = pipeline.problem()
+    wanted = {"0F0.0": 3, "0F1.1": 4, "0F0.2": 5, "1F0.0": 6, "1F1.2": 10, "0B0.1": 8, "1B1.2": 10}
+    assert {text: int(made.duration[made.task(text)]) for text in wanted} == wanted
+    assert made.duration.sum() == 2 * (12 + 24 + 24 + 24)
+
+
+def test_one_row_is_for_every_stage_and_even_slices_are_one_number() -> None:
+    one = Pipeline(num_ranks=2, num_microbatches=1, num_slices=2, forward=[[3, 4]])
+    assert one == one.with_changes(forward=((3, 4), (3, 4)))
+    even = one.with_changes(forward=((3, 3), (4, 4)))
+    assert even == one.with_changes(forward=(3, 4))
+    assert even.forward == (3, 4)
+
+
+def test_weights_cut_into_parts() -> None:
+    pipeline = Pipeline(
+        num_ranks=1, num_microbatches=1, num_chunks=3, split_backward=((True,), (False,), (True,)),
+        weight_backward=(6, 1, 4), weight_parts=((1, 2, 3), (), ()), activation=5,
+        released_at_input=2,
+    )  # fmt: skip
+    made = pipeline.problem()
+    # Stage 0 in three GEMMs, one after another after I, the memory held to the end of the last;
+    # stage 1 has a full backward; stage 2 is split and computes W whole.
+    ticks = {made.label(t): int(made.duration[t]) for t in range(made.num_tasks)}
+    weights = {text: number for text, number in ticks.items() if "W" in text}
+    assert weights == {"0W0#0": 1, "0W0#1": 2, "0W0#2": 3, "2W0": 4}
+    found = edges(made)
+    assert all(found[pair] == 1 for pair in [("0I0", "0W0#0", 0), ("0W0#0", "0W0#1", 0),
+                                             ("0W0#1", "0W0#2", 0), ("2I0", "2W0", 0)])  # fmt: skip
+    assert sum("W" in before + after for before, after, _ in found) == 4
+    moments = events(made)
+    assert moments["0I0", "end", 0, -2] == moments["0W0#2", "end", 0, -3] == 1
+    assert not [key for key in moments if key[0] in ("0W0#0", "0W0#1")]
+
+
 def test_backwards_split_for_some_microbatches_of_some_stages() -> None:
     made = PLAIN.with_changes(split_backward=((True, False), (False, False))).problem()
     labels = {made.label(t) for t in range(made.num_tasks)}
@@ -109,7 +151,8 @@ def test_every_pipeline_has_its_tasks_on_their_ranks(pipeline: Pipeline) -> None
     cells = pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
     kinds = Counter(action.kind.name for action in made.actions)
     assert kinds["F"] == kinds["B"] + kinds["I"] == cells
-    assert kinds["W"] == kinds["I"]
+    parts = pipeline.num_parts.tolist()
+    assert kinds["W"] == sum(parts[a.stage] for a in made.actions if a.kind is Kind.I)
     for task, action in enumerate(made.actions):
         assert made.rank_of_task[task] == pipeline.rank_grid[action.stage, action.microbatch]
 
@@ -129,6 +172,21 @@ def test_every_task_gives_back_what_it_took(pipeline: Pipeline) -> None:
         ({"num_chunks": 1.5}, "num_chunks must be a whole number, got 1.5"),
         ({"forward": -1}, "forward must be 0 or more, got -1"),
         ({"backward": (1, 2, 3)}, "backward must be one number or one per stage (2), got 3"),
+        ({"forward": ((1, 2),)}, "forward of stage 0 must be one number per slice (1), got 2"),
+        ({"forward": ((1,), (2,), (3,))},
+         "forward must be one row or one per stage (2), got 3 rows"),
+        ({"forward": ((1,), 2)}, "forward must be numbers or rows of numbers, got both"),
+        ({"forward": ((1,), (-2,))}, "forward must be 0 or more, got -2"),
+        ({"weight_parts": (1, 1)},
+         "weight_parts of stage 0 add up to 2 ticks, but weight_backward is 1"),
+        ({"weight_parts": ((), (2,))},
+         "weight_parts of stage 1 add up to 2 ticks, but weight_backward is 1"),
+        ({"weight_parts": (1,) * 64, "weight_backward": 64},
+         "weight_parts must be at most 63 parts, got 64"),
+        ({"weight_parts": (2, -1)}, "weight_parts must be 0 or more, got -1"),
+        ({"weight_parts": (0.5, 0.5)}, "weight_parts must be a whole number, got 0.5"),
+        ({"weight_parts": ((1,), (1,), (1,))},
+         "weight_parts must be one row or one per stage (2), got 3 rows"),
         ({"placement": (0, 0)},
          "placement must give each of 2 stages a rank and every rank 0..1 a stage, got (0, 0)"),
         ({"placement": (0, 1, 0)},

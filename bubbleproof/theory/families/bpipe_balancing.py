@@ -50,7 +50,7 @@ class BalancedFamily(Family):
         if (why := self.base.refusal(pipeline)) is not None:
             raise ValueError(why)
         plan = self._plan(pipeline)
-        p, ticks = pipeline.num_ranks, pipeline.per_stage.forward
+        p, ticks = pipeline.num_ranks, pipeline.ticks.forward[:, 0]
         evictions = tuple(
             Eviction(
                 stage=moved.stage,

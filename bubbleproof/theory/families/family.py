@@ -42,6 +42,7 @@ class Family(ABC):
     default_chunks: ClassVar[int] = 1
     placement: ClassVar[str] = "loop"
     is_split: ClassVar[bool] = False
+    cuts_weights: ClassVar[bool] = False
 
     @abstractmethod
     def program(self, pipeline: Pipeline) -> Program:
@@ -61,6 +62,8 @@ class Family(ABC):
             return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"
         if pipeline.overlaps:
             return f"{self.name} overlaps no forward with a backward, got overlaps"
+        if pipeline.weight_parts and not self.cuts_weights:
+            return f"{self.name} runs each W whole, got weight_parts"
         return None
 
     def fitted(self, pipeline: Pipeline) -> Pipeline:
@@ -70,7 +73,10 @@ class Family(ABC):
         the family takes the result is for ``refusal`` to say.
         """
         return pipeline.with_changes(
-            placement=self.placement, split_backward=self.is_split, overlaps=()
+            placement=self.placement,
+            split_backward=self.is_split,
+            weight_parts=pipeline.weight_parts if self.cuts_weights else (),
+            overlaps=(),
         )
 
     def pipeline(self, params: Parameters) -> Pipeline:
