@@ -54,7 +54,7 @@ class Bars:
         )
 
     def numbers(self) -> list[str]:
-        """What stands inside each bar: the microbatch ``j``, its slice ``j.k`` and its part ``j#n``."""
+        """What stands inside each bar: the microbatch, its slice ``j.k`` and its part ``j#n``."""
         actions, sliced = self.actions, self.actions.is_sliced
         columns = (actions.microbatch, actions.slice, actions.part)
         return [

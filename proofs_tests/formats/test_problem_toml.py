@@ -134,7 +134,8 @@ def test_slices_of_unequal_cost_and_weights_in_parts(tmp_path: Path) -> None:
         ("[[3, 4]]", "[[3, 4, 5]]",
          "durations.forward: expected values that fit together, found a fault: "
          "forward of stage 0 must be one number per slice (2), got 3"),
-        ("[[3, 4]]", "[[3, 4], 5]", "durations.forward[0]: expected a whole number, found a list of 2"),
+        ("[[3, 4]]", "[[3, 4], 5]",
+         "durations.forward[0]: expected a whole number, found a list of 2"),
         ("[[3, 4]]", "[[3, -4]]",
          "durations.forward[0][1]: expected a whole number of 0 or more, found -4"),
         ("[1, 2]", "[]", "durations.weight_parts: expected one part or more, found none"),

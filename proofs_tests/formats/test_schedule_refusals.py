@@ -122,7 +122,10 @@ def test_keys(tmp_path: Path) -> None:
         ),
         ({"latency": float("nan")}, "pipeline.latency: expected a whole number, found nan"),
         ({"forward": "x"}, "pipeline.forward: expected a whole number or a list, found 'x'"),
-        ({"forward": [1, 1.5]}, "pipeline.forward[1]: expected a whole number or a list, found 1.5"),
+        (
+            {"forward": [1, 1.5]},
+            "pipeline.forward[1]: expected a whole number or a list, found 1.5",
+        ),
         (
             {"forward": [1, 1, 1]},
             "pipeline: expected values that fit together, found a fault: forward must be one "
@@ -147,8 +150,8 @@ def test_keys(tmp_path: Path) -> None:
         ),
         (
             {"overlaps": [["0F0", "x"]]},
-            "pipeline.overlaps[0][1]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>], "
-            "found 'x'",
+            "pipeline.overlaps[0][1]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>]"
+            ", found 'x'",
         ),
         (
             {"overlaps": [["0B0", "0F0"]]},
@@ -181,8 +184,8 @@ def test_pipelines(changes: dict[str, object], message: str, tmp_path: Path) -> 
     [
         (
             {"tasks": [["0X0", 1, ["rank 0"]]]},
-            "problem.tasks[0][0]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>], found "
-            "'0X0'",
+            "problem.tasks[0][0]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>]"
+            ", found '0X0'",
         ),
         (
             {"tasks": [["0F0", -1, ["rank 0"]]]},
