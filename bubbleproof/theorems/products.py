@@ -9,14 +9,16 @@ where it can matter: whenever a symbol t multiplies an integer e in some compari
 
 These hold for all integers e and reals t. So what is unsatisfiable here is unsatisfiable; a model,
 however, may give a product a value that no factors have, and must be checked (``prover``).
+
+A query is written as SMT-LIB text, which Z3 reads much faster than it is built call by call, and
+which any other solver of linear arithmetic reads as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-
-import z3  # type: ignore[import-untyped]  # z3 ships no annotations
+from fractions import Fraction
 
 from bubbleproof.theorems.polynomials import Monomial, Number, Polynomial, Symbol
 from bubbleproof.theorems.terms import Comparison, Formula, Term
@@ -24,72 +26,91 @@ from bubbleproof.theorems.terms import Comparison, Formula, Term
 Factors = tuple[Polynomial, Polynomial]
 
 
+_WORDS = {"all": "and", "any": "or", "not": "not"}
+_RELATIONS = {"==": "=", ">=": ">=", ">": ">"}
+
+
 @dataclass(slots=True)
 class Linearisation:
-    """Z3 variables for symbols and monomials; symbols in ``fixed`` are replaced by numbers.
+    """SMT-LIB names for symbols and monomials; symbols in ``fixed`` are replaced by numbers.
 
-    One object serves one query, so that equal monomials are one variable.
+    One object serves one query, so that equal monomials are one variable. ``names`` are quoted.
     """
 
     fixed: dict[Symbol, Number] = field(default_factory=dict)
-    variables: dict[Monomial, z3.ArithRef] = field(default_factory=dict)
+    names: dict[Monomial, str] = field(default_factory=dict)
 
-    def formula(self, formula: Formula) -> z3.BoolRef:
-        """The formula over the fresh variables."""
+    def script(self, formula: Formula, hints: Iterable[tuple[Term, Term]] = ()) -> str:
+        """Declarations, the formula and the sign lemmas for its products, as assertions."""
+        claims = [self.formula(formula), *self.sign_lemmas([formula], hints)]
+        lines = [*self.declarations(), *(f"(assert {claim})" for claim in claims)]
+        return "\n".join(lines)
+
+    def declarations(self) -> Iterator[str]:
+        """One line per name used so far."""
+        for monomial, name in self.names.items():
+            yield f"(declare-const {name} {'Real' if _is_time(monomial) else 'Int'})"
+
+    def formula(self, formula: Formula) -> str:
+        """The formula over the names."""
         if isinstance(formula, Comparison):
             value = self.polynomial(formula.polynomial)
-            if formula.relation == "==":
-                return value == 0
-            return value >= 0 if formula.relation == ">=" else value > 0
-        parts = [self.formula(part) for part in formula.parts]
-        if formula.how == "not":
-            return z3.Not(parts[0])
-        return z3.And(parts) if formula.how == "all" else z3.Or(parts)
+            zero = _numeral(0, as_real=formula.polynomial.is_time)
+            return f"({_RELATIONS[formula.relation]} {value} {zero})"
+        if not formula.parts:
+            return "true" if formula.how == "all" else "false"
+        return f"({_WORDS[formula.how]} {' '.join(self.formula(part) for part in formula.parts)})"
 
-    def polynomial(self, polynomial: Polynomial) -> z3.ArithRef:
+    def polynomial(self, polynomial: Polynomial) -> str:
         """The polynomial as a linear expression: an Int for an index, a Real for a time."""
-        total = z3.RealVal(0) if polynomial.is_time else z3.IntVal(0)
+        as_real, summands = polynomial.is_time, []
         for monomial, coefficient in polynomial.parts:
             factor: Number = coefficient
             for symbol in monomial:
                 factor *= self.fixed.get(symbol, 1)
             free = tuple(s for s in monomial if s not in self.fixed)
-            number = z3.RealVal(str(factor)) if polynomial.is_time else z3.IntVal(int(factor))
-            total = total + (number * self._variable(free, polynomial.is_time) if free else number)
-        return total
+            number = _numeral(factor, as_real=as_real)
+            summands.append(f"(* {number} {self._name(free, as_real)})" if free else number)
+        if len(summands) < 2:
+            return summands[0] if summands else _numeral(0, as_real=as_real)
+        return f"(+ {' '.join(summands)})"
 
-    def symbol(self, symbol: Symbol) -> z3.ArithRef:
-        """The variable of one symbol."""
-        return self.polynomial(Polynomial.of({(symbol,): 1}))
-
-    def _variable(self, monomial: Monomial, as_time: bool) -> z3.ArithRef:
-        if monomial not in self.variables:
-            name = "*".join(s.name for s in monomial)
-            is_time = any(s.is_time for s in monomial)
-            self.variables[monomial] = z3.Real(name) if is_time else z3.Int(name)
-        variable = self.variables[monomial]
-        return z3.ToReal(variable) if as_time and variable.is_int() else variable
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether no product is left, so that every model is a true one."""
-        return all(len(monomial) == 1 for monomial in self.variables)
+    def _name(self, monomial: Monomial, as_real: bool) -> str:
+        if monomial not in self.names:
+            self.names[monomial] = f"|{'*'.join(s.name for s in monomial)}|"
+        name = self.names[monomial]
+        return f"(to_real {name})" if as_real and not _is_time(monomial) else name
 
     def sign_lemmas(
         self, formulas: Iterable[Formula], hints: Iterable[tuple[Term, Term]]
-    ) -> Iterator[z3.BoolRef]:
+    ) -> Iterator[str]:
         """The lemmas for the products in the formulas and for the hints."""
         for e, t in dict.fromkeys([*found_products(formulas), *hinted_products(hints)]):
             factor, sign = self.polynomial(e), self.polynomial(t)
             product = self.polynomial(e.times(t))
-            yield z3.Implies(
-                sign >= 0,
-                z3.And(
-                    z3.Implies(factor >= 1, product >= sign),
-                    z3.Implies(factor <= -1, product <= -sign),
-                    z3.Implies(factor == 0, product == 0),
-                ),
+            one, zero = _numeral(1, as_real=e.is_time), _numeral(0, as_real=t.is_time)
+            nought = _numeral(0, as_real=e.is_time)
+            yield (
+                f"(=> (>= {sign} {zero}) (and"
+                f" (=> (>= {factor} {one}) (>= {product} {sign}))"
+                f" (=> (<= {factor} (- {one})) (<= {product} (- {sign})))"
+                f" (=> (= {factor} {nought}) (= {product} {zero}))))"
             )
+
+
+def _is_time(monomial: Monomial) -> bool:
+    return any(symbol.is_time for symbol in monomial)
+
+
+def _numeral(number: Number, *, as_real: bool) -> str:
+    """An exact SMT-LIB number."""
+    size = Fraction(abs(number))
+    if not as_real:
+        assert size.denominator == 1, f"an index is a whole number, got {number}"
+    text = f"{size.numerator}.0" if as_real else str(size.numerator)
+    if size.denominator != 1:
+        text = f"(/ {text} {size.denominator}.0)"
+    return f"(- {text})" if number < 0 else text
 
 
 def found_products(formulas: Iterable[Formula]) -> Iterator[Factors]:

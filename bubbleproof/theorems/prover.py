@@ -90,8 +90,7 @@ def _query(
     solver = z3.Solver()
     solver.set("random_seed", SEED)
     solver.set("timeout", timeout_ms)
-    solver.add(linear.formula(negation))
-    solver.add(*linear.sign_lemmas([negation], obligation.hints))
+    solver.from_string(linear.script(negation, obligation.hints))
     answer = solver.check()
     if answer != z3.sat:
         return answer, None
@@ -102,8 +101,8 @@ def _query(
         if symbol in fixed:
             values[symbol.name] = fixed[symbol]
             continue
-        number = model.eval(linear.symbol(symbol), model_completion=True)
-        values[symbol.name] = _number(number)
+        variable = z3.Real(symbol.name) if symbol.is_time else z3.Int(symbol.name)
+        values[symbol.name] = _number(model.eval(variable, model_completion=True))
     return answer, values
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
-from bubbleproof.theorems.polynomials import Polynomial
+from bubbleproof.theorems.polynomials import Number, Polynomial
 from bubbleproof.theorems.products import Linearisation, found_products
 from bubbleproof.theorems.prover import prove, prove_obligation
 from bubbleproof.theorems.terms import Formula, Term, all_of, index, time
@@ -15,6 +15,10 @@ from bubbleproof.theorems.theorem import Obligation, ProofVerdict, Theorem
 from proofs_tests.theorems.values import numbers
 
 A, B, T = index("a"), index("b"), time("t")
+
+
+def _smt(number: Number) -> str:
+    return str(number) if number >= 0 else f"(- {-number})"
 
 
 def obligation(
@@ -85,15 +89,26 @@ def test_sign_lemmas_hold_at_all_small_numbers() -> None:
     linear = Linearisation()
     lemmas = list(linear.sign_lemmas([formula], ()))
     assert lemmas
+    broken = " ".join(f"(not {lemma})" for lemma in lemmas)
     for values in product(range(-3, 4), repeat=3):
         numbers = dict(zip("abt", values, strict=True))
-        fill = []
-        for monomial, variable in linear.variables.items():
-            true = Polynomial.of({monomial: 1}).value(numbers)
-            exact = z3.IntVal(int(true)) if variable.is_int() else z3.RealVal(str(true))
-            fill.append((variable, exact))
-        for lemma in lemmas:
-            assert z3.is_true(z3.simplify(z3.substitute(lemma, *fill))), (numbers, lemma)
+        exact = [
+            f"(assert (= {name} {_smt(Polynomial.of({monomial: 1}).value(numbers))}))"
+            for monomial, name in linear.names.items()
+        ]
+        solver = z3.Solver()
+        solver.from_string("".join([*linear.declarations(), *exact, f"(assert (or {broken}))"]))
+        assert solver.check() == z3.unsat, numbers
+
+
+def test_a_script_is_plain_smt_lib() -> None:
+    lines = Linearisation().script((A - 1) * T >= 2 * T).splitlines()
+    assert sorted(lines[:3]) == [
+        "(declare-const |a*t| Real)",
+        "(declare-const |a| Int)",
+        "(declare-const |t| Real)",
+    ]
+    assert lines[3] == "(assert (>= (+ (* 1.0 |a*t|) (* (- 3.0) |t|)) 0.0))"
 
 
 def test_products_are_found_inside_products() -> None:
