@@ -104,7 +104,7 @@ def _is_time(monomial: Monomial) -> bool:
 
 def _numeral(number: Number, *, as_real: bool) -> str:
     """An exact SMT-LIB number."""
-    size = Fraction(abs(number))
+    size = abs(Fraction(number))
     if not as_real:
         assert size.denominator == 1, f"an index is a whole number, got {number}"
     text = f"{size.numerator}.0" if as_real else str(size.numerator)
