@@ -17,6 +17,7 @@ from bubbleproof.theorems import (
     interleaved,
     interleaved_starts,
     one_f_one_b,
+    pipemesh,
     zb_h1,
     zb_h1_durations,
 )
@@ -36,6 +37,7 @@ def theorems() -> dict[str, Theorem]:
         frontier.theorem(),
         interleaved.theorem(),
         interleaved_starts.theorem(),
+        pipemesh.theorem(),
         zb_h1.theorem(),
         zb_h1_durations.theorem(),
         bpipe.theorem(),

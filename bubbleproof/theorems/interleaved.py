@@ -32,14 +32,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, P
-from bubbleproof.theorems.terms import Term, all_of, any_of, choose, index, negate
+from bubbleproof.theorems.terms import Term, all_of, choose, index, negate
 from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
 # Q is (v-1)p and N is m*v, which keeps every index linear. From p | m and v >= 1 follows that
-# N = m*v is p*v = Q+p or at least twice that, all that the proof needs of them.
+# N = m*v is at least p*v = Q+p, all that the proof needs of them.
 R, X, Y, Q, N = (index(name) for name in ("r", "x", "y", "Q", "N"))
-FILLED = any_of(N.equals(Q + P), N >= 2 * Q + 2 * P)
-SHAPE = (P >= 1, Q >= 0, FILLED, TF > 0, TB > 0, R >= 0, R <= P - 1)
+SHAPE = (P >= 1, Q >= 0, N >= Q + P, TF > 0, TB > 0, R >= 0, R <= P - 1)
 AT_X, AT_Y = (X >= 0, X <= N - 1), (Y >= 0, Y <= N - 1)
 ORIGIN = (Q + P) * TF
 W = Q + 1

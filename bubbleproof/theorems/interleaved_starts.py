@@ -47,8 +47,9 @@ from bubbleproof.theorems.interleaved import (
 from bubbleproof.theorems.terms import Formula, Term, all_of, any_of, choose
 from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 
-CHUNKS = any_of(Q.equals(0), Q >= P)  # Q = (v-1)p
-ASSUMED = (CHUNKS, TB >= TF)
+# p | m, so that N = m*v is p*v = Q+p or at least twice that; Q = (v-1)p is 0 or at least p.
+WHOLE = (any_of(N.equals(Q + P), N >= 2 * Q + 2 * P), any_of(Q.equals(0), Q >= P))
+ASSUMED = (*WHOLE, TB >= TF)
 
 
 def lateness(rank: Term) -> Term:

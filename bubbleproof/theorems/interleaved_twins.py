@@ -1,11 +1,11 @@
-"""Mutated twins of the two theorems on interleaved 1F1B."""
+"""Mutated twins of the theorems on interleaved 1F1B and on PipeMesh."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.theorems import interleaved, interleaved_starts
+from bubbleproof.theorems import interleaved, interleaved_starts, pipemesh
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, P
 from bubbleproof.theorems.terms import Term, all_of, choose
 from bubbleproof.theorems.twin import LATE, PEAK, Twin, make_twin
@@ -59,6 +59,26 @@ def interleaved_starts_twins() -> Iterator[Twin]:
         yield make_twin(change, starts.theorem(wrong), *breaks)
     yield make_twin(
         "tF > tB allowed",
-        starts.theorem(assumed=(starts.CHUNKS,)),
+        starts.theorem(assumed=starts.WHOLE),
         "F before B in the order",
+    )
+
+
+def pipemesh_twins() -> Iterator[Twin]:
+    """Twins of PipeMesh's makespan and peak."""
+    right = interleaved.InterleavedForm()
+    for change, wrong, breaks in (
+        ("makespan one pair less", replace(right, makespan=right.makespan - PAIR), LATE),
+        (
+            "peak one less",
+            replace(right, peak=lambda r: interleaved.peak(r) - 1),
+            (PEAK[0], "the peak is reached at the last forward of the warm-up"),
+        ),
+    ):
+        yield make_twin(change, pipemesh.theorem(wrong), *breaks)
+    yield make_twin(
+        "an operation of p - 1 microbatches",
+        pipemesh.theorem(least=P - 1),
+        "F of rank 0 after F of the last rank, an operation before",
+        "B of the last rank after B of rank 0, an operation after",
     )

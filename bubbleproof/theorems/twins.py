@@ -12,7 +12,11 @@ from dataclasses import replace
 
 from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, one_f_one_b
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
-from bubbleproof.theorems.interleaved_twins import interleaved_starts_twins, interleaved_twins
+from bubbleproof.theorems.interleaved_twins import (
+    interleaved_starts_twins,
+    interleaved_twins,
+    pipemesh_twins,
+)
 from bubbleproof.theorems.terms import Term, choose
 from bubbleproof.theorems.twin import LATE, PEAK, Twin, make_twin
 from bubbleproof.theorems.zb_h1_twins import zb_h1_durations_twins, zb_h1_twins
@@ -30,6 +34,7 @@ def twins() -> tuple[Twin, ...]:
         *_frontier(),
         *interleaved_twins(),
         *interleaved_starts_twins(),
+        *pipemesh_twins(),
         *zb_h1_twins(),
         *zb_h1_durations_twins(),
         *_bpipe(),
