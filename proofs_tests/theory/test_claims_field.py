@@ -79,7 +79,7 @@ def test_zb_h2s_bubble_is_there_without_its_microbatches() -> None:
 
 
 def test_domains_hold_odd_ranks_few_microbatches_and_remainders() -> None:
-    points = shapes().points
+    points = shapes().small.points
     assert {at["p"] for at in points} == set(RANKS)
     assert any(at["m"] < at["p"] and at["p"] % 2 for at in points)
     assert any(at["m"] > at["p"] > 5 and at["m"] % at["p"] for at in points)

@@ -11,10 +11,11 @@ the published DualPipe and DualPipeV schedules.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Value, grid
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Value, listed
 from bubbleproof.theory.claims.field_schedules import (
     idle_ratio,
     idle_ticks,
@@ -23,54 +24,74 @@ from bubbleproof.theory.claims.field_schedules import (
     span_idle,
     stated,
 )
+from bubbleproof.theory.claims.points import Row
+from bubbleproof.theory.claims.ranges import RATIOS
+from bubbleproof.theory.claims.scope import Scope
 
 CHIMERA = "Chimera (SC 2021) section 3"
 DEEPSEEK = "DeepSeek-V3 technical report section 3.2.1"
-EVEN = (2, 4, 6, 8, 12, 16)
+FEW_EVEN, EVERY_EVEN = (2, 4, 6, 8, 12, 16), range(2, 17, 2)
+EQUAL, DOUBLE = ((1, 1),), ((1, 2),)
+FOUR_RATIOS = ((1, 1), (1, 2), (2, 1), (2, 2))
+Condition = Callable[[int, int], bool]
 
 
-def is_within(at: Params) -> bool:
-    return at["m"] <= 4 * at["p"] and (at["p"] <= 6 or at["m"] % at["p"] <= 2)
+def is_near(p: int, m: int) -> bool:
+    """From p = 8 on only m within 2 above a multiple of p."""
+    return p <= 6 or m % p <= 2
 
 
-def is_units(at: Params) -> bool:
-    return is_within(at) and at["m"] % at["p"] == 0
+def is_any(p: int, m: int) -> bool:
+    del p, m
+    return True
 
 
-ANY = grid(
-    "even p <= 8, 12, 16; m <= 4p (from p = 8 on only m within 2 above a multiple of p); tF and tB "
-    "of 1 or 2",
-    where=is_within,
-    p=EVEN,
-    m=range(1, 65),
-    tF=(1, 2),
-    tB=(1, 2),
+def is_units(p: int, m: int) -> bool:
+    return m % p == 0
+
+
+def _even(
+    text: str,
+    ranks: Iterable[int],
+    where: Condition,
+    ratios: Sequence[tuple[int, int]],
+    *ranged: str,
+) -> Domain:
+    """Even p, the m <= 4p that ``where`` takes, ticks of the ratios; every rank r where ranged."""
+
+    def rows() -> Iterator[Row]:
+        for p in ranks:
+            for m in (m for m in range(1, 4 * p + 1) if where(p, m)):
+                for rank in product(*(range(p) for _ in ranged)):
+                    yield from ((p, m, *rank, *ticks) for ticks in ratios)
+
+    spelled = " ".join(f"{forward}:{backward}" for forward, backward in ratios)
+    every = "; every rank r" if ranged else ""
+    return listed(f"{text}; tF:tB in {spelled}{every}", ("p", "m", *ranged, "tF", "tB"), rows)
+
+
+def _units(ratios: Sequence[tuple[int, int]], *ranged: str) -> Scope:
+    """The m that p divides."""
+    few, every = "even p <= 8, 12, 16", "even p <= 16"
+    of = "m a multiple of p up to 4p"
+    return Scope(
+        small=_even(f"{few}; {of}", FEW_EVEN, is_units, ratios, *ranged),
+        wide=_even(f"{every}; {of}", EVERY_EVEN, is_units, ratios, *ranged),
+    )
+
+
+ANY = Scope(
+    small=_even(
+        "even p <= 8, 12, 16; m <= 4p (from p = 8 on only m within 2 above a multiple of p)",
+        FEW_EVEN,
+        is_near,
+        FOUR_RATIOS,
+    ),
+    wide=_even(
+        "even p <= 16; m <= 4p", EVERY_EVEN, is_any, tuple(dict.fromkeys((*FOUR_RATIOS, *RATIOS)))
+    ),
 )
-EQUAL_UNITS = grid(
-    "even p <= 8, 12, 16; m a multiple of p up to 4p; tF = tB = 1",
-    where=is_units,
-    p=EVEN,
-    m=range(1, 65),
-    tF=(1,),
-    tB=(1,),
-)
-DOUBLE_UNITS = grid(
-    "even p <= 8, 12, 16; m a multiple of p up to 4p; tF = 1, tB = 2",
-    where=is_units,
-    p=EVEN,
-    m=range(1, 65),
-    tF=(1,),
-    tB=(2,),
-)
-RANKS_OF_UNITS = grid(
-    "even p <= 8, 12, 16; m a multiple of p up to 4p; tF = tB = 1; every rank r",
-    where=lambda at: is_units(at) and at["r"] < at["p"],
-    p=EVEN,
-    m=range(1, 65),
-    r=range(16),
-    tF=(1,),
-    tB=(1,),
-)
+EQUAL_UNITS, DOUBLE_UNITS, RANKS_OF_UNITS = _units(EQUAL), _units(DOUBLE), _units(EQUAL, "r")
 
 
 def chimera_bubble(at: Params) -> Fraction:
@@ -130,25 +151,38 @@ CHIMERA_CLAIMS: tuple[Claim, ...] = (
 )
 
 
-def _dual_domain(name: str, relation: str, keeps: Callable[[Params], bool] | None = None) -> Domain:
-    """The durations that ``keeps`` accepts on every p and m that the family takes, m <= 4p."""
+def _dual(name: str, relation: str, keeps: Callable[[Params], bool] | None = None) -> Scope:
+    """The durations that ``keeps`` accepts on the p and m that the family takes, m <= 4p."""
     is_dualpipe = name == "dualpipe"
+    few, every = (FEW_EVEN[:5], EVERY_EVEN) if is_dualpipe else ((1, 2, 3, 4, 5, 8), range(1, 17))
+    even = ", even m" if is_dualpipe else ""
+    ticks = "tF in 1 2 3, tI in 1 2 3, tW in 0 1 3"
 
-    def is_member(at: Params) -> bool:
-        p, m = at["p"], at["m"]
-        fits = 2 * p <= m <= 4 * p and (not is_dualpipe or m % 2 == 0) and (p <= 4 or m % p <= 2)
-        return fits and (keeps is None or keeps(at))
+    def domain(text: str, ranks: Iterable[int], where: Condition) -> Domain:
+        def rows() -> Iterator[Row]:
+            for p in ranks:
+                for m in range(2 * p, 4 * p + 1, 2 if is_dualpipe else 1):
+                    for row in product((p,), (m,), (1, 2, 3), (1, 2, 3), (0, 1, 3)):
+                        at = dict(zip(names, row, strict=True))
+                        if where(p, m) and (keeps is None or keeps(at)):
+                            yield row
 
-    return grid(
-        f"p in {'2 4 6 8 12' if is_dualpipe else '1 2 3 4 5 8'}; 2p <= m <= 4p"
-        f"{', even m' if is_dualpipe else ''} (from p = 5 on only m within 2 above a multiple of "
-        f"p); tF in 1 2 3, tI in 1 2 3, tW in 0 1 3; {relation}",
-        where=is_member,
-        p=(2, 4, 6, 8, 12) if is_dualpipe else (1, 2, 3, 4, 5, 8),
-        m=range(2, 49),
-        tF=(1, 2, 3),
-        tI=(1, 2, 3),
-        tW=(0, 1, 3),
+        names = ("p", "m", "tF", "tI", "tW")
+        return listed(f"{text}; {ticks}; {relation}", names, rows)
+
+    return Scope(
+        small=domain(
+            f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
+            "above a multiple of p)",
+            few,
+            lambda p, m: p <= 4 or m % p <= 2,
+        ),
+        wide=domain(
+            f"{'even ' if is_dualpipe else ''}p <= 16; 2p <= m <= 4p{even}, which is all that the "
+            "schedule takes of m <= 4p",
+            every,
+            is_any,
+        ),
     )
 
 
@@ -188,7 +222,7 @@ def _dual_claims(name: str, title: str, formula: str, most: str) -> tuple[Claim,
             DEEPSEEK,
             f"{title} idles {formula}, here at any durations.",
             "span_idle (ticks)",
-            _dual_domain(name, "any durations"),
+            _dual(name, "any durations"),
             _published(name),
             span_idle(name),
             corrected=f"field.{name}.bubble-general",
@@ -198,7 +232,7 @@ def _dual_claims(name: str, title: str, formula: str, most: str) -> tuple[Claim,
             DEEPSEEK,
             f"{title} idles {formula} where an input gradient takes as long as a forward.",
             "span_idle (ticks)",
-            _dual_domain(name, "tF = tI >= tW", is_even),
+            _dual(name, "tF = tI >= tW", is_even),
             _published(name),
             span_idle(name),
         ),
@@ -207,7 +241,7 @@ def _dual_claims(name: str, title: str, formula: str, most: str) -> tuple[Claim,
             "ours",
             f"{title} idles h(tF + 2tI - tW) - min(tF, h(tI - tF)), h the hops of {formula}.",
             "span_idle (ticks)",
-            _dual_domain(name, "tW <= tI", lambda at: at["tW"] <= at["tI"]),
+            _dual(name, "tW <= tI", lambda at: at["tW"] <= at["tI"]),
             _general(name),
             span_idle(name),
         ),
@@ -216,7 +250,7 @@ def _dual_claims(name: str, title: str, formula: str, most: str) -> tuple[Claim,
             DEEPSEEK,
             f"{title} keeps {most} activations.",
             "peak activations (units)",
-            _dual_domain(name, "tF = tI >= tW", is_even),
+            _dual(name, "tF = tI >= tW", is_even),
             lambda at: Fraction(at["p"] + 1 if name == "dualpipe" else 2 * at["p"] + 1),
             peak(name),
         ),

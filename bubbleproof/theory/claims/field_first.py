@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from bubbleproof.theory.claims.claim import Claim, Params, grid
 from bubbleproof.theory.claims.field_schedules import (
+    ALL_RANKS,
     FEWER_RANKS,
     RANKS,
     idle_over_work,
@@ -23,6 +24,7 @@ from bubbleproof.theory.claims.field_schedules import (
     span_idle,
     stated,
 )
+from bubbleproof.theory.claims.scope import Scope
 
 CHUNKS = (2, 3, 4)
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
@@ -42,13 +44,22 @@ ANY = shapes()
 CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=CHUNKS)
 FILLED = shapes("m >= p", is_filled, ranks=FEWER_RANKS, v=CHUNKS)
 DIVIDED = shapes("p divides m", divides, ranks=FEWER_RANKS, v=CHUNKS)
-OF_RANKS = grid(
-    "p in 1 2 3 4 5 6 7 8 11 16; m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple "
-    "of p); every rank r",
-    where=lambda at: at["r"] < at["p"] and is_looked_at(at),
-    p=RANKS,
-    m=range(1, 65),
-    r=range(16),
+OF_RANKS = Scope(
+    small=grid(
+        "p in 1 2 3 4 5 6 7 8 11 16; m <= 4p (from p = 6 on only m <= 2 and m within 1 of a "
+        "multiple of p); every rank r",
+        where=lambda at: at["r"] < at["p"] and is_looked_at(at),
+        p=RANKS,
+        m=range(1, 65),
+        r=range(16),
+    ),
+    wide=grid(
+        "p <= 16; m <= 4p; every rank r",
+        where=lambda at: at["r"] < at["p"] and at["m"] <= 4 * at["p"],
+        p=ALL_RANKS,
+        m=range(1, 65),
+        r=range(16),
+    ),
 )
 
 

@@ -10,22 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import prod
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid, listed
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, listed
 from bubbleproof.theory.claims.points import Row
+from bubbleproof.theory.claims.ranges import RATIOS
 from bubbleproof.theory.claims.retiming import Template, retimed, template
+from bubbleproof.theory.claims.scope import Cases, Scope, small, wide
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
 from bubbleproof.theory.families.parameters import COUNTS, NAMES, TICKS
 from bubbleproof.theory.measures import Measures
 
 _SHAPES = frozenset("vsf")  # parameters that only some families take
 Given = tuple[tuple[str, int], ...]
+Ticks = Mapping[str, int]
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
 FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 16)
 FULL_TICKS = ({"tF": 1, "tB": 1}, {"tF": 1, "tB": 2}, {"tF": 2, "tB": 1}, {"tF": 3, "tB": 5})
-EQUAL_TICKS = FULL_TICKS[:1]
+WIDE_TICKS = tuple({"tF": forward, "tB": backward} for forward, backward in RATIOS)
+ALL_RANKS = range(1, 17)
 EVERY_M = 5  # up to so many ranks every m is looked at, beyond it those around multiples of p
 
 
@@ -119,31 +124,61 @@ def shapes(
     condition: str = "any durations",
     where: Callable[[Params], bool] | None = None,
     *,
-    ranks: Iterable[int] = RANKS,
-    ticks: Sequence[Mapping[str, int]] = FULL_TICKS,
-    **others: Iterable[int],
-) -> Domain:
-    """Every p of ``ranks``, the m looked at, all durations and other parameters, if ``where``.
+    ranks: Sequence[int] = RANKS,
+    ticks: Sequence[Ticks] = FULL_TICKS,
+    wide_ticks: Sequence[Ticks] = WIDE_TICKS,
+    **others: Sequence[int],
+) -> Scope:
+    """The m looked at on the given ranks, and every m <= 4p on up to 16, where ``where`` holds.
 
-    The text names all of it and ends with ``condition``, which says in words what ``where`` does.
+    Both with all durations and other parameters. The text names all of it and ends with
+    ``condition``, which says in words what ``where`` does.
     """
-    ranks = tuple(ranks)
-    ranges = {name: tuple(values) for name, values in others.items()}
-    counts = range(1, 4 * max(ranks) + 1)
-    plain = grid("", where=is_looked_at, p=ranks, m=counts, **ranges)
+    shape = {name: tuple(values) for name, values in others.items()}
+    few = ((p, m) for p in ranks for m in range(1, 4 * p + 1) if is_looked_at({"p": p, "m": m}))
+    every = ((p, m) for p in ALL_RANKS for m in range(1, 4 * p + 1))
+    few_text = (
+        f"p in {_spelled(ranks)}; m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple "
+        "of p)"
+    )
+    return Scope(
+        small=_shaped(few_text, condition, where, tuple(few), ticks, shape),
+        wide=_shaped("p <= 16; m <= 4p", condition, where, tuple(every), wide_ticks, shape),
+    )
+
+
+def _shaped(
+    counted: str,
+    condition: str,
+    where: Callable[[Params], bool] | None,
+    pairs: Sequence[tuple[int, int]],
+    ticks: Sequence[Ticks],
+    shape: Mapping[str, Sequence[int]],
+) -> Domain:
+    names = ("p", "m", *shape, *ticks[0])
 
     def rows() -> Iterator[Row]:
-        points = ({**at, **durations} for at in plain.points for durations in ticks)
-        return (tuple(at.values()) for at in points if where is None or where(at))
+        for pair, chosen, durations in product(pairs, product(*shape.values()), ticks):
+            row = (*pair, *chosen, *durations.values())
+            if where is None or where(dict(zip(names, row, strict=True))):
+                yield row
 
     parts = [
-        f"p in {_spelled(ranks)}",
-        "m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple of p)",
-        *(f"{name} in {_spelled(values)}" for name, values in ranges.items()),
-        f"{' '.join(ticks[0])} in {', '.join(_spelled(each.values()) for each in ticks)}",
+        counted,
+        *(f"{name} in {_spelled(values)}" for name, values in shape.items()),
+        _spelled_ticks(ticks),
         condition,
     ]
-    return listed("; ".join(parts), ("p", "m", *ranges, *ticks[0]), rows)
+    return listed("; ".join(parts), names, rows)
+
+
+def _spelled_ticks(ticks: Sequence[Ticks]) -> str:
+    """Each row of ticks, or that each of them runs through the same range."""
+    names, rows = " ".join(ticks[0]), [tuple(each.values()) for each in ticks]
+    most = max(max(row) for row in rows)
+    if len(rows) > 1 and rows == list(product(range(1, most + 1), repeat=len(ticks[0]))):
+        return f"{names} each in 1 to {most}"
+    return f"{names} in {', '.join(map(_spelled, rows))}"
 
 
 def _spelled(values: Iterable[int]) -> str:
@@ -155,7 +190,7 @@ def stated(
     source: str,
     statement: str,
     quantity: str,
-    domain: Domain,
+    cases: Cases,
     predicted: Value,
     measured: Value,
     *,
@@ -171,7 +206,8 @@ def stated(
         statement=statement,
         quantity=quantity,
         relation=relation,
-        domain=domain,
+        domain=small(cases),
+        wide=wide(cases),
         predicted=predicted,
         measured=measured,
         corrected=corrected,

@@ -42,23 +42,25 @@ def is_full(at: Params) -> bool:
 
 
 SMALL = (1, 2, 3, 4, 5)
-ANY = shapes("any m", ranks=SMALL, ticks=TICKS)
+ANY = shapes("any m", ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
 H1 = shapes(
     "m >= p and tW <= tF",
     lambda at: is_filled(at) and at["tW"] <= at["tF"],
     ranks=SMALL,
     ticks=TICKS,
+    wide_ticks=TICKS,
 )
 H2 = shapes(
     "m >= 2p-1 and tW <= min(tF, tI)",
     lambda at: is_full(at) and at["tW"] <= min(at["tF"], at["tI"]),
     ranks=SMALL,
     ticks=TICKS,
+    wide_ticks=TICKS,
 )
-UNIT_FILLED = shapes("m >= p", is_filled, ranks=RANKS, ticks=UNIT)
-UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=RANKS, ticks=UNIT)
-V_ANY = shapes("m >= p", is_filled, ranks=SMALL, ticks=TICKS[:6])
-V_FULL = shapes("m >= 2p-1", is_full, ranks=SMALL, ticks=TICKS)
+UNIT_FILLED = shapes("m >= p", is_filled, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
+UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
+V_ANY = shapes("m >= p", is_filled, ranks=SMALL, ticks=TICKS[:6], wide_ticks=TICKS)
+V_FULL = shapes("m >= 2p-1", is_full, ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
 
 
 def h1(at: Params) -> Fraction:
