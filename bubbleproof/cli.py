@@ -79,6 +79,34 @@ def solve(
 
 
 @app.command()
+def pareto(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="FILE.toml or FILE.json")],
+    time_limit: Annotated[float, typer.Option(help="Seconds for each point.")] = 30.0,
+    workers: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a dask.distributed scheduler.")
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", help="Draw it (.svg, .png).")] = None,
+    schedules: Annotated[
+        str | None, typer.Option(help="Write each point's schedule to this folder.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Find every trade of makespan against peak memory, beside the published schedules."""
+    from bubbleproof.commands.pareto import run_pareto
+
+    return run_pareto(
+        problem,
+        time_limit=time_limit,
+        workers=workers,
+        cluster=cluster,
+        target=output,
+        folder=schedules,
+        as_json=json,
+    )
+
+
+@app.command()
 def verify(
     schedule: Words,
     problem: Annotated[str | None, typer.Option(help="Check against this problem.")] = None,

@@ -32,7 +32,7 @@ LEFT, RIGHT = 0.95, 1.3
 STACKED = 8  # up to so many memory curves stand under one another on the chart's time axis
 _COLUMNS = 4
 _MAX_TITLE = 160  # characters; a longer title ends in an ellipsis
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bubbleproof",
     "font.family": "sans-serif",
@@ -100,7 +100,7 @@ def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noq
     """The picture of a timeline as the bytes of an ``svg`` or ``png`` file."""
     style = need("matplotlib.style")
     target = io.BytesIO()
-    with style.context(["default", _STYLE]):
+    with style.context(["default", STYLE]):
         figure = _figure(view, title)
         metadata = {"Date": None, "Creator": "bubbleproof"} if format == "svg" else {}
         figure.savefig(target, format=format, dpi=200, metadata=metadata)

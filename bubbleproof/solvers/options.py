@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, get_args
 
 from bubbleproof.solvers.engines import ENGINES
@@ -58,3 +59,8 @@ class SolveOptions:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
         if self.threads < 1:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
+
+    def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
+        """Another process gets the options without ``progress`` and ``stop``, which stay here."""
+        names = ("engine", "objective", "within", "time_limit", "seed", "threads")
+        return partial(SolveOptions, **{name: getattr(self, name) for name in names}), ()

@@ -1,0 +1,192 @@
+"""``bubbleproof pareto PROBLEM``: every trade of makespan against peak memory, with its proof.
+
+The published families are shown beside the front on the same work (``formats.comparison``), each
+as a named point; those that do not take the problem's shape are listed with their reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.output import HOLDS, UNDECIDED, print_json, print_table, say
+from bubbleproof.commands.solve import published_programs, schedule_file
+from bubbleproof.formats import comparison_pipeline, write_schedule
+from bubbleproof.parallel import num_cores, open_executor
+from bubbleproof.solvers import Result, SolveOptions
+from bubbleproof.solvers.pareto import Front, pareto
+from bubbleproof.theory.families import families
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.verify import check
+
+COLUMNS = ("peak", "makespan", "bound", "proof", "schedule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A published schedule on the user's work, or why there is none."""
+
+    name: str
+    peak: int = 0
+    makespan: int = 0
+    refusal: str | None = None
+
+
+def run_pareto(
+    path: str,
+    *,
+    time_limit: float,
+    workers: int | None,
+    cluster: str | None,
+    target: str | None,
+    folder: str | None,
+    as_json: bool,
+) -> int:
+    """Find the front, print it, and draw it and write its schedules where asked."""
+    if target is not None and not target.endswith((".svg", ".png")):
+        raise ValueError(f"the picture of a front must end in .svg or .png, got {target!r}")
+    posed = read_posed(path)
+    options = SolveOptions(time_limit=time_limit, threads=1)
+    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
+
+    def tell(cap: int, result: Result) -> None:
+        say(f"peak <= {cap}: {result.status.name.lower()}, makespan {result.makespan}")
+
+    with open_executor(workers, address=cluster) as executor:
+        front = pareto(
+            posed.problem,
+            options,
+            starts,
+            executor=executor,
+            workers=workers or (1 if executor is None else num_cores()),
+            on_point=None if as_json else tell,
+        )
+    published = [] if posed.pipeline is None else _published(posed.pipeline)
+    if folder is not None:
+        _write_schedules(posed, front, Path(folder))
+    if target is not None:
+        _draw(posed, front, published, target)
+        say(f"wrote {target}")
+    if as_json:
+        print_json(_to_json(posed, front, published))
+    else:
+        _print(posed, front, published)
+    return HOLDS if front.is_exact else UNDECIDED
+
+
+def _published(pipeline: Pipeline) -> list[Published]:
+    """Every family on the user's work, with no limit on memory."""
+    found = []
+    for name, family in families().items():
+        try:
+            fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
+            problem = fitted.problem()
+            measured = check(problem, family.schedule(fitted, problem)).measured
+        except ValueError as error:
+            found.append(Published(name=name, refusal=str(error)))
+            continue
+        assert measured is not None
+        peak = max(measured.peak_memory, default=0)
+        found.append(Published(name=name, peak=peak, makespan=measured.makespan))
+    return found
+
+
+def _write_schedules(posed: Posed, front: Front, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for point in front.points:
+        write_schedule(folder / f"peak-{point.peak}.json", schedule_file(posed, point))
+    say(f"wrote {len(front.points)} schedules to {folder}")
+
+
+def _draw(posed: Posed, front: Front, published: Sequence[Published], target: str) -> None:
+    from bubbleproof.report.front_chart import FrontPoint, draw_front
+
+    caps = {store.capacity for store in posed.problem.stores[: posed.problem.num_ranks]}
+    draw_front(
+        target,
+        [
+            FrontPoint(name="", peak=p.peak, makespan=p.makespan, is_optimal=p.proof is not None)
+            for p in front.points
+            if p.peak is not None and p.makespan is not None
+        ],
+        [
+            FrontPoint(name=p.name, peak=p.peak, makespan=p.makespan)
+            for p in published
+            if p.refusal is None
+        ],
+        title=f"{posed.name}: makespan against peak memory",
+        unit=posed.problem.unit,
+        memory_unit=posed.problem.memory_unit,
+        capacity=caps.pop() if len(caps) == 1 else None,
+    )
+
+
+def _print(posed: Posed, front: Front, published: Sequence[Published]) -> None:
+    unit, memory = posed.problem.unit, posed.problem.memory_unit
+    rows = [
+        (f"{p.peak} {memory}", f"{p.makespan} {unit}", str(p.best_bound), _proof(p), p.origin)
+        for p in front.points
+    ]
+    print_table(f"{posed.name}: least makespan at each peak", COLUMNS, rows)
+    say(
+        "no other trade exists"
+        if front.is_exact
+        else "the front is not proved: a longer --time-limit may find more"
+    )
+    if front.refusal is not None:
+        say(f"nothing lies below the first peak: {front.refusal}")
+    taken = [p for p in published if p.refusal is None]
+    if taken:
+        columns = ("published", "peak", "makespan", "above the front")
+        cells = [
+            (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", _excess(p, front)) for p in taken
+        ]
+        print_table("the same work in published orders, memory unlimited", columns, cells)
+    for p in published:
+        if p.refusal is not None:
+            say(f"{p.name}: {p.refusal}")
+
+
+def _proof(result: Result) -> str:
+    return "not proved" if result.proof is None else result.proof.value
+
+
+def _excess(point: Published, front: Front) -> str:
+    """How many ticks the front saves at the point's peak."""
+    spans = [
+        other.makespan
+        for other in front.points
+        if other.peak is not None and other.peak <= point.peak and other.makespan is not None
+    ]
+    if not spans:
+        return "below every peak of the problem's own shape"
+    saved = point.makespan - min(spans)
+    return str(saved) if saved >= 0 else f"{saved} (another shape)"
+
+
+def _to_json(posed: Posed, front: Front, published: Sequence[Published]) -> dict[str, object]:
+    return {
+        "name": posed.name,
+        "is_exact": front.is_exact,
+        "refusal": front.refusal,
+        "front": [
+            {
+                "peak": p.peak,
+                "makespan": p.makespan,
+                "lower_bound": p.lower_bound,
+                "engine_bound": p.engine_bound,
+                "status": p.status.name,
+                "proof": None if p.proof is None else p.proof.name,
+                "origin": p.origin,
+            }
+            for p in front.points
+        ],
+        "published": [
+            {"name": p.name, "peak": p.peak, "makespan": p.makespan}
+            if p.refusal is None
+            else {"name": p.name, "refusal": p.refusal}
+            for p in published
+        ],
+    }

@@ -1,0 +1,149 @@
+"""The Pareto front of makespan against peak memory: every trade that no schedule beats.
+
+The peak is the highest load of any rank's memory, base included. With every rank below a cap the
+least makespan T(cap) never rises as the cap does, and it is constant from the peak that its
+schedule reaches up to the cap. So the front is found by solving a few caps: first the problem's
+own, then from each schedule one unit below its peak; with several workers the middle of each open
+interval as well. An interval is closed when both its ends have one optimal makespan.
+
+Each point is one ordinary solve with its own time limit, on any ``concurrent.futures.Executor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bubbleproof.parallel import run_all
+from bubbleproof.solvers.objectives import below
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+
+OnPoint = Callable[[int, Result], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """``points``: results by rising peak and falling makespan.
+
+    ``is_exact`` when every makespan is optimal and every gap between two peaks was closed;
+    ``refusal`` says why no peak below the first point's is possible (None: not known).
+    """
+
+    points: tuple[Result, ...]
+    is_exact: bool
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cap:
+    """One solve: every rank's memory at most ``cap``."""
+
+    problem: Problem
+    cap: int
+    options: SolveOptions
+    starts: tuple[tuple[str, Program], ...]
+
+
+def pareto(
+    problem: Problem,
+    options: SolveOptions | None = None,
+    starts: Sequence[tuple[str, Program]] = (),
+    *,
+    executor: Executor | None = None,
+    workers: int = 1,
+    on_point: OnPoint | None = None,
+) -> Front:
+    """The front of a problem; ``options.time_limit`` is for each point.
+
+    With more than one of ``workers`` several caps are solved at once; ``on_point(cap, result)``
+    hears of each. Ctrl-C ends it with the points found so far.
+    """
+    options = options or SolveOptions()
+    lowest, highest = _range(problem)
+    solved: dict[int, Result] = {}
+    wanted = [highest]
+    while wanted and not options.stop.is_set():
+        items = [
+            _Cap(problem=problem, cap=cap, options=options, starts=tuple(starts)) for cap in wanted
+        ]
+
+        def keep(index: int, result: Result, caps: list[int] = wanted) -> None:
+            solved[caps[index]] = result
+            if on_point is not None:
+                on_point(caps[index], result)
+
+        try:
+            run_all(executor, _solve, items, on_done=keep)
+        except KeyboardInterrupt:
+            options.stop.set()
+        wanted = _next_caps(solved, lowest, spread=workers > 1)
+    return _front(solved, lowest, is_interrupted=bool(wanted))
+
+
+def _range(problem: Problem) -> tuple[int, int]:
+    """A cap that nothing fits under, and one that excludes no schedule."""
+    stores = problem.stores[: problem.num_ranks]
+    lowest = max((store.base for store in stores), default=0) - 1
+    highest = lowest + 1
+    events = problem.events
+    for number, store in enumerate(stores):
+        gained = int(events.delta[(events.store == number) & (events.delta > 0)].sum())
+        reach = store.base + gained
+        highest = max(highest, reach if store.capacity is None else min(reach, store.capacity))
+    return lowest, highest
+
+
+def _solve(item: _Cap) -> Result:
+    return Search(below(item.problem, item.cap + 1), item.options).run(item.starts)
+
+
+def _next_caps(solved: dict[int, Result], lowest: int, *, spread: bool) -> list[int]:
+    """The caps to solve next: below the upper end of every open interval, and in its middle."""
+    caps = sorted(solved)
+    wanted: set[int] = set()
+    for low, high in pairwise([lowest, *caps]):
+        upper, lower = solved[high], solved.get(low)
+        if upper.peak is None or upper.peak - 1 <= low or _is_flat(lower, upper):
+            continue
+        wanted.add(upper.peak - 1)
+        if spread:
+            wanted.add((low + upper.peak - 1 + 1) // 2)
+    return sorted(wanted - solved.keys(), reverse=True)
+
+
+def _is_flat(lower: Result | None, upper: Result) -> bool:
+    """Whether the makespan cannot change between two caps: the tighter one's bound is met."""
+    return (
+        lower is not None
+        and lower.status is Status.OPTIMAL
+        and upper.status is Status.OPTIMAL
+        and lower.makespan == upper.makespan
+    )
+
+
+def _front(solved: dict[int, Result], lowest: int, *, is_interrupted: bool) -> Front:
+    points: list[Result] = []
+    for cap in sorted(solved, reverse=True):
+        result = solved[cap]
+        if result.makespan is None or result.peak is None:
+            continue
+        while points and points[-1].makespan is not None and points[-1].makespan >= result.makespan:
+            points.pop()
+        points.append(result)
+    last = solved[min(solved)] if solved else None
+    reason = last.reason if last is not None and last.status is Status.INFEASIBLE else None
+    if reason is None and points and points[-1].peak == lowest + 1:
+        reason = f"the base load alone is {lowest + 1}"
+    is_exact = (
+        not is_interrupted
+        and reason is not None
+        and all(point.status is Status.OPTIMAL for point in points)
+        and all(result.status is not Status.UNKNOWN for result in solved.values())
+    )
+    return Front(points=tuple(reversed(points)), is_exact=is_exact, refusal=reason)
