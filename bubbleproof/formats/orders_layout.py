@@ -19,7 +19,7 @@ from bubbleproof.theory.schedule import Program, Schedule
 def program_from_orders(
     path: FilePath, key: str, texts: Mapping[str, Sequence[str]], resources: Mapping[str, int]
 ) -> Program:
-    """The program whose orders are given by resource name.
+    """The program whose orders are given by resource name, in any order of the names.
 
     Raises ``UnusableInput`` naming the place under ``key`` for an unknown resource or action.
     """
@@ -31,7 +31,7 @@ def program_from_orders(
             raise UnusableInput(path, key, f"resources such as {known}", quoted(name))
         actions += parse_actions(path, order, _place_in(key, name))
         resource += [resources[name]] * len(order)
-    return Program(
+    return Program.grouped(
         actions=ActionTable.from_actions(actions), resource=np.array(resource, dtype=np.int64)
     )
 

@@ -41,7 +41,7 @@ class StoreLayout(Layout):
     """A memory, its base load and its capacity (none: unlimited)."""
 
     name: str
-    base: Whole = 0
+    base: Natural = 0
     capacity: Whole | None = None
 
 

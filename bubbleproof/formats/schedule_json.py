@@ -110,7 +110,7 @@ def read_schedule(path: FilePath) -> ScheduleFile:
         texts = {name: [row[0] for row in rows] for name, rows in layout.orders.items()}
         starts = {name: [row[1] for row in rows] for name, rows in layout.orders.items()}
         program = program_from_orders(path, "orders", texts, resources)
-        # Orders may be listed in any resource order; a Program's rows are grouped by resource.
+        # Orders may be listed in any resource order; the program's rows are grouped by resource.
         grouped = sorted(starts, key=resources.__getitem__)
         start = np.array([s for name in grouped for s in starts[name]], dtype=np.int64)
         schedule: Schedule | None = Schedule(program=program, start=start, claims=claims)

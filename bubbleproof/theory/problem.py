@@ -43,11 +43,18 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A memory: its load before the first task, and the load it must never exceed (if any)."""
+    """A memory: its load before the first task, and the load it must never exceed (if any).
+
+    Raises ``ValueError`` for a base load below 0.
+    """
 
     name: str
     base: int = 0
     capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.base < 0:
+            raise ValueError(f"base load of {self.name} must be 0 or more, got {self.base}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

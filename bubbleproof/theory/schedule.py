@@ -25,9 +25,10 @@ Claim = int | str | Fraction | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Program:
-    """An order per resource: row i does ``actions[i]`` on ``resource[i]``, grouped by resource.
+    """An order per resource: row i does ``actions[i]`` on ``resource[i]``.
 
-    Within a resource, rows stand in execution order. Rows given ungrouped are sorted (stably).
+    Rows are grouped by resource, resource 0 first, and within a resource stand in execution order.
+    Raises ``ValueError`` for other rows (``grouped`` sorts them) and for what is no action.
     """
 
     actions: ActionTable
@@ -40,9 +41,18 @@ class Program:
             raise ValueError(f"resources count from 0, got {self.resource.min()}")
         self.actions.require_actions()
         if len(self.resource) and (np.diff(self.resource) < 0).any():
-            order = np.argsort(self.resource, kind="stable")
-            object.__setattr__(self, "actions", self.actions.take(order))
-            object.__setattr__(self, "resource", self.resource[order])
+            row = int(np.argmax(np.diff(self.resource) < 0)) + 1
+            raise ValueError(
+                f"rows of a program must be grouped by resource, row {row} is on resource "
+                f"{self.resource[row]} after {self.resource[row - 1]}; use Program.grouped, or "
+                "Schedule.grouped where they have starts"
+            )
+
+    @classmethod
+    def grouped(cls, *, actions: ActionTable, resource: Ints) -> Program:
+        """The program of rows in any order; those of one resource keep theirs."""
+        order = np.argsort(resource, kind="stable")
+        return cls(actions=actions.take(order), resource=resource[order])
 
     @classmethod
     def from_orders(cls, orders: Sequence[Sequence[Action | str]]) -> Program:
@@ -89,6 +99,27 @@ class Schedule:
         if len(self.start) and not -MAX_START < self.start.min() <= self.start.max() < MAX_START:
             worst = max(self.start.min(), self.start.max(), key=lambda start: abs(int(start)))
             raise ValueError(f"starts must lie within 2**61 ticks of 0, got {worst}")
+
+    @classmethod
+    def grouped(
+        cls,
+        *,
+        actions: ActionTable,
+        resource: Ints,
+        start: Ints,
+        claims: Mapping[str, Claim] | None = None,
+    ) -> Schedule:
+        """The schedule of rows in any order, each with its start; those of a resource keep theirs.
+
+        Raises ``ValueError`` for columns of different lengths.
+        """
+        if not len(actions) == len(resource) == len(start):
+            raise ValueError(
+                f"{len(actions)} actions but {len(resource)} resources and {len(start)} starts"
+            )
+        order = np.argsort(resource, kind="stable")
+        program = Program(actions=actions.take(order), resource=resource[order])
+        return cls(program=program, start=start[order], claims=claims or {})
 
     def __len__(self) -> int:
         return len(self.start)

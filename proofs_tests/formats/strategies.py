@@ -69,7 +69,7 @@ def schedules(draw: st.DrawFn, problem: Problem) -> Schedule:
     resource = draw(
         st.lists(st.integers(0, len(problem.resources) - 1), min_size=len(rows), max_size=len(rows))
     )
-    program = Program(
+    program = Program.grouped(
         actions=problem.actions.take(np.array(rows, dtype=np.int64)),
         resource=np.array(resource, dtype=np.int64),
     )

@@ -22,7 +22,7 @@ from proofs_tests.formats.test_pytorch_csv import CASES
 @given(pipeline=pipelines())
 def test_shape_of_a_complete_program(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
-    program = Program(actions=problem.actions, resource=problem.rank_of_task)
+    program = Program.grouped(actions=problem.actions, resource=problem.rank_of_task)
     found = infer_pipeline(program)
     assert found.num_ranks == pipeline.num_ranks
     assert found.num_microbatches == pipeline.num_microbatches

@@ -150,8 +150,8 @@ def test_keys(tmp_path: Path) -> None:
         ),
         (
             {"overlaps": [["0F0", "x"]]},
-            "pipeline.overlaps[0][1]: expected an action <stage><KIND><microbatch>[.<slice>][#<part>]"
-            ", found 'x'",
+            "pipeline.overlaps[0][1]: expected an action "
+            "<stage><KIND><microbatch>[.<slice>][#<part>], found 'x'",
         ),
         (
             {"overlaps": [["0B0", "0F0"]]},
@@ -217,6 +217,10 @@ def test_pipelines(changes: dict[str, object], message: str, tmp_path: Path) -> 
         (
             {"events": [["0F0", "end", "x", 1]]},
             "problem.events[0][2]: expected a store of the problem, found 'x'",
+        ),
+        (
+            {"stores": [{"name": "memory", "base": -1}]},
+            "problem.stores[0].base: expected a whole number of 0 or more, found -1",
         ),
         (
             {"stores": [{"name": "memory"}, {"name": "memory"}]},

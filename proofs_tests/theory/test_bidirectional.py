@@ -13,7 +13,7 @@ from bubbleproof.theory.messages import messages
 from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import num_downward, stage_ranks
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import Rule, check, check_communication
 
@@ -88,9 +88,8 @@ def test_a_task_of_the_upward_half_on_its_downward_rank_is_misplaced() -> None:
     assert check_communication(made, lower(made, schedule)).ok
     # The same rows on the ranks of a loop: each row of microbatch 1 stands on the wrong rank.
     swapped = np.where(good.actions.microbatch == 1, 1 - good.resource, good.resource)
-    verdict = check(made, type(schedule)(
-        program=Program(actions=good.actions, resource=swapped), start=schedule.start[
-            np.argsort(swapped, kind="stable")]))  # fmt: skip
+    moved = Schedule.grouped(actions=good.actions, resource=swapped, start=schedule.start)
+    verdict = check(made, moved)
     assert Rule.PLACED in verdict.broken
     assert "0F1 stands on rank 0, belongs on rank 1" in str(verdict)
 

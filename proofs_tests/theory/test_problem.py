@@ -130,9 +130,38 @@ def test_a_resource_beyond_the_problem_has_a_name_too() -> None:
 
 def test_programs_group_their_rows_by_resource_and_keep_the_order_within() -> None:
     table = ActionTable.from_actions(Action.parse(t) for t in ("0F0", "1F0", "0F1", "1F1"))
-    program = Program(actions=table, resource=column(1, 0, 1, 0))
+    program = Program.grouped(actions=table, resource=column(1, 0, 1, 0))
     assert [[str(a) for a in row] for row in program.orders(2)] == [["1F0", "1F1"], ["0F0", "0F1"]]
     assert [str(a) for a in program.without(0, 3).actions] == ["1F1", "0F0"]
+
+
+def test_starts_move_with_their_rows_when_a_schedule_is_grouped() -> None:
+    table = ActionTable.from_actions(Action.parse(t) for t in ("0F0", "1F0", "0F1", "1F1"))
+    made = Schedule.grouped(
+        actions=table, resource=column(1, 0, 1, 0), start=column(10, 20, 30, 40), claims={"x": 1}
+    )
+    rows = zip(made.program.resource.tolist(), made.program.actions, made.start, strict=True)
+    assert [(rank, str(action), int(start)) for rank, action, start in rows] == [
+        (0, "1F0", 20), (0, "1F1", 40), (1, "0F0", 10), (1, "0F1", 30),
+    ]  # fmt: skip
+    assert made.claims == {"x": 1}
+    with pytest.raises(ValueError, match="4 actions but 4 resources and 3 starts"):
+        Schedule.grouped(actions=table, resource=column(1, 0, 1, 0), start=column(1, 2, 3))
+
+
+def test_ungrouped_rows_are_refused_so_that_no_start_loses_its_row() -> None:
+    table = ActionTable.from_actions(Action.parse(t) for t in ("0F0", "1F0", "0F1"))
+    with pytest.raises(ValueError, match=r".") as caught:
+        Program(actions=table, resource=column(0, 1, 0))
+    assert str(caught.value) == (
+        "rows of a program must be grouped by resource, row 2 is on resource 0 after 1; "
+        "use Program.grouped, or Schedule.grouped where they have starts"
+    )
+
+
+def test_a_base_load_below_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="base load of host must be 0 or more, got -1"):
+        Store(name="host", base=-1)
 
 
 def test_what_programs_and_schedules_refuse() -> None:

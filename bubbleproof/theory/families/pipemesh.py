@@ -132,7 +132,7 @@ def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -
         for row in due
     ]
     homes = [p + 2 * needed[row].visit.rank + (needed[row].kind is Kind.RESHARD) for row in due]
-    return Program(
+    return Program.grouped(
         actions=ActionTable.concatenate([compute.actions, ActionTable.from_actions(actions)]),
         resource=np.concatenate([compute.resource, np.array(homes, dtype=np.int64)]),
     )

@@ -68,7 +68,7 @@ class TOffload(TwoChunks):
             for kind, microbatch in zip(kinds, (m - 1, NONE, 0), strict=True)
         ]
         engines = [p + len(ENGINES) * rank + k for k in range(len(ENGINES))]
-        return Program(
+        return Program.grouped(
             actions=ActionTable.concatenate([compute.actions, *tables]),
             resource=np.concatenate([compute.resource, *engines]),
         )
