@@ -38,7 +38,7 @@ from bubbleproof.theorems.theorem import Part, Theorem, obligations_of
 def dependencies(form: InterleavedForm, least: Term) -> list[Part]:
     """The waits between ranks and operations, and of the last stage for its own forward."""
     f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
-    apart = (*AT_X, *AT_Y, Y <= X - least)
+    apart = (*AT_X, *AT_Y, X - least >= Y)
     return [
         ("no start before 0", AT_X, all_of(f(R, X) >= 0, b(R, X) >= 0)),
         ("F after F of the rank before", (*AT_X, R >= 1), f(R, X) >= f(R - 1, X) + TF),
@@ -62,7 +62,7 @@ def dependencies(form: InterleavedForm, least: Term) -> list[Part]:
 
 
 def theorem(form: InterleavedForm | None = None, least: Term = P) -> Theorem:
-    """Makespan (M*m+p-1)P and peak (M-1)q + 2(p-1-r) + 1 where operations have ``least`` or more."""
+    """Makespan and peak where every operation has ``least`` microbatches or more."""
     form = form or InterleavedForm()
     parts = (*dependencies(form, least), *order(form), *costs(form))
     return Theorem(
