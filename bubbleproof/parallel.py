@@ -120,5 +120,5 @@ def _cluster(address: str) -> Iterator[Executor]:
         raise ValueError(
             f"to use the cluster at {address}, install the extra bubbleproof[cluster]"
         ) from error
-    with Client(address) as client:
+    with Client(address) as client:  # type: ignore[no-untyped-call]  # dask has no annotations
         yield client.get_executor(pure=False)

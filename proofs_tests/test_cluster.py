@@ -1,0 +1,54 @@
+"""Sweeps on a ``dask.distributed`` cluster: two workers of this machine, joined by address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from bubbleproof.parallel import open_executor, run_all
+from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers.pareto import pareto
+from bubbleproof.theory.pipeline import Pipeline
+
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The scheduler's address of a cluster of two processes."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def where(number: int) -> tuple[int, int]:
+    return number, os.getpid()
+
+
+def test_calls_run_elsewhere_and_come_back_in_order(address: str) -> None:
+    with open_executor(address=address) as executor:
+        results = run_all(executor, where, range(20))
+    assert [number for number, _ in results] == list(range(20))
+    assert os.getpid() not in {process for _, process in results}
+
+
+def test_a_front_is_the_same_on_a_cluster(address: str) -> None:
+    problem = Pipeline(num_ranks=3, num_microbatches=6).problem()
+    alone = pareto(problem, SolveOptions(threads=1))
+    with open_executor(address=address) as executor:
+        spread = pareto(problem, SolveOptions(threads=1), executor=executor, workers=2)
+    assert [(p.peak, p.makespan) for p in spread.points] == [
+        (p.peak, p.makespan) for p in alone.points
+    ]
+    assert spread.is_exact
+
+
+def test_a_number_of_workers_and_an_address_contradict_each_other(address: str) -> None:
+    with (
+        pytest.raises(ValueError, match="workers or a cluster's address, not both"),
+        open_executor(2, address=address),
+    ):
+        pass
