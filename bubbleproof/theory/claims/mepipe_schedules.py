@@ -6,12 +6,13 @@ backward, tF tB ticks. One unit is the activation of one slice on one chunk, A/(
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints, Kind
+from bubbleproof.theory.actions import NONE, Kind
 from bubbleproof.theory.claims.claim import Params, Value
 from bubbleproof.theory.claims.field_schedules import made, measures
 from bubbleproof.theory.families.parameters import NAMES, make_parameters
@@ -20,7 +21,7 @@ from bubbleproof.theory.families.svpp_literal import svpp_literal
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.recompute import Recompute, with_recompute
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.timing import earliest_starts, left_shift
 
 
 @lru_cache(maxsize=512)
@@ -53,15 +54,22 @@ def forwards_before_backward(at: Params) -> Fraction:
     return Fraction(int(np.argmax(program.actions.kind[program.resource == 0] == Kind.B)))
 
 
-def _waits_for(problem: Problem, task: int) -> Ints:
-    """All tasks that must end before the task may start, by the problem's precedences alone."""
-    found = np.zeros(problem.num_tasks, dtype=bool)
-    frontier = np.array([task])
-    while len(frontier):
-        before = problem.edges.before[np.isin(problem.edges.after, frontier)]
-        frontier = np.unique(before[~found[before]])
-        found[frontier] = True
-    return np.flatnonzero(found)
+def _ancestors(problem: Problem, counted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[int]:
+    """Which counted tasks must end before each task may start, by the precedences alone.
+
+    Bit i stands for the i-th counted task; of a counted task its own bit is set, too.
+    """
+    edges = problem.edges
+    start = earliest_starts(problem.duration, edges.before, edges.after, edges.lag)
+    assert start is not None, "precedences have no cycle"
+    bit = np.full(problem.num_tasks, NONE)
+    bit[counted] = np.arange(int(counted.sum()))
+    masks = [1 << place if place >= 0 else 0 for place in bit.tolist()]
+    by_start = np.argsort(start[edges.after], kind="stable")
+    columns = edges.before[by_start].tolist(), edges.after[by_start].tolist()
+    for before, after in zip(*columns, strict=True):
+        masks[after] |= masks[before]
+    return masks
 
 
 def _problem(at: Params) -> Problem:
@@ -72,22 +80,33 @@ def least_forwards(at: Params) -> Fraction:
     """The fewest forwards of rank 0 that any of its backwards depends on: a bound for any order."""
     problem = _problem(at)
     actions, mine = problem.actions, problem.rank_of_task == 0
-    counts = []
-    for task in np.flatnonzero(mine & actions.is_kind(Kind.B)).tolist():
-        before = _waits_for(problem, task)
-        counts.append(int((mine & actions.is_kind(Kind.F))[before].sum()))
-    return Fraction(min(counts))
+    before = _ancestors(problem, mine & actions.is_kind(Kind.F))
+    backwards = np.flatnonzero(mine & actions.is_kind(Kind.B)).tolist()
+    return Fraction(min(before[task].bit_count() for task in backwards))
 
 
 def children(at: Params) -> Fraction:
     """How many backwards of a sample on rank 0 wait for that of slice ``k`` on chunk ``c``."""
-    problem = _problem(at)
+    return Fraction(_children(at["p"], at["m"], at["v"], at["s"])[at["c"], at["k"]])
+
+
+@lru_cache(maxsize=16)
+def _children(p: int, m: int, v: int, s: int) -> Counter[tuple[int, int]]:
+    """The children of each backward of microbatch 0 on rank 0, by (chunk, slice)."""
+    problem = _problem({"p": p, "m": m, "v": v, "s": s})
     actions = problem.actions
     mine = (problem.rank_of_task == 0) & actions.is_kind(Kind.B) & (actions.microbatch == 0)
-    chosen = mine & (actions.slice == at["k"]) & (actions.stage == at["c"] * at["p"])
-    parent = int(np.flatnonzero(chosen)[0])
-    waiting = [parent in _waits_for(problem, task) for task in np.flatnonzero(mine).tolist()]
-    return Fraction(sum(waiting))
+    places = [
+        (stage // p, slice_)
+        for stage, slice_ in zip(
+            actions.stage[mine].tolist(), actions.slice[mine].tolist(), strict=True
+        )
+    ]
+    before = _ancestors(problem, mine)
+    found: Counter[tuple[int, int]] = Counter()
+    for task in np.flatnonzero(mine).tolist():
+        found.update(place for i, place in enumerate(places) if before[task] >> i & 1)
+    return Counter({place: count - 1 for place, count in found.items()})
 
 
 def recomputed_work(at: Params) -> Fraction:

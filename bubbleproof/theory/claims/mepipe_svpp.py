@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.theory.claims.claim import Claim, Params, Relation, Value, grid
-from bubbleproof.theory.claims.field_schedules import (
-    EQUAL_TICKS,
-    idle_ratio,
-    measures,
-    peak,
-    peak_of_a,
-    shapes,
-    stated,
+from bubbleproof.theory.claims.claim import Claim, Params, Relation, Value
+from bubbleproof.theory.claims.field_schedules import idle_ratio, measures, peak, peak_of_a, stated
+from bubbleproof.theory.claims.mepipe_domains import (
+    CHILDREN,
+    GRAPHS,
+    divides,
+    is_every,
+    is_few,
+    is_many,
+    svpp_scope,
 )
 from bubbleproof.theory.claims.mepipe_schedules import (
     children,
@@ -27,41 +28,10 @@ from bubbleproof.theory.claims.mepipe_schedules import (
     least_forwards,
 )
 
-SMALL = (1, 2, 3, 4, 5)
-CHUNKS = (1, 2, 3)
-SLICES = (1, 2, 3, 8)
-ALL = shapes("every n", ranks=SMALL, ticks=EQUAL_TICKS, v=CHUNKS, s=SLICES)
-MANY = shapes(
-    "n >= p", lambda at: at["m"] >= at["p"], ranks=SMALL, ticks=EQUAL_TICKS, v=CHUNKS, s=SLICES
-)
-FEW = shapes(
-    "n < p", lambda at: at["m"] < at["p"], ranks=SMALL, ticks=EQUAL_TICKS, v=CHUNKS, s=SLICES
-)
-DIVIDED = shapes(
-    "p divides n",
-    lambda at: at["m"] % at["p"] == 0,
-    ranks=SMALL,
-    ticks=EQUAL_TICKS,
-    v=CHUNKS,
-    s=SLICES,
-)
-GRAPHS = grid(
-    "p <= 5, n <= 3, v <= 4, s <= 5",
-    p=SMALL,
-    m=(1, 2, 3),
-    v=(1, 2, 3, 4),
-    s=(1, 2, 3, 4, 5),
-)
-CHILDREN = grid(
-    "p <= 3, n = 2, v <= 3, s <= 4, every slice k and chunk c of rank 0",
-    where=lambda at: at["k"] < at["s"] and at["c"] < at["v"],
-    p=(1, 2, 3),
-    m=(2,),
-    v=(1, 2, 3),
-    s=(1, 2, 3, 4),
-    k=range(4),
-    c=range(3),
-)
+ALL = svpp_scope("every n", is_every)
+MANY = svpp_scope("n >= p", is_many)
+FEW = svpp_scope("n < p", is_few)
+DIVIDED = svpp_scope("p divides n", divides)
 
 
 def least_peak(at: Params) -> Fraction:

@@ -15,45 +15,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Value
-from bubbleproof.theory.claims.field_schedules import (
-    EQUAL_TICKS,
-    FEWER_RANKS,
-    FULL_TICKS,
-    constant,
-    idle_ratio,
-    peak_of_a,
-    shapes,
-    stated,
-)
+from bubbleproof.theory.claims.claim import Claim, Params, Value
+from bubbleproof.theory.claims.field_schedules import constant, idle_ratio, peak_of_a, stated
+from bubbleproof.theory.claims.mepipe_domains import EQUAL, S, V, divides, is_few, is_many
+from bubbleproof.theory.claims.scope import Cases, scope
 
 SOURCE = "MEPipe Table 3"
-SMALL = (1, 2, 3, 4, 5)
-CHUNKS = (1, 2, 3, 4)
-SLICES = (1, 2, 3, 4, 5, 8)
-
-
-def is_many(at: Params) -> bool:
-    return at["m"] >= at["p"]
-
-
-def is_few(at: Params) -> bool:
-    return at["m"] < at["p"]
-
-
-def divides(at: Params) -> bool:
-    return at["m"] % at["p"] == 0
-
-
-PLAIN_MANY = shapes("n >= p", is_many)
-PLAIN_FEW = shapes("n < p", is_few)
-SLICED_MANY = shapes("n >= p", is_many, ranks=SMALL, s=SLICES, ticks=FULL_TICKS[:2])
-SLICED_FEW = shapes("n < p", is_few, ranks=FEWER_RANKS, s=SLICES, ticks=FULL_TICKS[:2])
-VPP_MANY = shapes("n >= p, p divides n", divides, ranks=FEWER_RANKS, v=CHUNKS)
-WAVES_MANY = shapes("n >= p", is_many, ranks=SMALL, v=CHUNKS)
-WAVES_DIVIDED = shapes("p divides n", divides, ranks=FEWER_RANKS, v=CHUNKS, ticks=EQUAL_TICKS)
-WAVES_FEW = shapes("n < p", is_few, ranks=FEWER_RANKS, v=CHUNKS)
-WAVES_FEW_EQUAL = shapes("n < p", is_few, ranks=FEWER_RANKS, v=CHUNKS, ticks=EQUAL_TICKS)
+PLAIN_MANY = scope("n >= p", is_many)
+PLAIN_FEW = scope("n < p", is_few)
+SLICED_MANY = scope("n >= p", is_many, s=S)
+SLICED_FEW = scope("n < p", is_few, s=S)
+VPP_MANY = scope("p divides n", divides, v=V)
+WAVES_MANY = scope("n >= p", is_many, v=V)
+WAVES_DIVIDED = scope("p divides n", divides, v=V, ratios=EQUAL)
+WAVES_FEW = scope("n < p", is_few, v=V)
+WAVES_FEW_EQUAL = scope("n < p", is_few, v=V, ratios=EQUAL)
 WHOLE = constant(Fraction(1))
 
 
@@ -81,7 +57,7 @@ def vpp_memory(at: Params, last: Fraction) -> Fraction:
 def row(
     name: str,
     statement: str,
-    domain: Domain,
+    cases: Cases,
     predicted: Value,
     measured: Value,
     *,
@@ -94,7 +70,7 @@ def row(
         source,
         statement,
         "idle_ratio" if is_bubble else "peak activations of the fullest rank over A",
-        domain,
+        cases,
         predicted,
         measured,
         corrected=None if corrected is None else f"mepipe.table3.{corrected}",
@@ -106,11 +82,11 @@ _BASELINES: tuple[Claim, ...] = (
         row(
             f"dapple.bubble-{column}",
             "DAPPLE's bubble ratio is (p-1)/(p-1+n).",
-            domain,
+            cases,
             lambda at: ratio(at, at["m"]),
             idle_ratio("1f1b"),
         )
-        for column, domain in (("many", PLAIN_MANY), ("few", PLAIN_FEW))
+        for column, cases in (("many", PLAIN_MANY), ("few", PLAIN_FEW))
     ),
     row("dapple.memory-many", "DAPPLE keeps A.", PLAIN_MANY, WHOLE, peak_of_a("1f1b")),
     row("dapple.memory-few", "DAPPLE keeps n/p A.", PLAIN_FEW, share_of_n, peak_of_a("1f1b")),
@@ -174,19 +150,19 @@ _BASELINES: tuple[Claim, ...] = (
 _SLICED: tuple[Claim, ...] = (
     *(
         claim
-        for column, domain in (("many", SLICED_MANY), ("few", SLICED_FEW))
+        for column, cases in (("many", SLICED_MANY), ("few", SLICED_FEW))
         for claim in (
             row(
                 f"terapipe.bubble-{column}",
                 "TeraPipe's bubble ratio is (p-1)/(ns+p-1).",
-                domain,
+                cases,
                 lambda at: ratio(at, at["m"] * at["s"]),
                 idle_ratio("terapipe"),
             ),
             row(
                 f"terapipe.memory-{column}",
                 "TeraPipe keeps n/p A.",
-                domain,
+                cases,
                 share_of_n,
                 peak_of_a("terapipe"),
             ),

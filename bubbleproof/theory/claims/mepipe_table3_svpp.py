@@ -8,59 +8,60 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.3 and 4.4, Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
-from bubbleproof.theory.claims.field_schedules import (
-    EQUAL_TICKS,
-    FULL_TICKS,
-    constant,
-    idle_ratio,
-    peak_of_a,
-    shapes,
-    stated,
-)
-from bubbleproof.theory.claims.mepipe_schedules import printed_idle_ratio
-from bubbleproof.theory.claims.mepipe_table3 import (
-    SLICES,
-    SOURCE,
+from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, listed
+from bubbleproof.theory.claims.field_schedules import constant, idle_ratio, peak_of_a, stated
+from bubbleproof.theory.claims.mepipe_domains import (
+    LONGER,
+    fills_groups,
+    has_no_inner_slices,
+    is_every,
     is_few,
     is_many,
-    ratio,
-    row,
-    share_of_n,
+    svpp_scope,
 )
+from bubbleproof.theory.claims.mepipe_schedules import printed_idle_ratio
+from bubbleproof.theory.claims.mepipe_table3 import SOURCE, ratio, row, share_of_n
+from bubbleproof.theory.claims.points import Row
+from bubbleproof.theory.claims.ranges import RATIOS
+from bubbleproof.theory.claims.scope import Scope
 
-
-def fills_groups(at: Params) -> bool:
-    """v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer."""
-    group = max(1, at["p"] // at["s"])
-    return at["v"] == 1 or at["s"] >= at["p"] or at["m"] <= group or at["m"] % group == 0
-
-
-MANY_RANKS = (1, 2, 3, 4, 5)
-FEW_RANKS = (1, 2, 3, 4, 5, 6, 7, 8)
-
-
-def svpp_domain(text: str, keeps: Callable[[Params], bool], ranks: tuple[int, ...]) -> Domain:
-    return shapes(text, keeps, ranks=ranks, v=(1, 2, 3), s=SLICES, ticks=EQUAL_TICKS)
-
-
-SVPP_MANY = svpp_domain("n >= p", is_many, MANY_RANKS)
-SVPP_FEW = svpp_domain("n < p", is_few, FEW_RANKS)
-GROUPS_MANY = svpp_domain(
-    "n >= p; v = 1, s >= p, or p div s divides n",
-    lambda at: is_many(at) and fills_groups(at),
-    MANY_RANKS,
+SVPP_MANY = svpp_scope("n >= p", is_many)
+SVPP_FEW = svpp_scope("n < p", is_few)
+TIMED_MANY = svpp_scope("n >= p", is_many, ratios=RATIOS)
+TIMED_FEW = svpp_scope("n < p", is_few, ratios=RATIOS)
+GROUPS_MANY = svpp_scope(
+    "n >= p; v = 1, s >= p, or p div s divides n", lambda at: is_many(at) and fills_groups(at)
 )
-GROUPS_FEW = svpp_domain(
+GROUPS_FEW = svpp_scope(
     "n < p; v = 1, s >= p, n <= p div s, or p div s divides n",
     lambda at: is_few(at) and fills_groups(at),
-    FEW_RANKS,
 )
-UNEQUAL = shapes(ranks=(1, 2, 3, 4), v=(1, 2, 3), s=(1, 2, 3, 5), ticks=FULL_TICKS[:3])
-LONG = shapes("every p, m, v here", ranks=(1, 2), v=(1, 2), s=(250,), ticks=EQUAL_TICKS)
+GROUPS = svpp_scope(
+    "v = 1, s >= p, n <= p div s, or p div s divides n", fills_groups, ratios=RATIOS
+)
+ENDS = svpp_scope(
+    "tB >= tF; v = 1, s >= p, or s = 1 and n <= p or p divides n",
+    has_no_inner_slices,
+    ratios=LONGER,
+)
+UNEQUAL = svpp_scope("every n", is_every, ratios=RATIOS)
+
+
+def _long(ranks: tuple[int, ...], chunks: tuple[int, ...]) -> Domain:
+    """Very many slices, n = 1 and 2; more samples only make the bubble smaller."""
+
+    def rows() -> Iterator[Row]:
+        return ((p, m, v, 200 * p, 1, 1) for p, m, v in product(ranks, (1, 2), chunks))
+
+    text = f"p in {' '.join(map(str, ranks))}; n in 1 2; v in {' '.join(map(str, chunks))}; "
+    return listed(f"{text}s = 200 p; tF:tB = 1:1", ("p", "m", "v", "s", "tF", "tB"), rows)
+
+
+LONG = Scope(small=_long((1, 2, 3), (1, 2)), wide=_long((1, 2, 3, 4, 5, 7, 8, 11, 16), (1, 2, 4)))
 
 
 def svpp_many(at: Params) -> Fraction:
@@ -115,14 +116,14 @@ _ROWS: tuple[Claim, ...] = (
     row(
         "svpp.memory-many",
         "SVPP keeps (v max(p,s) + min(p,s) - 1)/(vsp) A.",
-        SVPP_MANY,
+        TIMED_MANY,
         svpp_memory,
         peak_of_a("svpp"),
     ),
     row(
         "svpp.memory-few",
         "SVPP keeps min((v max(p,s) + min(p,s) - 1)/(vsp), n/p) A.",
-        SVPP_FEW,
+        TIMED_FEW,
         lambda at: min(svpp_memory(at), share_of_n(at)),
         peak_of_a("svpp"),
     ),
@@ -156,15 +157,35 @@ CLAIMS: tuple[Claim, ...] = (
         idle_ratio("svpp"),
         relation=Relation.AT_LEAST,
     ),
+    stated(
+        "mepipe.table3.svpp.bubble-durations",
+        SOURCE,
+        "At any durations an order of the same f (ours) has Table 3's bubble ratio where the "
+        "samples that share a bubble come in full groups.",
+        "idle_ratio",
+        GROUPS,
+        svpp_bubble,
+        idle_ratio("svpp"),
+        corrected="mepipe.table3.svpp.bubble-durations-ends",
+    ),
+    stated(
+        "mepipe.table3.svpp.bubble-durations-ends",
+        "ours, for MEPipe Table 3",
+        "Our order has it where tB >= tF and, of these, v = 1, s = 1 or s >= p.",
+        "idle_ratio",
+        ENDS,
+        svpp_bubble,
+        idle_ratio("svpp"),
+    ),
     _limit(
         "bubble",
-        "With ever more slices the bubble vanishes; here 250.",
+        "With ever more slices the bubble vanishes; here 200 p.",
         constant(Fraction(0)),
         idle_ratio("svpp"),
     ),
     _limit(
         "memory",
-        "With ever more slices SVPP keeps A/p; here 250.",
+        "With ever more slices SVPP keeps A/p; here 200 p.",
         lambda at: Fraction(1, at["p"]),
         peak_of_a("svpp"),
     ),

@@ -13,7 +13,9 @@ from fractions import Fraction
 
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
 from bubbleproof.theory.claims.field_schedules import constant, idle_ratio, stated
+from bubbleproof.theory.claims.mepipe_domains import is_every
 from bubbleproof.theory.claims.mepipe_schedules import recomputed_work
+from bubbleproof.theory.claims.scope import scope
 
 _COLUMNS = ("p", "d", "c", "batch", "mille")
 
@@ -31,10 +33,7 @@ STEP = Domain(text="p from 4 to 8 at n = 64/4", points=({"p": 8, "m": 16},))
 STEPS = Domain(
     text="p of 4, 8, 16 at n = 64/4", points=tuple({"p": p, "m": 16} for p in (4, 8, 16))
 )
-RECOMPUTED = Domain(
-    text="p of 1, 2, 4, 8, n of 1, 4, 8, tB = 2tF",
-    points=tuple({"p": p, "m": m, "tF": 1, "tB": 2} for p in (1, 2, 4, 8) for m in (1, 4, 8)),
-)
+RECOMPUTED = scope("tB = 2tF", is_every, ratios=((1, 2), (2, 4), (3, 6)))
 
 
 def printed(at: Params) -> Fraction:
