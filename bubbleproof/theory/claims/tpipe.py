@@ -2,8 +2,7 @@
 
 Symbols: p ranks, m microbatches, v chunks per rank, x = ceil((p-3)/6) and y = ceil((2p-3)/6) the
 rounds between the chunks; one unit is T_fwd / 2p (a forward of one chunk) and m_a / 2p. The
-appendices assume T_bwd = 2 T_fwd. Where the paper speaks of the steady state without saying how
-many microbatches that takes, the domain says it.
+appendices assume T_bwd = 2 T_fwd; ``tpipe_domains`` says where that and a steady state matter.
 
 Source: Lin et al., "Enhancing Memory Efficiency in Large Language Model Training Through
 Chronos-aware Pipeline Parallelism" (T-Pipe).
@@ -16,32 +15,24 @@ from fractions import Fraction
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.claims import tpipe_offload, tpipe_recompute
 from bubbleproof.theory.claims import tpipe_schedules as on
-from bubbleproof.theory.claims.claim import Claim, Params, grid
+from bubbleproof.theory.claims.claim import Claim, Params
+from bubbleproof.theory.claims.tpipe_domains import (
+    ALL,
+    CHUNKS,
+    DEEP,
+    FROM_2,
+    GROUPS,
+    PAIRS,
+    STEADY,
+    TICKS,
+    TIMED,
+    TIMED_EXCEEDING,
+    TIMED_FILLED,
+    TIMED_PAIRS,
+    TIMED_STEADY,
+)
 from bubbleproof.theory.claims.tpipe_schedules import INTERLEAVED, PLAIN, TPIPE
 from bubbleproof.theory.claims.tpipe_statement import printed, stated
-
-ALL = grid("p <= 16, m <= 4p", where=lambda at: at["m"] <= 4 * at["p"],
-           p=range(1, 17), m=range(1, 65))  # fmt: skip
-STEADY = grid("p <= 16, 3p <= m <= 3p + 3",
-              where=lambda at: 3 * at["p"] <= at["m"] <= 3 * at["p"] + 3,
-              p=range(1, 17), m=range(3, 52))  # fmt: skip
-TICKS = grid("p <= 8, m <= 4p, tF <= 3, tB = 2 tF",
-             where=lambda at: at["m"] <= 4 * at["p"] and at["tB"] == 2 * at["tF"],
-             p=range(1, 9), m=range(1, 33), tF=range(1, 4), tB=(2, 4, 6))  # fmt: skip
-FILLED = grid("p <= 16, p <= m <= 2p", where=lambda at: at["p"] <= at["m"] <= 2 * at["p"],
-              p=range(1, 17), m=range(1, 33))  # fmt: skip
-GROUPS = grid("p <= 8, m in {p, 2p, 3p}",
-              where=lambda at: at["m"] in (at["p"], 2 * at["p"], 3 * at["p"]),
-              p=range(1, 9), m=range(1, 25))  # fmt: skip
-DEEP = grid("p <= 8, m in {2p, 3p}, 2 <= v <= 4",
-            where=lambda at: at["m"] in (2 * at["p"], 3 * at["p"]),
-            p=range(1, 9), m=range(2, 25), v=(2, 3, 4))  # fmt: skip
-CHUNKS = grid("p <= 8, m in {p, 2p, 3p}, 2 <= v <= 4, (tF, tB) in {(1,1), (1,2), (2,1), (2,3)}",
-              where=lambda at: at["m"] in (at["p"], 2 * at["p"], 3 * at["p"])
-              and (at["tF"], at["tB"]) != (1, 3) and (at["tF"], at["tB"]) != (2, 2),
-              p=range(1, 9), m=range(1, 25), v=(2, 3, 4), tF=(1, 2), tB=(1, 2, 3))  # fmt: skip
-PAIRS = grid("p <= 8, m in {2p, 3p}", where=lambda at: at["m"] in (2 * at["p"], 3 * at["p"]),
-             p=range(1, 9), m=range(2, 25))  # fmt: skip
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -66,6 +57,11 @@ def chunk_2_peak(at: Params) -> int:
     return ceil_div(3 * at["p"] - 2, 6)
 
 
+def _ratio(at: Params) -> Fraction:
+    """(p-1)/(m+p-1)."""
+    return Fraction(at["p"] - 1, at["m"] + at["p"] - 1)
+
+
 def _idle_1f1b(at: Params) -> Fraction:
     """1F1B's idle ticks per rank; its stages are v chunks long."""
     ticks = {"tF": at["v"] * at["tF"], "tB": at["v"] * at["tB"]}
@@ -78,10 +74,11 @@ def _half_of_interleaved(at: Params) -> Fraction:
 
 _BACKGROUND = (
     stated("tpipe.sec2.1.first", "§2.1", "1F1B's first stage reaches m_a.", "share of m_a",
-           lambda _: 1, "==", lambda at: on.share(PLAIN, at), FILLED),
+           lambda _: 1, "==", lambda at: on.share(PLAIN, at), TIMED_FILLED),
     stated("tpipe.sec2.1.last", "§2.1", "1F1B's last stage holds m_a / p.", "share of m_a",
            lambda at: Fraction(1, at["p"]), "==",
-           lambda at: Fraction(on.run(PLAIN, at).measures.peak_activations[-1], at["p"]), FILLED),
+           lambda at: Fraction(on.run(PLAIN, at).measures.peak_activations[-1], at["p"]),
+           TIMED_FILLED),
     stated("tpipe.sec2.1.bubble", "§2.1", "Interleaved 1F1B has 1/v of 1F1B's bubble.",
            "idle ticks per rank", _idle_1f1b, "==",
            lambda at: on.idle_per_rank(INTERLEAVED, at), CHUNKS),
@@ -97,27 +94,28 @@ _BACKGROUND = (
            "deep activations are as 2p-1 to p (read as: each at its own peak).",
            "shallow over deep peak", lambda at: Fraction(2 * at["p"] - 1, at["p"]), "==",
            lambda at: Fraction(on.chunk_peak(INTERLEAVED, at, 1),
-                               on.chunk_peak(INTERLEAVED, at, 2)), PAIRS, "sec2.3.skew-exact"),
+                               on.chunk_peak(INTERLEAVED, at, 2)), TIMED_PAIRS,
+           "sec2.3.skew-exact"),
     stated("tpipe.sec2.3.skew-exact", "§2.3, corrected: each chunk at its own peak",
            "The peaks of the shallow and the deep chunk are as 2p to p.", "shallow over deep peak",
            lambda _: 2, "==", lambda at: Fraction(on.chunk_peak(INTERLEAVED, at, 1),
-                                                  on.chunk_peak(INTERLEAVED, at, 2)), PAIRS),
+                                                  on.chunk_peak(INTERLEAVED, at, 2)), TIMED_PAIRS),
 )  # fmt: skip
 _OVERVIEW = (
     stated("tpipe.sec4.1.peak", "§4.1", "T-Pipe holds 75 % of m_a (read as: at most).",
-           "share of m_a", printed("3/4"), "<=", lambda at: on.share(TPIPE, at), ALL,
+           "share of m_a", printed("3/4"), "<=", lambda at: on.share(TPIPE, at), TIMED,
            "sec4.1.peak-bound"),
     stated("tpipe.sec4.1.peak-bound", "§4.1, corrected: 75 % is the limit for large p, from above",
            "T-Pipe holds at most (3/4 + 3/(2p)) m_a.", "share of m_a",
            lambda at: Fraction(3, 4) + Fraction(3, 2 * at["p"]), "<=",
-           lambda at: on.share(TPIPE, at), ALL),
+           lambda at: on.share(TPIPE, at), TIMED),
     stated("tpipe.sec4.1.half", "§4.1", "T-Pipe halves interleaved 1F1B's activations.",
-           "peak activations", _half_of_interleaved, "<=", lambda at: on.peak(TPIPE, at), PAIRS,
-           "sec4.1.half-bound"),
+           "peak activations", _half_of_interleaved, "<=", lambda at: on.peak(TPIPE, at),
+           TIMED_PAIRS, "sec4.1.half-bound"),
     stated("tpipe.sec4.1.half-bound", "§4.1, corrected: half is the limit for large p, from above",
            "T-Pipe holds at most half of interleaved 1F1B's activations and 2 more.",
            "peak activations", lambda at: _half_of_interleaved(at) + 2, "<=",
-           lambda at: on.peak(TPIPE, at), PAIRS),
+           lambda at: on.peak(TPIPE, at), TIMED_PAIRS),
     stated("tpipe.sec4.1.double", "§4.1", "T-Pipe's bubble ratio (Appendix A: of the total time) "
            "is twice that of interleaved 1F1B.", "idle ratio",
            lambda at: 2 * on.run(INTERLEAVED, at).measures.idle_ratio, "==",
@@ -130,12 +128,12 @@ _OVERVIEW = (
            "(read as: within 5/(4p) of it).", "distance to 1/2 as a share of m_a",
            lambda at: Fraction(5, 4 * at["p"]), "<=",
            lambda at: abs(Fraction(on.chunk_peak(TPIPE, at, 1), 2 * at["p"]) - Fraction(1, 2)),
-           STEADY),
+           TIMED_STEADY),
     stated("tpipe.sec4.1.deep", "§4.1", "Deep activations account for 25 % of m_a "
            "(read as: within 1/(4p) of it).", "distance to 1/4 as a share of m_a",
            lambda at: Fraction(1, 4 * at["p"]), "<=",
            lambda at: abs(Fraction(on.chunk_peak(TPIPE, at, 2), 2 * at["p"]) - Fraction(1, 4)),
-           STEADY),
+           TIMED_STEADY),
 )  # fmt: skip
 _INTERVALS = (
     stated("tpipe.appA.period", "Appendix A", "Tasks of a stage repeat every 6 units.",
@@ -162,17 +160,29 @@ _INTERVALS = (
 _PEAKS = (
     stated("tpipe.appA.chunk1", "Appendix A", "Chunk 1 needs ceil(2/3 + x + y + p/2) activations.",
            "peak activations of chunk 1 on rank 0", chunk_1_peak, "==",
-           lambda at: on.chunk_peak(TPIPE, at, 1), STEADY),
+           lambda at: on.chunk_peak(TPIPE, at, 1), TIMED_STEADY),
+    stated("tpipe.appA.chunk1-any", "Appendix A, with fewer microbatches", "Chunk 1 needs "
+           "min(m, ceil(2/3 + x + y + p/2)) activations.", "peak activations of chunk 1 on rank 0",
+           lambda at: min(at["m"], chunk_1_peak(at)), "==",
+           lambda at: on.chunk_peak(TPIPE, at, 1), TIMED),
     stated("tpipe.appA.chunk2", "Appendix A", "Chunk 2 needs ceil((3p-2)/6) activations.",
            "peak activations of chunk 2 on rank 0", chunk_2_peak, "==",
-           lambda at: on.chunk_peak(TPIPE, at, 2), STEADY),
+           lambda at: on.chunk_peak(TPIPE, at, 2), TIMED_STEADY),
+    stated("tpipe.appA.chunk2-any", "Appendix A, with fewer microbatches", "Chunk 2 needs "
+           "min(m, ceil((3p-2)/6)) activations.", "peak activations of chunk 2 on rank 0",
+           lambda at: min(at["m"], chunk_2_peak(at)), "==",
+           lambda at: on.chunk_peak(TPIPE, at, 2), TIMED),
     stated("tpipe.appA.joint", "Appendix A", "The total peak is the sum of both peaks.",
            "peak activations", lambda at: chunk_1_peak(at) + chunk_2_peak(at), "==",
-           lambda at: on.peak(TPIPE, at), STEADY, "appA.joint-exact"),
+           lambda at: on.peak(TPIPE, at), TIMED_EXCEEDING, "appA.joint-exact"),
     stated("tpipe.appA.joint-exact", "Appendix A, corrected: for odd p the two peaks never meet",
-           "The total peak is the sum of both peaks less p mod 2.", "peak activations",
-           lambda at: chunk_1_peak(at) + chunk_2_peak(at) - at["p"] % 2, "==",
-           lambda at: on.peak(TPIPE, at), STEADY),
+           "From p + 1 microbatches on the total peak is the sum of both peaks less p mod 2.",
+           "peak activations", lambda at: chunk_1_peak(at) + chunk_2_peak(at) - at["p"] % 2, "==",
+           lambda at: on.peak(TPIPE, at), TIMED_EXCEEDING),
+    stated("tpipe.appA.joint-any", "Appendix A, with fewer microbatches", "The total peak is at "
+           "most the sum of both peaks less p mod 2.", "peak activations",
+           lambda at: chunk_1_peak(at) + chunk_2_peak(at) - at["p"] % 2, "<=",
+           lambda at: on.peak(TPIPE, at), TIMED),
 )  # fmt: skip
 _TIMES = (
     stated("tpipe.appA.warm-up", "Appendix A", "The warm-up takes 2p units.", "units",
@@ -187,11 +197,16 @@ _TIMES = (
     stated("tpipe.appA.bubble", "Appendix A", "The bubble takes 6(p-1) units.", "idle units",
            lambda at: 6 * (at["p"] - 1), "==", lambda at: on.idle_per_rank(TPIPE, at), ALL),
     stated("tpipe.appA.ratio", "Appendix A", "The bubble ratio is (p-1)/(m+p-1).", "idle ratio",
-           lambda at: Fraction(at["p"] - 1, at["m"] + at["p"] - 1), "==",
-           lambda at: on.run(TPIPE, at).measures.idle_ratio, ALL),
+           _ratio, "==", lambda at: on.run(TPIPE, at).measures.idle_ratio, TICKS),
+    stated("tpipe.appA.ratio-durations", "Appendix A, without its T_bwd = 2 T_fwd", "The bubble "
+           "ratio is (p-1)/(m+p-1) at any durations.", "idle ratio", _ratio, "==",
+           lambda at: on.run(TPIPE, at).measures.idle_ratio, TIMED, "appA.ratio-least"),
+    stated("tpipe.appA.ratio-least", "Appendix A, corrected: 1F1B's is reached at T_bwd = 2 T_fwd",
+           "At other durations the bubble ratio is at least (p-1)/(m+p-1).", "idle ratio", _ratio,
+           ">=", lambda at: on.run(TPIPE, at).measures.idle_ratio, TIMED),
     stated("tpipe.appA.ratio-1f1b", "Appendix A", "The bubble ratio is that of 1F1B.", "idle ratio",
            lambda at: on.run(PLAIN, at).measures.idle_ratio, "==",
-           lambda at: on.run(TPIPE, at).measures.idle_ratio, ALL),
+           lambda at: on.run(TPIPE, at).measures.idle_ratio, TICKS),
     stated("tpipe.appA.rounds", "Appendix A", "Two chunks need twice 1F1B's messages.", "messages",
            lambda at: 2 * on.messages(PLAIN, at), "==", lambda at: on.messages(TPIPE, at), PAIRS,
            "appA.rounds-exact"),
@@ -199,8 +214,7 @@ _TIMES = (
            "Two chunks need twice 1F1B's messages and 2m more between the last rank and the first "
            "(p >= 2).", "messages",
            lambda at: 2 * on.messages(PLAIN, at) + 2 * at["m"], "==",
-           lambda at: on.messages(TPIPE, at),
-           grid("2 <= p <= 8, m <= 4", p=range(2, 9), m=range(1, 5))),
+           lambda at: on.messages(TPIPE, at), FROM_2),
     stated("tpipe.appD.aligned", "Appendix D", "Chunk 1's first backward follows chunk 2's "
            "(1+y)-th.", "backwards of chunk 2 before the first of chunk 1 on rank 0",
            lambda at: 1 + y(at), "==",

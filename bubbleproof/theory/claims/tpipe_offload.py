@@ -12,19 +12,10 @@ from fractions import Fraction
 
 from bubbleproof.theory.claims import tpipe_schedules as on
 from bubbleproof.theory.claims.claim import Claim, Params, grid
+from bubbleproof.theory.claims.tpipe_domains import ALL, ANY, LAST, WINDOWS
 from bubbleproof.theory.claims.tpipe_schedules import TPIPE
 from bubbleproof.theory.claims.tpipe_statement import missing, printed, stated
 
-WINDOWS = grid("p <= 8, p <= m <= 2p, all ranks",
-               where=lambda at: at["p"] <= at["m"] <= 2 * at["p"] and at["r"] < at["p"],
-               p=range(1, 9), m=range(1, 17), r=range(8))  # fmt: skip
-ANY = grid("p <= 8, m <= 2p, all ranks",
-           where=lambda at: at["m"] <= 2 * at["p"] and at["r"] < at["p"],
-           p=range(1, 9), m=range(1, 17), r=range(8))  # fmt: skip
-SHAPES = grid("p <= 12, m <= 2p", where=lambda at: at["m"] <= 2 * at["p"],
-              p=range(1, 13), m=range(1, 25))  # fmt: skip
-LAST = grid("p <= 16, m = p, rank 0", where=lambda at: at["m"] == at["p"],
-            p=range(1, 17), m=range(1, 17), r=(0,))  # fmt: skip
 KEPT = {"parameter": 2, "gradient": 4}
 STATES = {"copy of the parameter": 4, "momentum": 4, "variance": 4}
 
@@ -66,10 +57,10 @@ _WINDOWS = (
            "idle units", upload_window, ">=", on.warm_up_window, ANY),
     stated("tpipe.appD.eq6", "Appendix D, Eq. 6", "An off-load and host step as long as Eq. 6 "
            "allows cost no time.", "end of everything", _plain, "==",
-           lambda at: on.offloaded_end(at, step=offload_window(at)), SHAPES),
+           lambda at: on.offloaded_end(at, step=offload_window(at)), ALL),
     stated("tpipe.appD.eq8", "Appendix D, Eq. 8", "An upload as long as Eq. 8 allows costs no "
            "time.", "end of everything", _plain, "==",
-           lambda at: on.offloaded_end(at, reload=upload_window(at)), SHAPES),
+           lambda at: on.offloaded_end(at, reload=upload_window(at)), ALL),
     stated("tpipe.appD.eq6-large", "Appendix D, Eq. 6", "For large p the window is 2p/3 backwards "
            "of a chunk (read as: at least).", "backwards of a chunk",
            lambda at: Fraction(2 * at["p"], 3), ">=",

@@ -11,7 +11,18 @@ from fractions import Fraction
 from itertools import count
 
 from bubbleproof.theory.claims import tpipe_schedules as on
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, grid
+from bubbleproof.theory.claims.claim import Claim, Params, grid
+from bubbleproof.theory.claims.tpipe_domains import (
+    ALL,
+    FROM_2,
+    GROUPS,
+    STEADY,
+    TIMED,
+    TIMED_FILLED,
+    TIMED_STEADY,
+    TO_6,
+    delays,
+)
 from bubbleproof.theory.claims.tpipe_schedules import (
     PLAIN,
     TPIPE,
@@ -22,30 +33,6 @@ from bubbleproof.theory.claims.tpipe_statement import printed, stated
 from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
 
-SHAPES = grid("p <= 12, m <= 3p", where=lambda at: at["m"] <= 3 * at["p"],
-              p=range(1, 13), m=range(1, 37))  # fmt: skip
-FROM_2 = grid("2 <= p <= 12, m <= 3p", where=lambda at: at["m"] <= 3 * at["p"],
-              p=range(2, 13), m=range(1, 37))  # fmt: skip
-STEADY = grid("p <= 16, 3p <= m <= 3p + 3",
-              where=lambda at: 3 * at["p"] <= at["m"] <= 3 * at["p"] + 3,
-              p=range(1, 17), m=range(3, 52))  # fmt: skip
-GROUPS = grid("p <= 8, m in {p, 2p, 3p, 4p}",
-              where=lambda at: at["m"] % at["p"] == 0 and at["m"] <= 4 * at["p"],
-              p=range(1, 9), m=range(1, 33))  # fmt: skip
-TO_6 = grid("p <= 6, m in {p, 2p, 3p, 4p}",
-            where=lambda at: at["m"] % at["p"] == 0 and at["m"] <= 4 * at["p"],
-            p=range(1, 7), m=range(1, 25))  # fmt: skip
-
-
-def _ranks(text: str, first: int, last: int) -> Domain:
-    """One case per p with enough microbatches for the rounds between the chunks."""
-    points = tuple({"p": p, "m": p // 3 + 4} for p in range(first, last + 1))
-    return Domain(text=f"{text}, m = floor(p/3) + 4", points=points)
-
-
-FROM_8 = _ranks("8 <= p <= 40", 8, 40)
-FROM_3 = _ranks("3 <= p <= 40", 3, 40)
-TO_7 = _ranks("3 <= p <= 7", 3, 7)
 EIGHT = grid("p = 8, m = 64 (global batch 128, microbatches of 2)", p=(8,), m=(64,))
 FOUR = grid("p = 4, m = 32", p=(4,), m=(32,))
 
@@ -99,18 +86,18 @@ _DELAY = (
            lambda at: interval(at, on.delay_rounds(at)), "==",
            lambda at: on.forward_interval(TRECOMP, at), STEADY),
     stated("tpipe.appB.one", "Appendix B, Eq. 3", "For 8 <= p <= 40 the least delay is k = 1.",
-           "rounds", lambda _: 1, "==", least_delay, FROM_8, "appB.least"),
+           "rounds", lambda _: 1, "==", least_delay, delays(8, 40), "appB.least"),
     stated("tpipe.sec4.2.sufficient", "§4.2", "For p <= 40 a delay of one round is enough.",
-           "rounds that Eq. 3 needs", lambda _: 1, "<=", least_delay, FROM_3, "appB.two"),
+           "rounds that Eq. 3 needs", lambda _: 1, "<=", least_delay, delays(3, 40), "appB.two"),
     stated("tpipe.appB.two", "§4.2 and Appendix B, corrected: k = 2 at p = 27, 32, 33, 36 to 39",
            "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs",
-           lambda _: 2, "<=", least_delay, FROM_3),
+           lambda _: 2, "<=", least_delay, delays(3, 40)),
     stated("tpipe.appB.least", "Appendix B, corrected: k is 0, 1 or 2, by p",
            "The schedule delays chunk 2 by the least k of Eq. 3.",
            "rounds by which rank 0 launches chunk 2 later than in T-Pipe", least_delay, "==",
-           on.delay_rounds, FROM_3),
+           on.delay_rounds, delays(3, 40)),
     stated("tpipe.sec4.2.small", "§4.2", "Below 8 ranks no delay is needed.", "rounds",
-           lambda _: 0, "==", on.delay_rounds, TO_7),
+           lambda _: 0, "==", on.delay_rounds, delays(3, 7)),
 )  # fmt: skip
 _LIVES = (
     stated("tpipe.appC.period", "Appendix C", "Tasks repeat every 7 units.", "units",
@@ -123,21 +110,24 @@ _LIVES = (
            lambda at: on.life(TRECOMP, at, 2), STEADY),
     stated("tpipe.appC.blocks", "Appendix C", "Chunk 2 needs ceil(T_life / 7) = floor(p/2) "
            "activations.", "peak activations of chunk 2 on rank 0", lambda at: at["p"] // 2, "==",
-           lambda at: on.chunk_peak(TRECOMP, at, 2), STEADY, "appC.blocks-exact"),
+           lambda at: on.chunk_peak(TRECOMP, at, 2), TIMED_STEADY, "appC.blocks-exact"),
     stated("tpipe.appC.blocks-exact", "Appendix C, corrected: ceil(T_life / 7) is ceil(p/2)",
            "Chunk 2 needs ceil(p/2) activations.", "peak activations of chunk 2 on rank 0",
            lambda at: ceil_div(at["p"], 2), "==",
-           lambda at: on.chunk_peak(TRECOMP, at, 2), STEADY),
+           lambda at: on.chunk_peak(TRECOMP, at, 2), TIMED_STEADY),
     stated("tpipe.appC.total", "Appendix C", "With the recomputed block T-Recomp needs "
            "floor(p/2) + 1 activations.", "peak activations", lambda at: at["p"] // 2 + 1, "==",
-           lambda at: on.peak(TRECOMP, at), STEADY),
+           lambda at: on.peak(TRECOMP, at), TIMED_FILLED),
+    stated("tpipe.appC.total-any", "Appendix C, with fewer microbatches", "T-Recomp needs at most "
+           "floor(p/2) + 1 activations.", "peak activations", lambda at: at["p"] // 2 + 1, "<=",
+           lambda at: on.peak(TRECOMP, at), TIMED),
     stated("tpipe.appC.quarter", "§4.2 and Appendix C", "T-Recomp needs only 25 % of m_a (buffer "
            "included; read as: at most).", "share of m_a", printed("1/4"), "<=",
-           lambda at: on.share(TRECOMP, at), STEADY, "appC.quarter-bound"),
+           lambda at: on.share(TRECOMP, at), TIMED_STEADY, "appC.quarter-bound"),
     stated("tpipe.appC.quarter-bound", "Appendix C, corrected: 25 % is the limit for large p",
            "T-Recomp needs at most (1/4 + 1/(2p)) m_a.", "share of m_a",
            lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), "<=",
-           lambda at: on.share(TRECOMP, at), STEADY),
+           lambda at: on.share(TRECOMP, at), TIMED_STEADY),
     stated("tpipe.appC.standard", "Appendix C", "1F1B with half recomputed needs 50 % of m_a "
            "(its buffer left out).", "share of m_a", printed("1/2"), "==",
            lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), STEADY),
@@ -152,16 +142,16 @@ _LIVES = (
 )  # fmt: skip
 _TIMES = (
     stated("tpipe.appC.warm-up", "Appendix C", "The warm-up takes 2p units.", "units",
-           lambda at: 2 * at["p"], "==", lambda at: on.warm_up(TRECOMP, at), SHAPES),
+           lambda at: 2 * at["p"], "==", lambda at: on.warm_up(TRECOMP, at), ALL),
     stated("tpipe.appC.cool-down", "Appendix C", "The cool-down takes 4p units.", "units",
-           lambda at: 4 * at["p"], "==", lambda at: on.cool_down(TRECOMP, at), SHAPES,
+           lambda at: 4 * at["p"], "==", lambda at: on.cool_down(TRECOMP, at), ALL,
            "appC.cool-down-2"),
     stated("tpipe.appC.cool-down-2", "Appendix C, corrected: on one rank the recomputation counts",
            "From two ranks on the cool-down takes 4p units.", "units", lambda at: 4 * at["p"],
            "==", lambda at: on.cool_down(TRECOMP, at), FROM_2),
     stated("tpipe.appC.time", "Appendix C", "T-Recomp takes 6p + 7(m-1) units.", "makespan",
            lambda at: 6 * at["p"] + 7 * (at["m"] - 1), "==",
-           lambda at: on.makespan(TRECOMP, at), SHAPES, "appC.time-bound"),
+           lambda at: on.makespan(TRECOMP, at), ALL, "appC.time-bound"),
     stated("tpipe.appC.time-bound", "Appendix C, corrected: less where a recomputation fills a "
            "bubble, and never less than the work",
            "From two ranks on T-Recomp takes at most 6p + 7(m-1) units.", "makespan",
@@ -169,7 +159,7 @@ _TIMES = (
            lambda at: on.makespan(TRECOMP, at), FROM_2),
     stated("tpipe.appC.1f1b", "Appendix C", "1F1B with half recomputed takes 7(m-1+p) units.",
            "makespan", lambda at: 7 * (at["m"] + at["p"] - 1), "==", half_recomputed_makespan,
-           SHAPES),
+           ALL),
     stated("tpipe.sec4.2.interleaved-peak", "§4.2, Figure 6(e)", "T-Recomp on interleaved 1F1B "
            "retains about 50 % of m_a (read as: and at most the recomputed block).",
            "share of m_a", lambda at: Fraction(at["p"] + 1, 2 * at["p"]), "<=",

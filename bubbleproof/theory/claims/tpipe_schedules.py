@@ -69,7 +69,7 @@ def run(family: Family, at: Params) -> Run:
     return _run(family, tuple((name, at[name]) for name in _NAMES if name in at))
 
 
-@lru_cache(maxsize=768)
+@lru_cache(maxsize=256)
 def _run(family: Family, params: tuple[tuple[str, int], ...]) -> Run:
     made = family.member(make_parameters(dict(params)))
     problem = made.problem

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
+from bubbleproof.theory.claims.scope import Cases, small, wide
 
 Number = Callable[[Params], int | Fraction]
 TITLES = {"tpipe": "T-Pipe", "pipemesh": "PipeMesh"}
@@ -19,7 +20,7 @@ def stated(
     predicted: Number,
     relation: str,
     measured: Number,
-    domain: Domain,
+    cases: Cases,
     corrected: str | None = None,
 ) -> Claim:
     """A claim of ``name`` = paper.id; ``corrected`` is the id within the same paper.
@@ -34,7 +35,8 @@ def stated(
         statement=statement,
         quantity=quantity,
         relation=Relation(relation.rstrip("0123456789")),
-        domain=domain,
+        domain=small(cases),
+        wide=wide(cases),
         predicted=_exact(predicted),
         measured=_exact(measured),
         corrected=None if corrected is None else f"{paper}.{corrected}",
