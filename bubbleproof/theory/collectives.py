@@ -158,22 +158,37 @@ def with_collectives(
     )
 
 
+class Computations:
+    """The forwards and backwards of a problem by stage and microbatch, looked up all at once.
+
+    Precondition: backwards are full and no sample is sliced.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        actions = problem.actions
+        stage, microbatch = actions.stage, actions.microbatch
+        self._tasks = np.full((2, stage.max() + 1, microbatch.max() + 1), NONE)
+        for is_forward, kind in ((0, Kind.B), (1, Kind.F)):
+            task = np.flatnonzero(actions.is_kind(kind))
+            self._tasks[is_forward, stage[task], microbatch[task]] = task
+
+    def of(self, visit: Visit) -> Ints:
+        """The tasks of a visit, in microbatch order."""
+        found: Ints = self._tasks[int(visit.is_forward), visit.stage, visit.first : visit.end]
+        return found
+
+
 class _Waits:
     """The precedences of collectives; see the module's text."""
 
     def __init__(self, problem: Problem, needed: list[Collective], listed: list[Visit]) -> None:
         self.problem, self.needed = problem, needed
+        self.computations = Computations(problem).of
         self.task = {
             (c.kind, c.visit.rank, c.visit.is_forward, c.visit.number): problem.num_tasks + row
             for row, c in enumerate(needed)
         }
         self.visit = {(v.rank, v.is_forward, v.number): v for v in listed}
-
-    def computations(self, visit: Visit) -> Ints:
-        """The forwards or backwards of a visit, in microbatch order."""
-        kind = Kind.F if visit.is_forward else Kind.B
-        table = ActionTable.of(int(kind), visit.stage, np.arange(visit.first, visit.end))
-        return self.problem.locate(table)
 
     def first_backwards(self, reduces: Bools) -> Ints:
         """The first backward of the visit of each REDUCE_GRAD."""

@@ -21,7 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints, Kind
-from bubbleproof.theory.collectives import Collective, Sharding, collectives, with_collectives
+from bubbleproof.theory.collectives import (
+    Collective,
+    Computations,
+    Sharding,
+    collectives,
+    with_collectives,
+)
 from bubbleproof.theory.families.family import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
@@ -29,7 +35,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.visits import visits
+from bubbleproof.theory.visits import Visit, visits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +128,10 @@ def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -
     schedule = left_shift(clock, compute)
     start = np.zeros(clock.num_tasks, dtype=np.int64)
     start[clock.locate(compute.actions)] = schedule.start
+    computations = Computations(clock)
     spans = {
-        (c.visit.rank, c.visit.is_forward, c.visit.number): _span(clock, start, c) for c in needed
+        (visit.rank, visit.is_forward, visit.number): _span(visit, start[computations.of(visit)])
+        for visit in dict.fromkeys(c.visit for c in needed)
     }
     # At one instant what frees a buffer comes before what fills it.
     due = sorted(range(len(needed)), key=lambda row: _due(needed[row], spans))
@@ -138,14 +146,9 @@ def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -
     )
 
 
-def _span(clock: Problem, start: Ints, collective: Collective) -> tuple[int, int]:
-    """Start of the first and end of the last computation of a collective's visit."""
-    visit = collective.visit
-    kind, ticks = (Kind.F, 1) if visit.is_forward else (Kind.B, 2)
-    own = start[
-        clock.locate(ActionTable.of(int(kind), visit.stage, np.arange(visit.first, visit.end)))
-    ]
-    return int(own.min()), int(own.max()) + ticks
+def _span(visit: Visit, own: Ints) -> tuple[int, int]:
+    """Start of the first and end of the last computation of a visit, by their starts."""
+    return int(own.min()), int(own.max()) + (1 if visit.is_forward else 2)
 
 
 def _due(
