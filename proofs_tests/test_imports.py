@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory", "theorems", "verify", "solvers", "reference_exec", "formats", "report",
         "parallel",
     },
+    "testing": {"theory", "verify", "formats", "commands"},
     "cli": {"commands", "reference_exec"},
     "__init__": set(),
     "__main__": {"cli"},

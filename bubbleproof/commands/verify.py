@@ -13,16 +13,7 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.theory.lowering import lower
-from bubbleproof.verify import (
-    Rule,
-    Semantics,
-    Verdict,
-    check,
-    check_communication,
-    check_program,
-    join,
-)
+from bubbleproof.verify import Semantics, Verdict, check_whole
 
 
 def run_verify(
@@ -61,16 +52,6 @@ def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
     A program with its own SEND and RECV is judged as it is; others are lowered first, which needs
     every task in its place.
     """
-    schedule = given.schedule
-    if schedule is not None:
-        verdict = check(given.problem, schedule)
-    else:
-        verdict, schedule = check_program(given.problem, given.compute)
-    if given.has_communication:
-        program = given.program
-    elif schedule is not None:
-        program = lower(given.problem, schedule)
-    else:
-        why = "the program cannot be lowered: it has no times"
-        return join([verdict, Verdict(findings=(), undecided=((Rule.COMMUNICATION, why),))])
-    return join([verdict, check_communication(given.problem, program, semantics)])
+    own = given.program if given.has_communication else None
+    made = given.compute if given.schedule is None else given.schedule
+    return check_whole(given.problem, made, lowered=own, semantics=semantics)

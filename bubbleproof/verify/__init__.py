@@ -7,6 +7,7 @@
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+from bubbleproof.verify.whole import check_whole
 
 __all__ = [
     "Finding",
@@ -17,6 +18,7 @@ __all__ = [
     "check",
     "check_communication",
     "check_program",
+    "check_whole",
     "compute_part",
     "join",
 ]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
+from bubbleproof.testing.strategies import per_stage
 from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
-from proofs_tests.strategies import per_stage
 
 # (ranks, microbatches, chunks, slices, split): at most 12 tasks.
 SHAPES = (

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bubbleproof.testing.strategies import actions
 from bubbleproof.theory.actions import (
     MAX_MICROBATCH,
     MAX_PART,
@@ -19,7 +20,6 @@ from bubbleproof.theory.actions import (
     Kind,
 )
 from bubbleproof.theory.schedule import Program
-from proofs_tests.strategies import actions
 
 
 @given(actions())

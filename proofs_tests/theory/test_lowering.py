@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from bubbleproof.testing.strategies import ordered_pipelines
 from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.messages import messages
@@ -15,7 +16,6 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
-from proofs_tests.strategies import ordered_pipelines
 from proofs_tests.verify.token_simulator import SEMANTICS, Wiring, simulate
 
 Ordered = tuple[Pipeline, Problem, Program]

@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
+from bubbleproof.testing.strategies import pipelines
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.overlaps import fuse
 from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import stage_ranks
 from bubbleproof.theory.problem import Problem
-from proofs_tests.strategies import pipelines
 
 PLAIN = Pipeline(num_ranks=2, num_microbatches=2)
 

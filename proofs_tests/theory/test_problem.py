@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bubbleproof.testing.strategies import pipelines
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
 from bubbleproof.theory.schedule import Program, Schedule
 from proofs_tests.cases import hand_built, overlapped
-from proofs_tests.strategies import pipelines
 
 
 def column(*values: int) -> Ints:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
@@ -18,7 +19,6 @@ from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import Deadlock, UntimedProgram, find_cycle, left_shift
 from proofs_tests.cases import hand_built
-from proofs_tests.strategies import ordered_pipelines, shuffled_programs
 from proofs_tests.verify.plain_checker import broken_rules, plain_measures
 
 Ordered = tuple[Pipeline, Problem, Program]

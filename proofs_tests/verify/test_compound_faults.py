@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
 from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
@@ -16,7 +17,6 @@ from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check, check_program
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
-from proofs_tests.strategies import ordered_pipelines, shuffled_programs
 from proofs_tests.verify.mutation_report import judged
 from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain_checker import broken_rules, plain_measures

@@ -1,13 +1,23 @@
-"""The suite's public hypothesis strategies: actions, durations, memory, pipelines and programs.
+"""Hypothesis strategies: actions, shapes, durations, memory, pipelines, problems, schedules.
 
-``pipelines()`` draws any pipeline whose numbers are small; ``ordered_pipelines()`` adds a random
-order per rank that can be executed (an order drawn along the precedences never deadlocks).
+What is drawn is small and odd on purpose: stages of no duration, residuals above the activation,
+splits of some microbatches only, links slower than others. Narrow it with the arguments of
+``shapes`` and ``pipelines`` to what a generator accepts.
+
+- ``pipelines()``: a training step; ``problems()``: its ``Problem``, perhaps with memory caps under
+  which it is known to be feasible;
+- ``programs(problem)``: an order per resource that can be executed; ``schedules(problem)``: one
+  with starts, valid but for memory caps;
+- ``ordered_pipelines()``, ``shuffled_programs()``: a pipeline with an order, executable or not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
+import numpy as np
 from hypothesis import strategies as st
 
 from bubbleproof.theory.actions import (
@@ -20,10 +30,12 @@ from bubbleproof.theory.actions import (
     Action,
     Kind,
 )
+from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import PLACEMENTS
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
 
 stages = st.integers(0, MAX_STAGE)
 microbatches = st.integers(0, MAX_MICROBATCH)
@@ -51,18 +63,25 @@ def actions(draw: st.DrawFn) -> Action:
 
 
 @st.composite
-def shapes(draw: st.DrawFn, *, most_chunks: int = 2, most_slices: int = 2) -> dict[str, int]:
-    """Ranks 1..4, microbatches 1..4, chunks and slices."""
+def shapes(
+    draw: st.DrawFn,
+    *,
+    most_ranks: int = 4,
+    most_microbatches: int = 4,
+    most_chunks: int = 2,
+    most_slices: int = 2,
+) -> dict[str, int]:
+    """Ranks, microbatches, chunks per rank and slices under the names of ``Pipeline``'s fields."""
     return {
-        "num_ranks": draw(st.integers(1, 4)),
-        "num_microbatches": draw(st.integers(1, 4)),
+        "num_ranks": draw(st.integers(1, most_ranks)),
+        "num_microbatches": draw(st.integers(1, most_microbatches)),
         "num_chunks": draw(st.integers(1, most_chunks)),
         "num_slices": draw(st.integers(1, most_slices)),
     }
 
 
 def per_stage(num_stages: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """One number for each stage."""
+    """One number from ``low`` to ``high`` for each stage."""
     return st.tuples(*[st.integers(low, high)] * num_stages)
 
 
@@ -92,21 +111,30 @@ def memories(draw: st.DrawFn, num_stages: int) -> dict[str, tuple[int, ...]]:
 
 
 @st.composite
-def pipelines(draw: st.DrawFn, *, split: bool | None = None) -> Pipeline:
-    """Any small pipeline; ``split`` fixes whether backwards are split (else per microbatch)."""
-    shape = draw(shapes())
-    p, stages_ = shape["num_ranks"], shape["num_ranks"] * shape["num_chunks"]
-    flags = st.lists(st.booleans(), min_size=shape["num_microbatches"],
-                     max_size=shape["num_microbatches"]).map(tuple)  # fmt: skip
+def pipelines(
+    draw: st.DrawFn,
+    *,
+    split: bool | None = None,
+    shape: st.SearchStrategy[dict[str, int]] | None = None,
+    placements: Sequence[str] = PLACEMENTS,
+) -> Pipeline:
+    """Any small pipeline without memory caps.
+
+    ``split`` fixes whether backwards are split (else it is drawn, for all or per microbatch);
+    ``shape`` draws the sizes (else ``shapes()``), ``placements`` are those to draw from.
+    """
+    size = draw(shapes() if shape is None else shape)
+    p, stages_ = size["num_ranks"], size["num_ranks"] * size["num_chunks"]
+    flags = st.tuples(*[st.booleans()] * size["num_microbatches"])
     per_microbatch = st.tuples(*[flags] * stages_)
     links: tuple[Link, ...] = ()
     if p > 1 and draw(st.booleans()):
         links = (Link(ranks=(0, p - 1), latency=draw(st.integers(0, 4))),)
     return Pipeline(
-        **shape,  # type: ignore[arg-type]  # fields by name
-        **draw(durations(stages_, shape["num_slices"])),  # type: ignore[arg-type]  # fields by name
+        **size,  # type: ignore[arg-type]  # fields by name
+        **draw(durations(stages_, size["num_slices"])),  # type: ignore[arg-type]  # fields by name
         **draw(memories(stages_)),  # type: ignore[arg-type]  # fields by name
-        placement=draw(st.sampled_from(PLACEMENTS)),
+        placement=draw(st.sampled_from(placements)),
         split_backward=draw(st.one_of(st.booleans(), per_microbatch)) if split is None else split,
         latency=draw(st.integers(0, 3)),
         links=links,
@@ -134,13 +162,55 @@ def random_program(problem: Problem, random: Random) -> Program:
 
 
 @st.composite
+def programs(draw: st.DrawFn, problem: Problem) -> Program:
+    """An order per resource that can be executed; memory caps are not looked at."""
+    return random_program(problem, Random(draw(st.integers(0, 2**16))))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, problem: Problem, *, most_wait: int = 3) -> Schedule:
+    """A schedule, valid but for memory caps, whose tasks wait up to ``most_wait`` ticks each.
+
+    Precondition: no lag is negative.
+    """
+    program = draw(programs(problem))
+    waits = draw(
+        st.lists(st.integers(0, most_wait), min_size=problem.num_tasks, max_size=problem.num_tasks)
+    )
+    padded = replace(problem, duration=problem.duration + np.array(waits, dtype=np.int64))
+    late = left_shift(padded, program)
+    wait = np.array(waits, dtype=np.int64)[problem.locate(program.actions)]
+    return Schedule(program=program, start=late.start + wait)
+
+
+@st.composite
+def problems(draw: st.DrawFn, *, split: bool | None = None, capped: bool | None = None) -> Problem:
+    """The problem of a small pipeline.
+
+    With ``capped`` every store has a capacity, the peak of some executable order or up to 3 units
+    more, so that the problem is feasible; None draws whether it has.
+    """
+    problem = draw(pipelines(split=split)).problem()
+    if not (draw(st.booleans()) if capped is None else capped):
+        return problem
+    schedule = left_shift(problem, draw(programs(problem)))
+    task = problem.locate(schedule.program.actions)
+    peaks = memory_profile(problem, task, schedule.start).peaks(problem).tolist()
+    stores = tuple(
+        replace(store, capacity=peak + draw(st.integers(0, 3)))
+        for store, peak in zip(problem.stores, peaks, strict=True)
+    )
+    return replace(problem, stores=stores)
+
+
+@st.composite
 def ordered_pipelines(
     draw: st.DrawFn, *, split: bool | None = None
 ) -> tuple[Pipeline, Problem, Program]:
     """A pipeline, its problem, and an executable program of it."""
     pipeline = draw(pipelines(split=split))
     problem = pipeline.problem()
-    return pipeline, problem, random_program(problem, Random(draw(st.integers(0, 2**16))))
+    return pipeline, problem, draw(programs(problem))
 
 
 @st.composite

@@ -1,0 +1,86 @@
+"""Assertions for a test suite: a schedule or a file passes every rule, or its counterexample.
+
+A failure is an ``AssertionError`` whose text is the verdict on each rule and the rank x time grid
+around the first offences, with the offending cells marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+
+from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify import Semantics, Verdict, check_whole
+
+
+class InvalidSchedule(AssertionError):  # noqa: N818 - the name says what is wrong
+    """A schedule that violates a rule, or one that a rule could not be decided for.
+
+    ``verdict`` holds the violations. The text begins with the first of them in one line.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+        if verdict.violations:
+            first = verdict.violations[0]
+            why = f"{first.rule.name.lower()}: {first.message}"
+        else:
+            rule, reason = verdict.undecided[0]
+            why = f"{rule.name.lower()} undecided: {reason}"
+        super().__init__(f"invalid schedule, {why}\n\n{verdict}")
+
+
+def assert_valid(
+    problem: Problem | Pipeline,
+    made: Schedule | Program,
+    *,
+    semantics: Sequence[Semantics] = tuple(Semantics),
+) -> Verdict:
+    """Assert that a schedule, or a program run as early as it can, passes every rule.
+
+    The rules are those of ``bubbleproof verify``: complete, placed, dependencies, one at a time,
+    memory within capacity, claimed numbers, and no deadlock under any of the communication
+    ``semantics``. A program's own SEND and RECV are judged where it has any. Returns the verdict
+    with what was measured. Raises ``InvalidSchedule`` (an ``AssertionError``) with the
+    counterexample.
+    """
+    __tracebackhide__ = True
+    posed = problem.problem() if isinstance(problem, Pipeline) else problem
+    return _required(check_whole(posed, made, semantics=semantics))
+
+
+def assert_valid_file(
+    path: str | PathLike[str],
+    *,
+    problem: str | PathLike[str] | None = None,
+    dialect: str | None = None,
+    semantics: Sequence[Semantics] = tuple(Semantics),
+) -> Verdict:
+    """Assert that a schedule file (.json) or a PyTorch table (.csv) passes every rule.
+
+    ``problem`` names a problem file to judge it by (.toml, or the one of a .json); without it a
+    table is judged by the smallest pipeline that has its actions. ``dialect`` (``new`` or ``old``)
+    tells what a table's ``B`` means where it does not show. Raises ``InvalidSchedule`` with the
+    counterexample, and ``ValueError`` in one line for a file that cannot be read.
+    """
+    __tracebackhide__ = True
+    given = read_given(
+        [fspath(path)], dialect=dialect, problem=None if problem is None else fspath(problem)
+    )
+    return _required(_verdict(given, semantics))
+
+
+def _verdict(given: Given, semantics: Sequence[Semantics]) -> Verdict:
+    own = given.program if given.has_communication else None
+    made = given.compute if given.schedule is None else given.schedule
+    return check_whole(given.problem, made, lowered=own, semantics=semantics)
+
+
+def _required(verdict: Verdict) -> Verdict:
+    __tracebackhide__ = True
+    if not verdict.ok:
+        raise InvalidSchedule(verdict)
+    return verdict
