@@ -3,16 +3,16 @@
 Heads and tails are longest paths over the precedences, the index-order edges and the memory edges
 (``theory.index_order``). Per resource, Jackson's preemptive one-machine bound is the largest
 min head + sum of durations + min tail over sets of tasks (Carlier 1982); the set that attains it is
-the certificate.
+the certificate. For ``span_idle`` the same is done within the span of each rank.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.actions import NONE, Bools, Ints
 from bubbleproof.theory.index_order import IndexOrder, index_order
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.timing import earliest_starts
@@ -36,8 +36,11 @@ class Bounds:
     is_cyclic: bool = False
 
 
-def lower_bounds(problem: Problem) -> Bounds:
-    """The best bound of one resource. Precondition: the problem has a computation."""
+def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
+    """The best bound of one resource on ``makespan`` or ``span_idle``.
+
+    Precondition: the problem has a computation.
+    """
     order = index_order(problem)
     parts = [problem.edges]
     if order is not None:
@@ -55,20 +58,35 @@ def lower_bounds(problem: Problem) -> Bounds:
         return Bounds(
             order=order, edges=edges, heads=none, tails=none, best=nothing, is_cyclic=True
         )
-    spans = _computing(problem, edges, heads, tails)
-    best = max(
-        (_one_machine(problem, r, *spans) for r in np.unique(problem.occupancy.resource).tolist()),
-        key=lambda certificate: certificate.bound,
-    )
+    machines = _spans if objective == "span_idle" else _machines
+    best = max(machines(problem, edges), key=lambda certificate: certificate.bound)
     return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
 
 
-def _computing(problem: Problem, edges: Edges, heads: Ints, tails: Ints) -> tuple[Ints, Ints]:
-    """Heads from the first and tails to the last *computation*, which alone make the makespan."""
+def _machines(problem: Problem, edges: Edges) -> list[OneMachine]:
+    """The best bound on the makespan for each resource in use."""
     compute = problem.rank_of_task != NONE
-    if compute.all():
-        return heads, tails
-    origin = np.where(compute, 0, NEVER)
+    heads, tails = _from(problem, edges, compute)
+    used = np.unique(problem.occupancy.resource).tolist()
+    return [_one_machine(problem, resource, heads, tails) for resource in used]
+
+
+def _spans(problem: Problem, edges: Edges) -> list[OneMachine]:
+    """The best bound on the idle time within the span of each rank that computes."""
+    found = []
+    occupancy = problem.occupancy
+    for rank in np.unique(occupancy.resource[occupancy.resource < problem.num_ranks]).tolist():
+        tasks = occupancy.task[occupancy.resource == rank]
+        here = np.isin(np.arange(problem.num_tasks), tasks)
+        machine = _one_machine(problem, rank, *_from(problem, edges, here))
+        idle = machine.bound - int(problem.duration[tasks].sum())
+        found.append(replace(machine, bound=idle, objective="span_idle"))
+    return found
+
+
+def _from(problem: Problem, edges: Edges, tasks: Bools) -> tuple[Ints, Ints]:
+    """Heads from the first and tails to the last of the given tasks, which alone count."""
+    origin = np.where(tasks, 0, NEVER)
     columns = (problem.duration, edges.before, edges.after, edges.lag, origin)
     mirrored = (problem.duration, edges.after, edges.before, edges.lag, origin)
     begin, end = earliest_starts(*columns), earliest_starts(*mirrored)

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate_machine import OneMachine, one_machine_refusal
-from bubbleproof.verify.certificate_propagation import Propagation, propagation_refusal
+from bubbleproof.verify.certificate_propagation import Propagation, Step, propagation_refusal
+from bubbleproof.verify.drup import Drup, Lemma, drup_refusal
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 OBJECTIVES = ("makespan", "span_idle")
 
-Certificate = OneMachine | Propagation
+Certificate = OneMachine | Propagation | Drup
 
-__all__ = ["OBJECTIVES", "Certificate", "OneMachine", "Propagation", "check_certificate"]
+__all__ = [
+    "OBJECTIVES", "Certificate", "Drup", "Lemma", "OneMachine", "Propagation", "Step",
+    "check_certificate",
+]  # fmt: skip
 
 
 def check_certificate(problem: Problem, certificate: Certificate) -> Finding:
@@ -36,3 +40,5 @@ def _refusal(problem: Problem, certificate: Certificate) -> str | None:
             return one_machine_refusal(problem, certificate)
         case Propagation():
             return propagation_refusal(problem, certificate)
+        case Drup():
+            return drup_refusal(problem, certificate)

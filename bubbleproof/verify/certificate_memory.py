@@ -12,6 +12,7 @@ from collections.abc import Callable
 from bubbleproof.theory.index_order import index_order
 from bubbleproof.theory.problem import Problem
 
+IMPOSSIBLE = 1 << 64  # units; all loads of a problem add up to less than 2**60
 Moment = tuple[int, bool]  # task, whether at its end
 Chain = list[tuple[Moment, int]]  # what happens, in order, and the level after it
 
@@ -43,12 +44,17 @@ def chains(problem: Problem) -> dict[int, list[Chain]]:
 def least_level(
     chain: Chain, is_over: Callable[[Moment], bool], may_be_over: Callable[[Moment], bool]
 ) -> int:
-    """The least level after a prefix of the chain that holds all that is over and may be over."""
-    levels = [0]
+    """The least level after a prefix of the chain that holds all that is over and may be over.
+
+    ``IMPOSSIBLE`` where something is over that cannot be.
+    """
+    levels, is_blocked = [0], False
     for moment, level in chain:
+        is_blocked = is_blocked or not may_be_over(moment)
         if is_over(moment):
-            levels = []
-        elif not may_be_over(moment):
-            break
-        levels.append(level)
+            if is_blocked:
+                return IMPOSSIBLE
+            levels = [level]
+        elif not is_blocked:
+            levels.append(level)
     return min(levels)

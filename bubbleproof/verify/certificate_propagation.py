@@ -122,7 +122,9 @@ class _Replay:
             self._add_path(node, task, 0)
             self._add_path(task, node, self.ticks[task] - length[rank])
         origin = num_tasks + (claim.rank if is_span else 0)
+        self.bounds[1][origin] = 0
         self._raise(0, origin, 0)
+        self.bounds[1][origin] = UNKNOWN
         self._raise(1, origin, 0)
 
     def _add_path(self, before: int, after: int, ticks: int) -> None:
@@ -130,13 +132,16 @@ class _Replay:
         self.paths[1][after].append((before, ticks + self.ticks[after] - self.ticks[before]))
 
     def _raise(self, way: int, node: int, value: int) -> None:
-        near, far, work = self.bounds[way], self.bounds[1 - way], deque([(node, value)])
+        """Move the near end of a window and whatever it pushes; a path in a circle refutes."""
+        near, far, work = self.bounds[way], self.bounds[1 - way], deque([(node, value, 0)])
         while work and not self.is_refuted:
-            node, value = work.popleft()
+            node, value, hops = work.popleft()
             if value > max(near[node], UNKNOWN // 2):
                 near[node] = value
-                self.is_refuted = far[node] != UNKNOWN and value + self.ticks[node] + far[node] > 0
-                work.extend((other, value + ticks) for other, ticks in self.paths[way][node])
+                is_empty = far[node] != UNKNOWN and value + self.ticks[node] + far[node] > 0
+                self.is_refuted = is_empty or hops > len(near)
+                paths = self.paths[way][node]
+                work.extend((other, value + ticks, hops + 1) for other, ticks in paths)
 
     def _learn(self, before: int, after: int) -> None:
         """``before`` ends by the start of ``after``."""

@@ -1,0 +1,193 @@
+"""Deductions on one store, which must never hold too much.
+
+What one (stage, slice, microbatch) does to a store that ``theory.index_order`` recognises is a
+*chain* of changes in a fixed order. When a task x starts, each chain has passed some changes for
+sure and others perhaps, and holds at least the least level between. If the sum over all chains
+exceeds the room
+
+- supposing that x starts before v, then it starts at v or later (*wait*);
+- supposing that r has not ended when x starts, then r ends by then (*release*);
+- supposing that a starts no later than x, on the same resource, then a runs after x (*defer*).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.solvers.windows import GIVEN, Windows
+from bubbleproof.theory.actions import NONE, Bools, Ints
+from bubbleproof.theory.index_order import IndexOrder
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify.certificate import Step
+
+FOREVER = 1 << 61
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chains:
+    """The changes of one store: ``task``, ``at_end``, ``level`` after it, shape (chains, changes).
+
+    Shorter chains are filled up with ``task`` NONE. ``room`` is the capacity less the base load.
+    """
+
+    task: Ints
+    at_end: Bools
+    level: Ints
+    room: int
+
+    @property
+    def entrants(self) -> list[int]:
+        """The tasks that acquire when they start."""
+        before = np.pad(self.level[:, :-1], ((0, 0), (1, 0)))
+        chosen = (self.level > before) & ~self.at_end & (self.task != NONE)
+        return sorted(set(self.task[chosen].tolist()))
+
+
+def chains(problem: Problem, order: IndexOrder | None) -> list[Chains]:
+    """The stores whose capacity the memory edges do not say completely, where recognised."""
+    if order is None:
+        return []
+    known = {life.store for life in order.lifecycles} - order.exact_stores
+    events, actions = problem.events, problem.actions
+    columns = np.stack(
+        [events.store, actions.stage[events.task], actions.slice[events.task],
+         actions.microbatch[events.task], actions.kind[events.task], events.at_end, events.task]
+    )  # fmt: skip
+    found = []
+    for store in sorted(known):
+        capacity = problem.stores[store].capacity
+        if capacity is None:
+            continue
+        rows = np.flatnonzero(events.store == store)
+        moments, place = np.unique(columns[:, rows], axis=1, return_inverse=True)
+        delta = np.zeros(moments.shape[1], dtype=np.int64)
+        np.add.at(delta, place.ravel(), events.delta[rows])
+        _, owner = np.unique(moments[:4], axis=1, return_inverse=True)
+        found.append(
+            _laid_out(owner.ravel(), moments, delta, capacity - problem.stores[store].base)
+        )
+    return found
+
+
+def _laid_out(owner: Ints, moments: Ints, delta: Ints, room: int) -> Chains:
+    count = np.bincount(owner)
+    column = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
+    shape = (len(count), int(count.max()))
+    task, at_end, level = np.full(shape, NONE), np.zeros(shape, dtype=np.bool_), np.zeros(shape)
+    task[owner, column], at_end[owner, column] = moments[6], moments[5].astype(np.bool_)
+    level[owner, column] = delta
+    return Chains(
+        task=task, at_end=at_end, level=np.cumsum(level, axis=1).astype(np.int64), room=room
+    )
+
+
+def hold(windows: Windows, store: Chains, homes: list[list[int]]) -> None:
+    """One pass over the tasks that acquire in the store."""
+    for task in store.entrants:
+        if windows.failure is not None:
+            return
+        if windows.ticks[task] > 0:
+            _Moment(windows, store, task).run(homes)
+
+
+class _Moment:
+    """The start of one task: which changes are over for sure, and which may be (``time``: when)."""
+
+    def __init__(self, windows: Windows, store: Chains, entrant: int) -> None:
+        self.windows, self.store, self.entrant = windows, store, entrant
+        task, at_end, prior = store.task, store.at_end, windows.prior
+        lo, hi = (np.array(side, dtype=np.int64) for side in windows.bounds)
+        ticks = windows.problem.duration[task]
+        self.start, self.latest = int(lo[entrant]), int(-hi[entrant] - windows.ticks[entrant])
+        self.sure: Bools = prior[entrant][task] | ((task == entrant) & ~at_end)
+        gone = -hi[task] - np.where(at_end, 0, ticks)
+        self.over: Bools = (self.sure | (gone <= self.start)) & (task != NONE)
+        self.never: Bools = prior[task, entrant] | ((task == entrant) & at_end) | (task == NONE)
+        self.time = lo[task] + np.where(at_end, ticks, 0)
+
+    def least(self, over: Bools, maybe: Bools) -> Ints:
+        """The least total level, shape (...) for arguments of shape (..., chains, changes)."""
+        level = np.zeros(maybe.shape[:-1], dtype=np.int64)
+        alive = np.ones(maybe.shape[:-1], dtype=np.bool_)
+        for k in range(maybe.shape[-1]):
+            after = self.store.level[:, k]
+            level = np.where(alive & over[..., k], after, level)
+            level = np.where(alive & maybe[..., k], np.minimum(level, after), level)
+            alive = alive & (over[..., k] | maybe[..., k])
+        total: Ints = level.sum(axis=-1)
+        return total
+
+    def run(self, homes: list[list[int]]) -> None:
+        if self._wait():
+            return
+        maybe = ~self.never & (self.time <= self.latest)
+        self._release(maybe)
+        if self.windows.failure is None:
+            self._defer(maybe, homes)
+
+    def _wait(self) -> bool:
+        """Whether the window of the entrant shrank."""
+        room, open_ = self.store.room, ~self.never & ~self.over
+        times = np.unique(self.time[open_ & (self.time > self.start)])
+        times = np.concatenate([[self.start], times[times <= self.latest]])
+        fits = self.least(self.over, open_ & (self.time <= times[:, None, None])) <= room
+        if fits[0]:
+            return False
+        value = int(times[int(np.argmax(fits))]) if fits.any() else self.latest + 1
+        step = Step(rule="wait", task=self.entrant, value=value)
+        event = self.windows.deduce(step, self._reasons(self.time >= value))
+        self.windows.raise_(0, self.entrant, value, event)
+        return True
+
+    def _release(self, maybe: Bools) -> None:
+        task, at_end, prior = self.store.task, self.store.at_end, self.windows.prior
+        ticks = self.windows.problem.duration
+        candidates = np.unique(task[maybe & ~self.over & at_end])
+        candidates = candidates[ticks[candidates] > 0]
+        if not len(candidates):
+            return
+        blocked = prior[task][:, :, candidates].transpose(2, 0, 1) | (
+            at_end & (task == candidates[:, None, None])
+        )
+        full = self.least(self.over, maybe & ~blocked) > self.store.room
+        for task_ in candidates[full].tolist():
+            step = Step(rule="release", task=self.entrant, tasks=(task_,))
+            reasons = self._reasons(self.time > self.latest, task_)
+            event = self.windows.deduce(step, reasons | {self.windows.causes[1][self.entrant]})
+            self.windows.learn(task_, self.entrant, event)
+
+    def _defer(self, maybe: Bools, homes: list[list[int]]) -> None:
+        task, at_end, prior = self.store.task, self.store.at_end, self.windows.prior
+        candidates = np.unique(task[maybe & ~self.over & ~at_end])
+        here = set(homes[self.entrant])
+        rows = [t for t in candidates.tolist() if here & set(homes[t])]
+        if not rows:
+            return
+        candidates = np.array(rows)
+        begun = prior[candidates[:, None, None], task] | (
+            ~at_end & (task == candidates[:, None, None])
+        )
+        begun &= task != NONE
+        full = self.least(self.over | begun, maybe) > self.store.room
+        for task_ in candidates[full].tolist():
+            step = Step(rule="defer", task=self.entrant, tasks=(task_,))
+            reasons = self._reasons(self.time > self.latest, task_)
+            event = self.windows.deduce(step, reasons | {self.windows.causes[1][self.entrant]})
+            self.windows.learn(self.entrant, task_, event)
+
+    def _reasons(self, is_late: Bools, other: int = NONE) -> set[int]:
+        """Everything that the step may rest on: windows used, and learnt orders of the tasks."""
+        lo, hi = self.windows.causes
+        task = self.store.task
+        by_window = self.over & ~self.sure
+        reasons = {lo[t] for t in task[is_late & ~self.never & (task != NONE)].tolist()}
+        reasons |= {hi[t] for t in task[by_window].tolist()}
+        if by_window.any():
+            reasons.add(lo[self.entrant])
+        inside = set(task.ravel().tolist()) | {self.entrant, other}
+        for (before, after), event in self.windows.prior_event.items():
+            if {before, after} & {self.entrant, other} and {before, after} <= inside:
+                reasons.add(event)
+        return reasons - {GIVEN}

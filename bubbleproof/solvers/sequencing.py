@@ -1,0 +1,119 @@
+"""Deductions on one resource, which does one task at a time.
+
+*Order*: i runs after u where i before u would end too late. *Push*: tasks S that all run before i
+make start(i) >= est(S) + p(S). *Edge finding* (Carlier and Pinson 1989): i runs after all of O if
+est(O + i) + p(O) + p(i) > lct(O). est, lct, p: earliest start, latest end, duration; of a set the
+least, the greatest, the sum. Each is also applied with time reversed, all tasks of the resource at
+once in matrices [tasks, tasks].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bubbleproof.solvers.windows import GIVEN, UNKNOWN, Windows
+from bubbleproof.theory.actions import Bools, Ints
+from bubbleproof.verify.certificate import Step
+
+RULE = ("after", "before")
+
+
+def sequence(windows: Windows, tasks: Ints, *, deep: bool) -> None:
+    """One pass over a resource's tasks (all of positive duration), both ways in time.
+
+    ``deep`` adds edge finding.
+    """
+    for way in (0, 1):
+        if windows.failure is None:
+            _Pass(windows, tasks, way).run(deep)
+
+
+class _Pass:
+    """One way in time: ``earlier[i, u]`` says that u runs before i (after, when reversed)."""
+
+    def __init__(self, windows: Windows, tasks: Ints, way: int) -> None:
+        self.windows, self.tasks, self.way = windows, tasks, way
+        self.names: list[int] = tasks.tolist()
+        bounds = windows.bounds
+        self.near = np.array([bounds[way][t] for t in self.names], dtype=np.int64)
+        self.far = np.array([bounds[1 - way][t] for t in self.names], dtype=np.int64)
+        self.ticks = windows.problem.duration[tasks]
+        prior = windows.prior[np.ix_(tasks, tasks)]
+        self.known: Bools = prior if way == 0 else prior.T
+        least = (self.near + self.ticks)[:, None] + (self.ticks + self.far)[None, :]
+        self.late = least > 0
+        np.fill_diagonal(self.late, False)
+        self.earlier: Bools = self.known | self.late
+
+    def run(self, deep: bool) -> None:
+        if deep:
+            self._find_edges()
+        if self.windows.failure is None:
+            self._push()
+
+    def _push(self) -> None:
+        order = np.argsort(-self.near, kind="stable")
+        earlier = self.earlier[:, order]
+        work = np.cumsum(earlier * self.ticks[order], axis=1)
+        reach = np.where(earlier, work + self.near[order], UNKNOWN)
+        best = reach.max(axis=1)
+        for i in np.flatnonzero(best > self.near).tolist():
+            chosen = self.earlier[i] & (self.near >= self.near[order[int(reach[i].argmax())]])
+            members = np.flatnonzero(chosen).tolist()
+            names = tuple(self.names[u] for u in members)
+            step = Step(rule=RULE[self.way], task=self.names[i], tasks=names)
+            event = self.windows.deduce(step, self._reasons(i, members))
+            self.windows.raise_(self.way, self.names[i], int(best[i]), event)
+
+    def _reasons(self, i: int, members: Iterable[int], *, ordered: bool = True) -> set[int]:
+        """The events behind est(S), and behind the order of S and i unless that is shown anew."""
+        near, far = self.windows.causes[self.way], self.windows.causes[1 - self.way]
+        reasons = set()
+        for u in members:
+            reasons.add(near[self.names[u]])
+            if not ordered:
+                reasons.add(far[self.names[u]])
+            elif self.known[i, u]:
+                pair = (self.names[u], self.names[i]) if self.way == 0 else (
+                    self.names[i], self.names[u])  # fmt: skip
+                reasons.add(self.windows.prior_event.get(pair, GIVEN))
+            else:
+                reasons |= {far[self.names[u]], near[self.names[i]]}
+        return reasons - {GIVEN} if ordered else (reasons | {near[self.names[i]]}) - {GIVEN}
+
+    def _find_edges(self) -> None:
+        """For each deadline and task i: the set O of tasks due by then that must precede i."""
+        usable = np.flatnonzero((self.near > UNKNOWN // 2) & (self.far > UNKNOWN // 2))
+        by_start = usable[np.argsort(self.near[usable], kind="stable")]
+        deadline = np.unique(-self.far[usable])
+        due = -self.far[by_start][:, None] <= deadline[None, :]
+        work = np.cumsum((due * self.ticks[by_start][:, None])[::-1], axis=0)[::-1]
+        start = self.near[by_start]
+        gap = np.where(due, deadline[None, :] - start[:, None] - work, -UNKNOWN)
+        least_gap = np.minimum.accumulate(gap, axis=0)
+        ticks = self.ticks[by_start]
+        inner = least_gap < ticks[:, None]  # O starts no later than i
+        outer = (start + ticks)[:, None] + work > deadline[None, :]  # O starts no earlier than i
+        found = (inner | (outer & (work > 0))) & ~due
+        for k, column in np.argwhere(found).tolist():
+            first = int(np.argmax(gap[:, column] < ticks[k])) if inner[k, column] else k
+            members = by_start[first:][due[first:, column]].tolist()
+            i = int(by_start[k])
+            if self.earlier[i, members].all():
+                continue
+            self._follow_all(i, members)
+            if self.windows.failure is not None:
+                return
+
+    def _follow_all(self, i: int, members: list[int]) -> None:
+        names = tuple(self.names[u] for u in members)
+        step = Step(rule=RULE[self.way], task=self.names[i], tasks=names, others=names)
+        event = self.windows.deduce(step, self._reasons(i, members, ordered=False))
+        for u, name in zip(members, names, strict=True):
+            pair = (name, self.names[i]) if self.way == 0 else (self.names[i], name)
+            self.windows.learn(*pair, event)
+            self.known[i, u] = self.earlier[i, u] = True
+        value = min(int(self.near[u]) for u in members) + sum(int(self.ticks[u]) for u in members)
+        self.windows.raise_(self.way, self.names[i], value, event)
