@@ -29,17 +29,22 @@ from bubbleproof.theory.problem import Problem
 class Recompute:
     """``stages`` are recomputed; ``kept`` units of an activation stay; R takes ``duration`` ticks.
 
-    Without ``duration`` R takes as long as its forward. Raises ``ValueError`` for numbers below 0
-    and for a stage that is named twice.
+    ``samples`` are (stage, microbatch) pairs that are recomputed although their stage is not. All
+    slices of a sample are. Without ``duration`` R takes as long as its forward. Raises
+    ``ValueError`` for numbers below 0 and for a stage or a sample that is named twice.
     """
 
-    stages: tuple[int, ...]
+    stages: tuple[int, ...] = ()
+    samples: tuple[tuple[int, int], ...] = ()
     kept: int = 0
     duration: int | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.stages)) < len(self.stages):
             raise ValueError(f"each recomputed stage is named once, got {self.stages}")
+        whole = [sample for sample in self.samples if sample[0] in self.stages]
+        if whole or len(set(self.samples)) < len(self.samples):
+            raise ValueError(f"each recomputed sample is named once, got {self.samples}")
         for name in ("kept", "duration"):
             value = getattr(self, name)
             if value is not None and value < 0:
@@ -52,9 +57,9 @@ def with_recompute(problem: Problem, choice: Recompute) -> Problem:
     Raises ``ValueError`` for a stage without forwards or backwards of its own, and where ``kept``
     exceeds what a forward acquires.
     """
-    if not choice.stages:
+    forward = _forwards(problem, choice)
+    if not len(forward):
         return problem
-    forward = np.concatenate([tasks_of_stage(problem, g, Kind.F) for g in choice.stages])
     backward = backwards_of(problem, forward)
     rank = problem.rank_of_task[forward]
     dropped = _acquired(problem, forward) - choice.kept
@@ -77,6 +82,18 @@ def with_recompute(problem: Problem, choice: Recompute) -> Problem:
         waits=[(forward, again), (again, backward)],
         changes=[(forward, True, rank, -dropped), (again, False, rank, dropped)],
     )
+
+
+def _forwards(problem: Problem, choice: Recompute) -> Ints:
+    """The forwards that are recomputed, stage by stage and then sample by sample."""
+    found = [tasks_of_stage(problem, g, Kind.F) for g in choice.stages]
+    for stage, microbatch in choice.samples:
+        tasks = tasks_of_stage(problem, stage, Kind.F)
+        tasks = tasks[problem.actions.microbatch[tasks] == microbatch]
+        if not len(tasks):
+            raise ValueError(f"stage {stage} has no forward of microbatch {microbatch}")
+        found.append(tasks)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def _acquired(problem: Problem, forward: Ints) -> Ints:

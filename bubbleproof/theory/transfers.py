@@ -83,7 +83,7 @@ def with_evictions(
     link = np.array([links[e.link] for e in evictions], dtype=np.int64)
     evict = problem.num_tasks + np.arange(len(evictions))
     load = evict + len(evictions)
-    units = _left_behind(problem, forward, source)
+    units = left_behind(problem, forward, source)
     parked = extended(
         problem,
         actions=ActionTable.concatenate(
@@ -122,7 +122,7 @@ def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
     return forward, backward
 
 
-def _left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
+def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
     """What each forward leaves in the store of its rank, in memory units."""
     events = problem.events
     total = np.zeros((problem.num_tasks, len(problem.stores)), dtype=np.int64)

@@ -1,0 +1,373 @@
+"""CP-SAT on the relaxation of a menu that forgets which microbatch a transfer belongs to.
+
+Options per microbatch break index order (``solvers.menu_order``). But memory depends only on *when*
+load changes, and the i-th smallest times of a class keep every precedence. So let microbatches be
+identical, with one option per microbatch in each family, and sort the times of every class by
+themselves. With n of a family's options taken, what survives is:
+
+- computation in index order, with all its precedences;
+- for a precedence from a computation to a transfer: the i-th transfer is after the i-th
+  computation; from a transfer to a computation: the i-th last is before the i-th last;
+- between two transfers of the family: i-th before i-th;
+- one at a time on each resource, and the load of each store at each instant.
+
+Each is necessary, so the optimum of this model is a lower bound for every choice, and it has none
+of the m! copies of each schedule. Memory is said change by change: when load is acquired, the
+changes that are not later are counted, with booleans that are monotone along each sorted class.
+
+The transfers of a class are numbered from the first or, where a computation waits for them, from
+the last; slot i of a family exists if more than i options are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from bubbleproof.solvers.engines.cpsat_menu import Choice, Frame, MenuModel
+from bubbleproof.solvers.menu import Menu, Option
+from bubbleproof.solvers.menu_order import Symmetry, class_of_task, symmetry
+from bubbleproof.solvers.option_holds import optional_holds
+from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.index_order import index_order
+from bubbleproof.theory.problem import Edges
+
+
+def can_be_anonymous(menu: Menu) -> bool:
+    """Whether options are per microbatch, all alike, and add events to their own tasks only."""
+    if symmetry(menu) is not Symmetry.ONE:
+        return False
+    if any(option.microbatch == NONE for option in menu.options):
+        return False
+    whole = menu.whole
+    owner_of_event = menu.task_option[whole.events.task]
+    edges = whole.edges
+    owners = np.maximum(menu.task_option[edges.before], menu.task_option[edges.after])
+    return bool((owner_of_event == menu.event_option).all() and (owners == menu.edge_option).all())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """The transfers of one class: slot i has start ``start[i]`` and exists if ``there[i]``.
+
+    ``is_reversed``: slot 0 is the last one. ``family`` numbers the family they belong to.
+    """
+
+    start: tuple[cp_model.IntVar, ...]
+    there: tuple[cp_model.IntVar, ...]
+    duration: int
+    is_reversed: bool
+    family: int
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Changes of a store by ``delta`` at sorted moments; ``there`` is None where all are certain.
+
+    ``tasks`` are (start, duration) of each; ``resources`` those that all of them occupy.
+    """
+
+    name: tuple[int, bool]
+    at: tuple[cp_model.LinearExprT, ...]
+    there: tuple[cp_model.IntVar, ...] | None
+    delta: int
+    is_reversed: bool
+    start: tuple[cp_model.IntVar, ...]
+    duration: int
+    resources: frozenset[int]
+    at_end: bool
+
+
+class AnonymousModel(MenuModel):
+    """The relaxation. Precondition: ``can_be_anonymous(menu)``; the frame's order is ``ALL``."""
+
+    def __init__(self, frame: Frame) -> None:
+        order = index_order(frame.menu.whole)
+        assert order is not None, "an anonymous menu has identical microbatches"
+        self.order, self.class_of = order, class_of_task(order)
+        super().__init__(frame)
+        self.num_samples = order.num_microbatches
+        self._literals: dict[tuple[object, ...], cp_model.IntVar] = {}
+        self.there = [
+            [self.model.new_bool_var("") for _ in range(self.num_samples)] for _ in self.families
+        ]
+        for row in self.there:
+            for more, fewer in zip(row[1:], row, strict=False):
+                self.model.add_implication(more, fewer)
+        self.slots = {c: self._slots(c) for c in self._option_classes()}
+
+    @cached_property
+    def families(self) -> tuple[Option | None, ...]:
+        """What is alike in the options of one family."""
+        return tuple(dict.fromkeys(self.menu.family_of(o) for o in range(len(self.menu.options))))
+
+    def _option_classes(self) -> Iterator[int]:
+        for number, row in enumerate(self.order.members):
+            if self.menu.task_option[row[0]] != NONE:
+                yield number
+
+    def _slots(self, number: int) -> Slots:
+        members = self.order.members[number].tolist()
+        task, edges, option = members[0], self.problem.edges, self.menu.task_option
+        waits_for = option[edges.before[edges.after == task]] == NONE
+        awaited = option[edges.after[edges.before == task]] == NONE
+        family = self.families.index(self.menu.family_of(int(option[task])))
+        return Slots(
+            start=tuple(self.start[member] for member in members),
+            there=tuple(self.there[family]),
+            duration=self.duration[task],
+            is_reversed=bool(awaited.any() and not waits_for.any()),
+            family=family,
+            members=tuple(members),
+        )
+
+    def _count_is(self, family: int, count: int) -> list[cp_model.LiteralT]:
+        """Literals that hold together exactly if ``count`` (1 or more) options are taken."""
+        row = self.there[family]
+        literals: list[cp_model.LiteralT] = [row[count - 1]]
+        return literals if count == len(row) else [*literals, row[count].negated()]
+
+    def _place(self, slots: Slots, i: int, count: int) -> int:
+        """The slot of the i-th of ``count`` transfers."""
+        return count - 1 - i if slots.is_reversed else i
+
+    def add_dependencies(self) -> None:
+        """start(after) >= end(before) + lag, for what is always there and then rank by rank."""
+        option, edges = self.menu.task_option, self.problem.edges
+        rows = set()
+        for row in range(len(edges)):
+            before, after = int(edges.before[row]), int(edges.after[row])
+            lag = int(edges.lag[row])
+            if option[before] == NONE and option[after] == NONE:
+                self.model.add(self.start[after] >= self.end(before) + lag)
+            else:
+                rows.add((int(self.class_of[before]), int(self.class_of[after]), lag))
+        for before, after, lag in sorted(rows):
+            self._precede_ranked(before, after, lag)
+        for slots in self.slots.values():
+            self._sort(slots)
+
+    def _sort(self, slots: Slots) -> None:
+        for (one, _), (other, there) in zip(
+            zip(slots.start, slots.there, strict=True),
+            zip(slots.start[1:], slots.there[1:], strict=True),
+            strict=False,
+        ):
+            early, late = (other, one) if slots.is_reversed else (one, other)
+            self.model.add(early + slots.duration <= late).only_enforce_if(there)
+
+    def _precede_ranked(self, before: int, after: int, lag: int) -> None:
+        one, other = self.slots.get(before), self.slots.get(after)
+        if one is None:
+            assert other is not None
+            self._after_computation(self.order.members[before].tolist(), other, lag)
+        elif other is None:
+            self._before_computation(one, self.order.members[after].tolist(), lag)
+        else:
+            self._between(one, other, lag)
+
+    def _after_computation(self, tasks: list[int], slots: Slots, lag: int) -> None:
+        if not slots.is_reversed:
+            for task, start, there in zip(tasks, slots.start, slots.there, strict=True):
+                self.model.add(start >= self.end(task) + lag).only_enforce_if(there)
+            return
+        for count in range(1, self.num_samples + 1):
+            for i in range(count):
+                start = slots.start[self._place(slots, i, count)]
+                rule = self.model.add(start >= self.end(tasks[i]) + lag)
+                rule.only_enforce_if(self._count_is(slots.family, count))
+
+    def _before_computation(self, slots: Slots, tasks: list[int], lag: int) -> None:
+        if slots.is_reversed:
+            for task, start, there in zip(reversed(tasks), slots.start, slots.there, strict=True):
+                rule = self.model.add(self.start[task] >= start + slots.duration + lag)
+                rule.only_enforce_if(there)
+            return
+        skipped = self.num_samples
+        for count in range(1, self.num_samples + 1):
+            for i in range(count):
+                task = tasks[skipped - count + i]
+                rule = self.model.add(self.start[task] >= slots.start[i] + slots.duration + lag)
+                rule.only_enforce_if(self._count_is(slots.family, count))
+
+    def _between(self, one: Slots, other: Slots, lag: int) -> None:
+        assert one.family == other.family, "no edge joins two families"
+        for count in range(1, self.num_samples + 1):
+            for i in range(count):
+                early = one.start[self._place(one, i, count)]
+                late = other.start[self._place(other, i, count)]
+                rule = self.model.add(early + one.duration + lag <= late)
+                rule.only_enforce_if(self._count_is(one.family, count))
+
+    def add_index_order(self) -> None:
+        """Computation in index order, with the edges that hold whatever is chosen."""
+        always, edges = self.frame.always, self.floor_edges
+        self._precede(Edges(before=always[edges.before], after=always[edges.after], lag=edges.lag))
+
+    def _interval(self, task: int) -> cp_model.IntervalVar:
+        if self.menu.task_option[task] == NONE:
+            return super()._interval(task)
+        return self.model.new_interval_var(0, 0, 0, "")  # slots have intervals of their own
+
+    def add_exclusion(self) -> None:
+        """One task at a time on each resource."""
+        occupancy, option = self.problem.occupancy, self.menu.task_option
+        for resource in np.unique(occupancy.resource).tolist():
+            tasks = occupancy.task[occupancy.resource == resource]
+            intervals = [self.interval[task] for task in tasks[option[tasks] == NONE].tolist()]
+            for number in sorted(set(self.class_of[tasks[option[tasks] != NONE]].tolist())):
+                intervals += self.slot_intervals(self.slots[number])
+            self.model.add_no_overlap(intervals)
+
+    def slot_intervals(self, slots: Slots) -> list[cp_model.IntervalVar]:
+        """Where the transfers run."""
+        return [
+            self.model.new_optional_fixed_size_interval_var(start, slots.duration, there, "")
+            for start, there in zip(slots.start, slots.there, strict=True)
+        ]
+
+    def add_memory(self) -> None:
+        """Every store within its capacity."""
+        for number, store in enumerate(self.problem.stores):
+            if store.capacity is None:
+                continue
+            if number in self.menu.touched:
+                series = self._series(number)
+                for rising in series:
+                    if rising.delta > 0:
+                        self._add_loads(rising, series, store.capacity - store.base)
+            elif (holds := optional_holds(self.menu, (number,))) is not None:
+                self._add_cumulative(holds, store.capacity - store.base)
+
+    def add_pools(self) -> None:
+        """The joint load of stores between which load moves: implied, and it prunes."""
+        for pool in self.menu.safe_pools:
+            holds = optional_holds(self.menu, pool)
+            if holds is None:
+                continue
+            certain = [hold for hold in holds if (hold.taken, hold.left) == ((), ())]
+            intervals = [self._hold(hold) for hold in certain]
+            demands = [hold.amount for hold in certain]
+            for slots, amount in self._in_flight(pool):
+                found = self.slot_intervals(slots)
+                intervals += found
+                demands += [amount] * len(found)
+            stores = [self.problem.stores[number] for number in pool]
+            room = sum((s.capacity or 0) - s.base for s in stores)
+            if room < 0:
+                self.is_hopeless = True
+                return
+            self.model.add_cumulative(intervals, demands, min(room, sum(demands)))
+
+    def _in_flight(self, pool: tuple[int, ...]) -> Iterator[tuple[Slots, int]]:
+        """What each class of transfers adds to the joint load of a pool while it runs."""
+        events = self.problem.events
+        for slots in self.slots.values():
+            own = (events.task == slots.members[0]) & ~events.at_end & np.isin(events.store, pool)
+            if amount := int(events.delta[own].sum()):
+                yield slots, amount
+
+    def _series(self, store: int) -> list[Series]:
+        """The changes of a store, one series per class and side of its tasks."""
+        events, members = self.problem.events, self.order.members
+        found = []
+        occupancy = self.problem.occupancy
+        for number, row in enumerate(members.tolist()):
+            for at_end in (False, True):
+                own = (events.task == row[0]) & (events.store == store) & (events.at_end == at_end)
+                if not (delta := int(events.delta[own].sum())):
+                    continue
+                slots = self.slots.get(number)
+                start = tuple(self.start[task] for task in row)
+                ticks = self.duration[row[0]]
+                found.append(
+                    Series(
+                        name=(number, at_end),
+                        at=tuple(s + ticks if at_end else s for s in start),
+                        there=None if slots is None else slots.there,
+                        delta=delta,
+                        is_reversed=slots is not None and slots.is_reversed,
+                        start=start,
+                        duration=ticks,
+                        resources=frozenset(occupancy.resource[occupancy.task == row[0]].tolist()),
+                        at_end=at_end,
+                    )
+                )
+        return found
+
+    def _add_loads(self, rising: Series, series: list[Series], room: int) -> None:
+        """At most ``room`` once everything of each moment of ``rising`` has happened."""
+        for i in range(self.num_samples):
+            known, terms = 0, []
+            for other in series:
+                if other.name == rising.name:
+                    known += rising.delta * (1 if rising.is_reversed else i + 1)
+                    if rising.is_reversed and rising.there is not None:
+                        terms += [rising.delta * there for there in rising.there[i + 1 :]]
+                    continue
+                counted = [self._counts(rising, i, other, k) for k in range(self.num_samples)]
+                terms += [other.delta * literal for literal in counted]
+            rule = self.model.add(sum(terms) + known <= room)
+            if rising.there is not None:
+                rule.only_enforce_if(rising.there[i])
+
+    def _counts(self, rising: Series, i: int, other: Series, k: int) -> cp_model.IntVar:
+        """Whether change k of ``other`` is there and not later than moment i of ``rising``."""
+        key = (rising.name, i, other.name, k)
+        if (found := self._literals.get(key)) is not None:
+            return found
+        by_then = self._not_after(rising, i, other, k)
+        if other.there is None:
+            counted = by_then
+        else:
+            counted = self.model.new_bool_var("")
+            self.model.add_bool_and([by_then, other.there[k]]).only_enforce_if(counted)
+            self.model.add_bool_or([by_then.negated(), other.there[k].negated(), counted])
+        self._literals[key] = counted
+        return counted
+
+    def _not_after(self, rising: Series, i: int, other: Series, k: int) -> cp_model.IntVar:
+        """Whether moment k of ``other`` is not after moment i of ``rising``; monotone in k."""
+        key = ("by", rising.name, i, other.name, k)
+        by_then = self.model.new_bool_var("")
+        self._literals[key] = by_then
+        self.model.add(other.at[k] <= rising.at[i]).only_enforce_if(by_then)
+        self.model.add(other.at[k] > rising.at[i]).only_enforce_if(by_then.negated())
+        if k:
+            before = self._literals["by", rising.name, i, other.name, k - 1]
+            one, later = (before, by_then) if other.is_reversed else (by_then, before)
+            rule = self.model.add_implication(one, later)
+            if other.there is not None:
+                rule.only_enforce_if(other.there[k])
+        if not rising.at_end and other.at_end and rising.resources & other.resources:
+            rule = self.model.add(other.start[k] >= rising.start[i] + rising.duration)
+            conditions = [s.there[n] for s, n in ((rising, i), (other, k)) if s.there is not None]
+            rule.only_enforce_if([by_then.negated(), *conditions])
+        return by_then
+
+    def add_clashes(self) -> None:
+        """At most one option of each clash: n options of one family leave m - n to its rival."""
+        rivals = {
+            tuple(sorted(self.families.index(self.menu.family_of(o)) for o in clash))
+            for clash in self.menu.clashes
+        }
+        for clash in sorted(rivals):
+            taken = [there for family in clash for there in self.there[family]]
+            self.model.add(sum(taken) <= self.num_samples)
+
+    def add_horizon(self) -> None:
+        """makespan >= end of any computation; a computation of an option, if it is there."""
+        compute = self.problem.rank_of_task != NONE
+        assert self.is_anchored, "an anonymous menu lies within its computation"
+        for task in self.frame.always[compute[self.frame.always]].tolist():
+            self.model.add(self.goal >= self.end(task))
+
+    def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
+        """The bound alone: the times belong to no microbatch."""
+        del solver
+        return Choice(bound=bound)

@@ -1,0 +1,359 @@
+"""CP-SAT on a menu: one boolean per option, and everything of an option holds where it is taken.
+
+``MenuModel`` finds exact optima over all choices. With ``Symmetry.ALL`` or ``ONE`` as
+``solvers.menu_order`` allows it loses nothing; with more order than that it only finds good
+schedules (``is_restricted``). Where computation is in index order, the memory edges of the floor
+hold, and those of the plain problem for each store none of whose options is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.thread import watching
+from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.menu_order import Symmetry, order_edges
+from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.index_order import index_order
+from bubbleproof.theory.problem import Edges, Problem
+from bubbleproof.theory.timing import earliest_starts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a search over a menu found and claims.
+
+    ``start`` (ticks per task of the whole problem; meaningless for options left) and ``taken`` are
+    None unless a schedule was found. No schedule of the model is shorter than ``bound``;
+    ``is_refuted``: there is none within the limit.
+    """
+
+    start: Ints | None = None
+    taken: tuple[int, ...] | None = None
+    bound: int = 0
+    is_refuted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frame:
+    """What all models of a menu share: the menu, its limit, and windows of what is always there.
+
+    ``limit`` (ticks) is the longest makespan of interest. ``always[t]`` is the task of the whole
+    problem that is task t of the floor.
+    """
+
+    menu: Menu
+    limit: int
+    order: Symmetry
+    least: int = 0
+    fixed: tuple[tuple[int, ...], ...] = field(default=())
+
+    @property
+    def always(self) -> Ints:
+        return np.flatnonzero(self.menu.task_option == NONE)
+
+    def windows(self) -> tuple[Ints, Ints, Edges]:
+        """Heads and tails (ticks) of the tasks of the floor, over the edges that hold there."""
+        floor = self.menu.floor
+        if self.order is Symmetry.ALL and index_order(floor) is not None:
+            bounds = lower_bounds(floor)
+            if not bounds.is_cyclic:
+                return bounds.heads, bounds.tails, bounds.edges
+        edges = floor.edges
+        columns = floor.duration, edges.before, edges.after, edges.lag
+        heads = earliest_starts(*columns)
+        tails = earliest_starts(columns[0], columns[2], columns[1], columns[3])
+        if heads is None or tails is None:
+            raise ValueError("the precedences of the problem have a cycle")
+        return heads, tails, edges
+
+    def longest(self) -> int:
+        """No shortest schedule of any choice takes longer, transfers outside it included."""
+        whole = self.menu.whole
+        return int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
+
+
+class MenuModel:
+    """The model of a menu; ``build`` adds every family."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame, self.menu = frame, frame.menu
+        self.problem = frame.menu.whole
+        self.model = cp_model.CpModel()
+        self.duration: list[int] = self.problem.duration.tolist()
+        self.is_anchored = _is_anchored(self.menu)
+        self.horizon = frame.limit if self.is_anchored else frame.longest()
+        self.option = [self.model.new_bool_var("") for _ in self.menu.options]
+        self.start = self._starts()
+        self.interval = [self._interval(task) for task in range(self.problem.num_tasks)]
+        self.goal = self.model.new_int_var(
+            min(frame.least, frame.limit), max(frame.least, frame.limit), ""
+        )
+        self.model.add(self.goal <= frame.limit)
+        self._all: dict[tuple[tuple[int, ...], tuple[int, ...]], list[cp_model.IntVar]] = {}
+
+    def _starts(self) -> list[cp_model.IntVar]:
+        low = np.zeros(self.problem.num_tasks, dtype=np.int64)
+        high = self.horizon - self.problem.duration
+        heads, tails, self.floor_edges = self.frame.windows()
+        always = self.frame.always
+        low[always] = heads
+        high[always] -= tails
+        self.is_hopeless = bool((high < low)[always].any())
+        for task in np.flatnonzero((high < low) & (self.menu.task_option != NONE)).tolist():
+            self.model.add(self.option[self.menu.task_option[task]] == 0)
+        return [
+            self.model.new_int_var(a, max(a, b), "")
+            for a, b in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+
+    def _interval(self, task: int) -> cp_model.IntervalVar:
+        option, start, size = self.menu.task_option[task], self.start[task], self.duration[task]
+        if option == NONE:
+            return self.model.new_fixed_size_interval_var(start, size, "")
+        taken = self.option[option]
+        return self.model.new_optional_fixed_size_interval_var(start, size, taken, "")
+
+    def end(self, task: int) -> cp_model.LinearExpr:
+        """The end of a task."""
+        return self.start[task] + self.duration[task]
+
+    def build(self) -> None:
+        """Add every family."""
+        self.add_dependencies()
+        self.add_index_order()
+        self.add_exclusion()
+        self.add_memory()
+        self.add_pools()
+        self.add_clashes()
+        self.add_horizon()
+
+    def _precede(self, edges: Edges, options: Sequence[Sequence[int]] | None = None) -> None:
+        """start(after) >= end(before) + lag where all of the options of the row are taken."""
+        for row, (before, after, lag) in enumerate(
+            zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
+        ):
+            rule = self.model.add(self.start[after] >= self.end(before) + lag)
+            if options is not None and (needed := set(options[row]) - {NONE}):
+                rule.only_enforce_if([self.option[option] for option in needed])
+
+    def add_dependencies(self) -> None:
+        """start(after) >= end(before) + lag."""
+        self._precede(self.problem.edges, [(option,) for option in self.menu.edge_option.tolist()])
+
+    def add_index_order(self) -> None:
+        """Tasks in the order of their microbatches, and the memory edges that follow from it."""
+        if self.frame.order is Symmetry.ALL:
+            always = self.frame.always
+            edges = self.floor_edges
+            self._precede(
+                Edges(before=always[edges.before], after=always[edges.after], lag=edges.lag)
+            )
+            self._add_plain_memory_edges()
+        edges = order_edges(self.menu, self.frame.order)
+        option = self.menu.task_option
+        owners = [option[edges.before].tolist(), option[edges.after].tolist()]
+        pairs = list(zip(*owners, strict=True))
+        rows = [row for row, pair in enumerate(pairs) if pair[0] == pair[1]]
+        kept = Edges(before=edges.before[rows], after=edges.after[rows], lag=edges.lag[rows])
+        self._precede(kept, [pairs[row] for row in rows])
+        for sequence in self.frame.fixed:
+            for before, after in pairwise(sequence):
+                self.model.add(self.start[after] >= self.end(before))
+
+    def _add_plain_memory_edges(self) -> None:
+        """Where nothing that touches a store is taken, the plain problem's memory edges hold."""
+        plain = self.menu.plain
+        order = index_order(plain)
+        if order is None:
+            return
+        options, events = self.menu.event_option, self.problem.events
+        for life in order.lifecycles:
+            limit = order.limit(life)
+            touching = set(options[events.store == life.store].tolist()) - {NONE}
+            if limit is None or not touching or limit >= order.num_microbatches:
+                continue
+            left = [self.option[option].negated() for option in touching]
+            if limit < 1:
+                self.model.add_bool_or(self.option[option] for option in touching)
+                continue
+            before = self.frame.always[order.members[life.last, :-limit]].tolist()
+            after = self.frame.always[order.members[life.first, limit:]].tolist()
+            for early, late in zip(before, after, strict=True):
+                self.model.add(self.start[late] >= self.end(early)).only_enforce_if(left)
+
+    def add_exclusion(self) -> None:
+        """One task at a time on each resource."""
+        occupancy = self.problem.occupancy
+        for resource in np.unique(occupancy.resource).tolist():
+            tasks = occupancy.task[occupancy.resource == resource].tolist()
+            self.model.add_no_overlap([self.interval[task] for task in tasks])
+
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+        for number, store in enumerate(self.problem.stores):
+            holds = optional_holds(self.menu, (number,))
+            if holds is None:
+                self._add_reservoir(number)
+            elif store.capacity is not None:
+                self._add_cumulative(holds, store.capacity - store.base)
+
+    def add_pools(self) -> None:
+        """The joint load of stores that options join: implied, and it prunes."""
+        for pool in self.menu.pools:
+            holds = optional_holds(self.menu, pool)
+            if holds is not None:
+                stores = [self.problem.stores[number] for number in pool]
+                self._add_cumulative(holds, sum((s.capacity or 0) - s.base for s in stores))
+
+    def _add_cumulative(self, holds: Sequence[OptionalHold], room: int) -> None:
+        if room < 0:
+            self.is_hopeless = True
+            return
+        intervals = [self._hold(hold) for hold in holds]
+        demands = [hold.amount for hold in holds]
+        self.model.add_cumulative(intervals, demands, min(room, sum(demands)))
+
+    def _hold(self, hold: OptionalHold) -> cp_model.IntervalVar:
+        if hold.first == hold.last and (hold.taken, hold.left) == ((), ()):
+            return self.interval[hold.first]
+        begin, end = self.start[hold.first], self.end(hold.last)
+        size = self.model.new_int_var(0, self.horizon, "")
+        if not hold.taken and not hold.left:
+            return self.model.new_interval_var(begin, size, end, "")
+        return self.model.new_optional_interval_var(begin, size, end, self._both(hold), "")
+
+    def _both(self, hold: OptionalHold) -> cp_model.LiteralT:
+        """A literal that says that ``taken`` are taken and ``left`` are not."""
+        literals = [self.option[option] for option in hold.taken]
+        negated = [self.option[option].negated() for option in hold.left]
+        if len(literals) + len(negated) == 1:
+            return (literals + negated)[0]
+        key = hold.taken, hold.left
+        if key not in self._all:
+            both = self.model.new_bool_var("")
+            self.model.add_bool_and([*literals, *negated]).only_enforce_if(both)
+            self.model.add_bool_or(
+                [both, *(x.negated() for x in literals), *(self.option[o] for o in hold.left)]
+            )
+            self._all[key] = [both]
+        return self._all[key][0]
+
+    def _add_reservoir(self, number: int) -> None:
+        events, store = self.problem.events, self.problem.stores[number]
+        rows = np.flatnonzero(events.store == number).tolist()
+        delta = events.delta[rows]
+        acquired = int(np.maximum(delta, 0).sum())
+        room = acquired if store.capacity is None else min(store.capacity - store.base, acquired)
+        self.model.add_reservoir_constraint_with_active(
+            [
+                self.end(task) if events.at_end[row] else self.start[task]
+                for row, task in zip(rows, events.task[rows].tolist(), strict=True)
+            ],
+            delta.tolist(),
+            [1 if o == NONE else self.option[o] for o in self.menu.event_option[rows].tolist()],
+            -store.base,
+            room,
+        )
+
+    def add_clashes(self) -> None:
+        """At most one option of each clash."""
+        for clash in self.menu.clashes:
+            self.model.add_at_most_one(self.option[option] for option in clash)
+
+    def add_horizon(self) -> None:
+        """makespan >= end of any computation - start of any other; transfers do not count."""
+        problem, options = self.problem, self.menu.task_option
+        compute = np.flatnonzero(problem.rank_of_task != NONE).tolist()
+        first: cp_model.IntVar | int = 0
+        if not self.is_anchored:
+            first = self.model.new_int_var(0, self.horizon, "first")
+        for task in compute:
+            rules = [self.model.add(self.goal >= self.end(task) - first)]
+            if not self.is_anchored:
+                rules.append(self.model.add(self.start[task] >= first))
+            for rule in rules:
+                if options[task] != NONE:
+                    rule.only_enforce_if(self.option[options[task]])
+
+    def hint(self, start: Ints, taken: Sequence[int]) -> None:
+        """Start the search from a known schedule (ticks per task of the whole) and choice."""
+        for option, literal in enumerate(self.option):
+            self.model.add_hint(literal, option in taken)
+        for task, value in enumerate(start.tolist()):
+            if self.menu.task_option[task] in (NONE, *taken):
+                self.model.add_hint(self.start[task], value)
+
+    def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
+        """What the solver's values stand for."""
+        return Choice(
+            start=np.array([solver.value(start) for start in self.start], dtype=np.int64),
+            taken=tuple(o for o, taken in enumerate(self.option) if solver.value(taken)),
+            bound=bound,
+        )
+
+
+def _is_anchored(menu: Menu) -> bool:
+    """Whether the first and the last task of every choice are computations that are always there.
+
+    So it is where each other task has such a one before and after it, without a negative lag.
+    """
+    whole, option = menu.whole, menu.task_option
+    free = set(np.flatnonzero((option != NONE) | (whole.rank_of_task == NONE)).tolist())
+    edges = whole.edges
+    safe = (
+        (edges.lag >= 0) & np.isin(menu.edge_option, (NONE,))
+        | ((edges.lag >= 0) & (menu.edge_option == option[edges.before]))
+        | ((edges.lag >= 0) & (menu.edge_option == option[edges.after]))
+    )
+    for one, other in ((edges.before, edges.after), (edges.after, edges.before)):
+        held: set[int] = set()
+        links = list(zip(one[safe].tolist(), other[safe].tolist(), strict=True))
+        for _ in free:
+            found = {b for a, b in links if b in free and (a not in free or a in held)}
+            if found <= held:
+                break
+            held |= found
+        if free - held:
+            return False
+    return True
+
+
+def run_model(model: MenuModel, budget: Budget) -> Choice:
+    """Minimize a model that is complete."""
+    if model.is_hopeless:
+        return Choice(bound=model.frame.limit + 1, is_refuted=True)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = budget.seconds
+    solver.parameters.num_workers = budget.threads
+    solver.parameters.random_seed = budget.seed
+    solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
+    model.model.minimize(model.goal)
+    with watching(budget.stop, solver.stop_search):
+        status = solver.solve(model.model)
+    if status == cp_model.INFEASIBLE:
+        return Choice(bound=model.frame.limit + 1, is_refuted=True)
+    assert status != cp_model.MODEL_INVALID, model.model.validate()
+    bound = int(np.ceil(solver.best_objective_bound - 1e-6))
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Choice(bound=bound)
+    return model.outcome(solver, bound)
+
+
+def floor_orders(menu: Menu, problem: Problem, start: Ints) -> tuple[tuple[int, ...], ...]:
+    """The order of the floor's tasks on each rank in a schedule of it, as tasks of the whole."""
+    always = np.flatnonzero(menu.task_option == NONE)
+    orders = []
+    for rank in range(problem.num_ranks):
+        tasks = problem.occupancy.task[problem.occupancy.resource == rank]
+        ends = start[tasks] + problem.duration[tasks]
+        orders.append(tuple(always[tasks[np.lexsort((ends, start[tasks]))]].tolist()))
+    return tuple(orders)

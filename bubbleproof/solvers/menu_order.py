@@ -1,0 +1,112 @@
+"""Which tasks of a menu may be put in index order without losing a schedule.
+
+Lemma 1. If the microbatches of the whole problem are identical and every option is for all of them,
+each concrete problem has identical microbatches, so ``theory.index_order`` holds for each: every
+class may be in index order, tasks of options included (``ALL``).
+
+Lemma 2. If microbatches are identical and options come in families of one option per microbatch,
+alike in all they add, then renaming microbatches, in every class and every choice at once, makes
+schedules of the menu from schedules of the menu. So one class may be in index order, the one that
+is sorted; more than one may not, since options of different microbatches cannot be swapped one by
+one (``ONE``). Example with two microbatches: only microbatch 0 is evicted, and its backward runs
+last; with backwards in index order too, the eviction would span another forward.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from enum import Enum
+
+import numpy as np
+
+from bubbleproof.solvers.menu import Menu
+from bubbleproof.theory.actions import NONE, Ints, Kind
+from bubbleproof.theory.index_order import IndexOrder, index_order
+from bubbleproof.theory.problem import Edges
+
+
+class Symmetry(Enum):
+    """How much of a menu may be put in index order."""
+
+    ALL = "every class"
+    ONE = "one class"
+    NONE = "nothing"
+
+
+def symmetry(menu: Menu) -> Symmetry:
+    """What the lemmas allow."""
+    order = index_order(menu.whole)
+    if order is None or not _is_alike(menu, order):
+        return Symmetry.NONE
+    per_stage = all(option.microbatch == NONE for option in menu.options)
+    return Symmetry.ALL if per_stage else Symmetry.ONE
+
+
+def class_of_task(order: IndexOrder) -> Ints:
+    """The class of each task."""
+    found = np.empty(order.problem.num_tasks, dtype=np.int64)
+    found[order.members] = np.arange(len(order.members))[:, None]
+    return found
+
+
+def _is_alike(menu: Menu, order: IndexOrder) -> bool:
+    """Whether each row that belongs to an option has its like in every other microbatch."""
+    whole, classes = menu.whole, class_of_task(order)
+    microbatch, edges, events = whole.actions.microbatch, whole.edges, whole.events
+    tables = (
+        (menu.task_option, microbatch, (classes,)),
+        (
+            menu.edge_option,
+            microbatch[edges.before],
+            (classes[edges.before], classes[edges.after], edges.lag),
+        ),
+        (
+            menu.event_option,
+            microbatch[events.task],
+            (classes[events.task], events.at_end, events.store, events.delta),
+        ),
+    )
+    rows = []
+    for number, (option, sample, columns) in enumerate(tables):
+        if any(
+            menu.options[o].microbatch not in (NONE, j)
+            for o, j in zip(option.tolist(), sample.tolist(), strict=True)
+            if o != NONE
+        ):
+            return False
+        names = zip(
+            map(menu.family_of, option.tolist()),
+            *(column.tolist() for column in columns),
+            strict=True,
+        )
+        rows += [(j, (number, *name)) for j, name in zip(sample.tolist(), names, strict=True)]
+    for clash in menu.clashes:
+        samples = {menu.options[option].microbatch for option in clash} - {NONE}
+        if len(samples) > 1:
+            return False
+        kinds = tuple(sorted(map(str, map(menu.family_of, clash))))
+        if samples:
+            rows.append((samples.pop(), ("clash", *kinds)))
+    return _m_of_each(rows, order.num_microbatches)
+
+
+def _m_of_each(rows: Iterable[tuple[int, Hashable]], m: int) -> bool:
+    counts = Counter(rows)
+    return all(counts[j, name] == count for (_, name), count in counts.items() for j in range(m))
+
+
+def order_edges(menu: Menu, what: Symmetry) -> Edges:
+    """The order edges, between tasks of the whole problem, that ``what`` stands for."""
+    order = index_order(menu.whole)
+    if what is Symmetry.NONE or order is None:
+        return Edges()
+    if what is Symmetry.ALL:
+        return order.order_edges
+    actions, first = menu.whole.actions, order.members[:, 0]
+    forwards = [row for row, task in enumerate(first.tolist()) if actions.kind[task] == Kind.F]
+    rows = forwards or np.flatnonzero(menu.task_option[first] == NONE).tolist()
+    if not rows:
+        return Edges()
+    chosen = order.members[min(rows, key=lambda row: int(actions.stage[first[row]]))]
+    return Edges(before=chosen[:-1], after=chosen[1:], lag=np.zeros_like(chosen[1:]))

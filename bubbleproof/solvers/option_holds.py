@@ -1,0 +1,156 @@
+"""The load of stores as holds, some of which depend on what is taken from a menu.
+
+A hold lasts from the start of one task to the end of a later one. Changes are grouped by (stage,
+microbatch, slice). For each set of options that touch a group and may be taken together, the tasks
+that are then there are put in the order that precedences among them force, and what is given back
+at an end closes the holds begun last. Pairing the last one first leaves the holds of computation
+as they are when options move load between the stores that are added up.
+
+A hold that stands for all those sets is unconditional; the others are active for their set alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from bubbleproof.solvers.menu import Menu
+from bubbleproof.theory.actions import NONE
+
+MOST_OPTIONS = 4  # of one group: 16 sets of options at most
+Change = tuple[int, bool, int, int]  # task, at its end?, delta, option
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalHold:
+    """``amount`` units from the start of ``first`` to the end of ``last``.
+
+    It is there where all options of ``taken`` are and none of ``left``.
+    """
+
+    first: int
+    last: int
+    amount: int
+    taken: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
+
+
+def optional_holds(menu: Menu, stores: tuple[int, ...]) -> tuple[OptionalHold, ...] | None:
+    """The joint load of the stores above their base; None where it is no sum of holds."""
+    found: list[OptionalHold] = []
+    members = _tasks_by_sample(menu)
+    for sample, changes in _changes_by_sample(menu, stores).items():
+        holds = _holds_of_group(menu, members[sample], changes)
+        if holds is None:
+            return None
+        found += holds
+    return tuple(found)
+
+
+Sample = tuple[int, int, int]
+
+
+def _sample(menu: Menu, task: int) -> Sample:
+    actions = menu.whole.actions
+    return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
+
+
+def _tasks_by_sample(menu: Menu) -> dict[Sample, list[int]]:
+    found: dict[Sample, list[int]] = {}
+    for task in range(menu.whole.num_tasks):
+        found.setdefault(_sample(menu, task), []).append(task)
+    return found
+
+
+def _changes_by_sample(menu: Menu, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
+    events = menu.whole.events
+    sums: Counter[tuple[int, bool, int]] = Counter()
+    for row in np.flatnonzero(np.isin(events.store, stores)).tolist():
+        key = (int(events.task[row]), bool(events.at_end[row]), int(menu.event_option[row]))
+        sums[key] += int(events.delta[row])
+    found: dict[Sample, list[Change]] = {}
+    for (task, at_end, option), delta in sums.items():
+        if delta:
+            found.setdefault(_sample(menu, task), []).append((task, at_end, delta, option))
+    return found
+
+
+def _holds_of_group(
+    menu: Menu, tasks: list[int], changes: list[Change]
+) -> list[OptionalHold] | None:
+    involved = sorted({option for *_, option in changes} - {NONE})
+    if len(involved) > MOST_OPTIONS:
+        return None
+    by_set: dict[tuple[int, ...], Counter[tuple[int, int, int]]] = {}
+    for taken in _sets(menu, involved):
+        there = [change for change in changes if change[3] == NONE or change[3] in taken]
+        paired = _paired(there, _behind(menu, tasks, taken))
+        if paired is None:
+            return None
+        by_set[taken] = Counter(paired)
+    always = None
+    for paired_holds in by_set.values():
+        always = paired_holds if always is None else always & paired_holds
+    assert always is not None, "the empty set of options may always be taken"
+    holds = [OptionalHold(*hold) for hold in always.elements()]
+    for taken, paired_holds in by_set.items():
+        left = tuple(option for option in involved if option not in taken)
+        holds += [
+            OptionalHold(*hold, taken=taken, left=left)
+            for hold in (paired_holds - always).elements()
+        ]
+    return holds
+
+
+def _sets(menu: Menu, involved: list[int]) -> Iterator[tuple[int, ...]]:
+    rivals = {frozenset(pair) for clash in menu.clashes for pair in combinations(clash, 2)}
+    for size in range(len(involved) + 1):
+        for taken in combinations(involved, size):
+            if not any(frozenset(pair) in rivals for pair in combinations(taken, 2)):
+                yield taken
+
+
+def _behind(menu: Menu, tasks: list[int], taken: tuple[int, ...]) -> dict[int, set[int]]:
+    """For each task those of the sample that must start after it ends, by paths among them."""
+    edges, option = menu.whole.edges, menu.edge_option
+    rows = np.flatnonzero(np.isin(edges.before, tasks) & np.isin(edges.after, tasks))
+    after: dict[int, set[int]] = {task: set() for task in tasks}
+    for row in rows.tolist():
+        if edges.lag[row] >= 0 and option[row] in (NONE, *taken):
+            after[int(edges.before[row])].add(int(edges.after[row]))
+    for through in tasks:
+        for reached in after.values():
+            if through in reached:
+                reached |= after[through]
+    return after
+
+
+def _paired(
+    changes: list[Change], behind: dict[int, set[int]]
+) -> list[tuple[int, int, int]] | None:
+    """The changes as (first, last, amount), or None where some find no partner."""
+    tasks = {task for task, *_ in changes}
+    place = {task: sum(task in behind[other] for other in tasks) for task in tasks}
+    if sorted(place.values()) != list(range(len(tasks))):
+        return None  # no chain
+    begun: list[tuple[int, int]] = []
+    holds = []
+    for task, at_end, delta, _ in sorted(changes, key=lambda change: (place[change[0]], change[1])):
+        if (delta > 0) == at_end:
+            return None
+        if delta > 0:
+            begun.append((task, delta))
+        while delta < 0:
+            if not begun:
+                return None
+            first, held = begun.pop()
+            amount = min(held, -delta)
+            holds.append((first, task, amount))
+            if held > amount:
+                begun.append((first, held - amount))
+            delta += amount
+    return None if begun else holds
