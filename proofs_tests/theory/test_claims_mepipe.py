@@ -10,7 +10,6 @@ import pytest
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.claims import field_schedules, mepipe
-from bubbleproof.theory.claims import mepipe_schedules as on
 from bubbleproof.theory.claims.claim import Claim, Params, Relation, Standing, Value, decide
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
@@ -108,9 +107,8 @@ def test_svpps_bubble_is_there_where_the_printed_generator_misses_it(
     idle = p - 1 + ((v - 1) * max(p - s * m, 0) if m < p else 0)
     assert result.status is Status.OPTIMAL
     assert result.lower_bound == 2 * (m * v * s + idle)
-    assert on.printed({"p": p, "m": m, "v": v, "s": s, "tF": 1, "tB": 1}).makespan > (
-        result.lower_bound
-    )
+    printed = member("svpp-printed", p=p, m=m, v=v, s=s, tF=1, tB=1)
+    assert measure(printed.problem, printed.schedule).makespan > result.lower_bound
 
 
 def test_what_is_measured_is_a_checked_schedule() -> None:

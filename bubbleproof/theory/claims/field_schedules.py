@@ -46,7 +46,7 @@ def _measures(name: str, shape: Given, ticks: Given) -> Measures:
     return retimed(_template(name, shape), dict(ticks))
 
 
-@lru_cache(maxsize=4)  # a sweep takes all durations of a shape before the next shape
+@lru_cache(maxsize=24)  # a sweep on p ranks and m microbatches meets up to 20 shapes in turn
 def _template(name: str, shape: Given) -> Template:
     return template(name, dict(shape))
 

@@ -14,11 +14,9 @@ from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, gri
 from bubbleproof.theory.claims.field_schedules import (
     constant,
     idle_ratio,
+    peak,
     peak_of_a,
     stated,
-)
-from bubbleproof.theory.claims.mepipe_schedules import (
-    printed,
 )
 
 
@@ -42,13 +40,13 @@ def reduction(at: Params) -> Fraction:
 def memory_drop(at: Params) -> Fraction:
     """Peak at the least f over the peak at the largest f, in the printed generator."""
     least = {**at, "f": at["v"] * at["s"]}
-    return Fraction(max(printed(least).peak_activations), max(printed(at).peak_activations))
+    return peak("svpp-printed")(least) / peak("svpp-printed")(at)
 
 
 def bubble_rise(at: Params) -> Fraction:
     """Idle ratio at the least f over that at the largest f; the printed generator, as in Fig. 5."""
-    least = printed({**at, "f": at["v"] * at["s"]}, is_rescheduled=False)
-    return least.idle_ratio / printed(at, is_rescheduled=False).idle_ratio
+    filled = idle_ratio("svpp-filled")
+    return filled({**at, "f": at["v"] * at["s"]}) / filled(at)
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -74,7 +72,7 @@ CLAIMS: tuple[Claim, ...] = (
         "peak activations over A",
         FIGURE_5,
         constant(Fraction(1, 2)),
-        lambda at: Fraction(max(printed(at).peak_activations), at["p"] * at["v"] * at["s"]),
+        peak_of_a("svpp-printed"),
     ),
     stated(
         "mepipe.figure-6.bubble",
@@ -83,7 +81,7 @@ CLAIMS: tuple[Claim, ...] = (
         "idle_ratio",
         FIGURE_5,
         constant(Fraction(3, 11)),
-        lambda at: printed(at).idle_ratio,
+        idle_ratio("svpp-printed"),
         corrected="mepipe.figure-6.bubble-reached",
     ),
     stated(

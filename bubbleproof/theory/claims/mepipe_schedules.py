@@ -1,4 +1,4 @@
-"""What MEPipe's claims measure: SVPP by the printed generator or as ``svpp``, and its problem.
+"""What MEPipe's claims measure: SVPP's orders and its problem.
 
 Parameters: p ranks, m microbatches (the paper's n), v chunks, s slices, f forwards before the first
 backward, tF tB ticks. One unit is the activation of one slice on one chunk, A/(vsp).
@@ -15,32 +15,11 @@ import numpy as np
 from bubbleproof.theory.actions import NONE, Kind
 from bubbleproof.theory.claims.claim import Params, Value
 from bubbleproof.theory.claims.field_schedules import made, measures
-from bubbleproof.theory.families.parameters import NAMES, make_parameters
-from bubbleproof.theory.families.svpp import SVPP, most_forwards
-from bubbleproof.theory.families.svpp_literal import svpp_literal
-from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.recompute import Recompute, with_recompute
-from bubbleproof.theory.timing import earliest_starts, left_shift
-
-
-@lru_cache(maxsize=512)
-def _printed(at: tuple[tuple[str, int], ...], is_rescheduled: bool) -> Measures:
-    pipeline = SVPP().pipeline(make_parameters({n: x for n, x in at if n != "f"}))
-    forwards = dict(at).get("f", most_forwards(pipeline))
-    problem = pipeline.problem()
-    program = svpp_literal(pipeline, forwards, rescheduled=is_rescheduled)
-    return measure(problem, left_shift(problem, program))
-
-
-def printed(at: Params, *, is_rescheduled: bool = True) -> Measures:
-    """Section 4.3's generator, with or without its last step; f is the largest unless given."""
-    return _printed(tuple((n, x) for n, x in at.items() if n in NAMES), is_rescheduled)
-
-
-def printed_idle_ratio(at: Params) -> Fraction:
-    """The idle ratio of the printed generator's schedule."""
-    return printed(at).idle_ratio
+from bubbleproof.theory.timing import earliest_starts
 
 
 def first_rank(name: str) -> Value:

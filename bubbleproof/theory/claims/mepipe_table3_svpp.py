@@ -23,7 +23,6 @@ from bubbleproof.theory.claims.mepipe_domains import (
     is_many,
     svpp_scope,
 )
-from bubbleproof.theory.claims.mepipe_schedules import printed_idle_ratio
 from bubbleproof.theory.claims.mepipe_table3 import SOURCE, ratio, row, share_of_n
 from bubbleproof.theory.claims.points import Row
 from bubbleproof.theory.claims.ranges import RATIOS
@@ -99,7 +98,7 @@ _ROWS: tuple[Claim, ...] = (
                 f"SVPP, generated as section 4.3 prints it, has the bubble ratio {text}.",
                 every,
                 formula,
-                printed_idle_ratio,
+                idle_ratio("svpp-printed"),
                 corrected=f"svpp.bubble-{column}-reached",
                 source=f"{SOURCE}, section 4.3",
             ),

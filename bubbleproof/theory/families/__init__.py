@@ -15,6 +15,7 @@ from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.families.terapipe import TeraPipe
@@ -71,8 +72,11 @@ def families() -> dict[str, Family]:
 
 
 def family(name: str) -> Family:
-    """The family of that name. Raises ``ValueError`` listing the names when there is none."""
-    known = families()
+    """The family, or printed generator, of that name.
+
+    Raises ``ValueError`` listing the names when there is none.
+    """
+    known = {**families(), **printed()}
     if name not in known:
         raise ValueError(f"no family {name!r}; the families are {' '.join(known)}")
     return known[name]
