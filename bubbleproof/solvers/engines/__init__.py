@@ -14,7 +14,7 @@ from importlib import import_module
 
 from bubbleproof.solvers.engines.engine import Budget, Engine, Model, Outcome
 
-_MODULES = {"cpsat": "cpsat"}
+_MODULES = {"cpsat": "cpsat", "sat": "sat"}
 ENGINES = tuple(_MODULES)
 
 
