@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -70,16 +71,19 @@ def test_a_mutated_prediction_is_refuted(name: str) -> None:
 
 def test_smallest_counterexamples_by_hand() -> None:
     # One rank, M = 2, e = (1, 1), d = (2): n_fwd = 1, so 0F0 1F0 1B0 0F1 1B1, which needs 1F1.
-    assert counterexample("alg1.runs") == "p=1 v=2 m=2 e=1 d=2: claimed 1, measured 0"
-    assert counterexample("sec4A.forwards") == ("p=1 v=2 m=2 e=1 d=2 r=0: claimed 2, measured 3")
+    at = "p=1 m=2 v=2 e=1 d=2 R=2 S=1"
+    assert counterexample("alg1.runs") == f"{at}: claimed 1, measured 0"
+    assert counterexample("sec4A.forwards") == f"{at} r=0: claimed 2, measured 3"
     # Two ranks, M = B = 2: chunk 1 of rank 0 waits for both links of the ring, forwards and back.
     assert counterexample("sec4A.messages") == (
-        "p=2 v=2 m=2 e=2 d=2 tF=2 tB=4 c=1: claimed 2, measured 6"
+        "p=2 m=2 v=2 e=2 d=2 R=1 S=1 tF=2 tB=4 c=1: claimed 2, measured 6"
     )
     # (2/2 + 8/5) psi = 2.6 psi is more than 2 psi.
     assert counterexample("sec4A.more-chunks") == "D=2 M=5: claimed 1, measured 0"
     # 1, M = 2, B = 1: gather 1 + 1, hidden behind 1 forward; reductions 6 + (6 - 2).
-    assert counterexample("eq2.windows") == ("p=1 v=2 m=1 e=1 d=1 C=1: claimed 12, measured 11")
+    assert counterexample("eq2.windows") == (
+        "p=1 m=1 v=2 e=1 d=1 R=1 S=1 C=1: claimed 12, measured 11"
+    )
 
 
 def test_a_layers_bytes_by_hand() -> None:
@@ -100,9 +104,10 @@ def test_table_iv_has_its_rows() -> None:
 
 
 def test_the_buffer_is_that_of_the_family() -> None:
-    # Two routes: the claim's case distinction, and the family's maximum over microbatches.
-    for m in range(1, 9):
-        for e in range(1, m + 1):
-            for d in range(1, m + 1):
-                at = {"m": m, "e": e, "d": d}
+    # Two routes: the claim's walk through the operations, and the family's maximum over microbatches.
+    for m, count, others in product(range(1, 9), (1, 2, 3, 4), (1, 2, 3, 4)):
+        for e in range(1, m - count + 2) if count > 1 else (m,):
+            for d in range(1, m - others + 2) if others > 1 else (m,):
+                at = {"m": m, "e": e, "d": d, "R": count, "S": others}
+                assert [len(sequence) for sequence in sequences(at)] == [count, others]
                 assert buffer(at) == buffer_size(*sequences(at)), at

@@ -1,13 +1,16 @@
 """What PipeMesh's claims measure on schedules.
 
-Parameters: ``p`` ranks (the paper's P), ``v`` chunks per rank (M), ``m`` microbatches (B), ``e``
-and ``d`` the *first* elements of the enqueue and dequeue sequences, whose second is the rest;
-``tF`` ``tB`` ticks of a pass (1 and 2 unless given), ``c`` ticks of a message (C_PP), ``C`` ticks
-of a collective of one chunk (C_DP). Ranks count from 0, so rank r is the paper's stage i = r + 1.
+Parameters: ``p`` ranks (the paper's P), ``v`` chunks per rank (M), ``m`` microbatches (B), ``R``
+and ``S`` enqueue and dequeue operations, ``e`` and ``d`` the *first* elements of their sequences,
+of which the others share the rest as equally as can be (one operation takes all m, and without R
+and S there are at most two); ``tF`` ``tB`` ticks of a pass (1 and 2 unless given), ``c`` ticks of a
+message (C_PP), ``C`` ticks of a collective of one chunk (C_DP). Ranks count from 0, so rank r is
+the paper's stage i = r + 1.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from bubbleproof.theory.actions import Kind
@@ -28,12 +31,15 @@ Sequences = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def sequences(at: Params) -> Sequences:
-    """(e, d) with one element or two."""
-    return _two(at["e"], at["m"]), _two(at["d"], at["m"])
+    """(e, d) with R and S elements. Precondition: each has at least one microbatch."""
+    return _parts(at["e"], at["m"], at.get("R", 2)), _parts(at["d"], at["m"], at.get("S", 2))
 
 
-def _two(first: int, total: int) -> tuple[int, ...]:
-    return (first, total - first) if first < total else (total,)
+def _parts(first: int, total: int, count: int) -> tuple[int, ...]:
+    if first >= total:
+        return (first,)
+    rest, others = total - first, count - 1
+    return (first, *(rest // others + (k < rest % others) for k in range(others)))
 
 
 def is_filled(at: Params) -> bool:
@@ -45,29 +51,49 @@ def family(at: Params) -> PipeMesh:
     return PipeMesh(*sequences(at))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a schedule without collectives and latencies depends on."""
+
+    p: int
+    v: int
+    m: int
+    sequences: Sequences
+    forward: int
+    backward: int
+
+
+def _shape(at: Params) -> Shape:
+    ticks = {"forward": at.get("tF", 1), "backward": at.get("tB", 2)}
+    return Shape(p=at["p"], v=at["v"], m=at["m"], sequences=sequences(at), **ticks)
+
+
 def mesh(at: Params) -> FamilyMember:
-    e, d = sequences(at)
-    return _mesh(at["p"], at["v"], at["m"], e, d, at.get("tF", 1), at.get("tB", 2))
+    return _mesh(_shape(at))
 
 
-@lru_cache(maxsize=768)
-def _mesh(
-    p: int, v: int, m: int, e: tuple[int, ...], d: tuple[int, ...], forward: int, backward: int
-) -> FamilyMember:
+@lru_cache(maxsize=64)
+def _mesh(shape: Shape) -> FamilyMember:
+    e, d = shape.sequences
     params: dict[str, int | tuple[int, ...]] = {
-        "p": p,
-        "m": m,
-        "v": v,
+        "p": shape.p,
+        "m": shape.m,
+        "v": shape.v,
         "e": e,
         "d": d,
-        "tF": forward,
-        "tB": backward,
+        "tF": shape.forward,
+        "tB": shape.backward,
     }
     return PipeMesh(e, d).member(make_parameters(params))
 
 
 def measured(at: Params) -> Measures:
-    made = mesh(at)
+    return _measured(_shape(at))
+
+
+@lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
+def _measured(shape: Shape) -> Measures:
+    made = _mesh(shape)
     return measure(made.problem, made.schedule)
 
 
