@@ -8,19 +8,19 @@ certificate. An engine runs in a thread of its own, so that Ctrl-C and time limi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-
-import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, engine
+from bubbleproof.solvers.engines.engine import Report
 from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
-from bubbleproof.theory.actions import Ints
+from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
@@ -28,6 +28,8 @@ from bubbleproof.theory.timing import UntimedProgram, find_cycle, left_shift
 from bubbleproof.verify.certificate import Certificate, check_certificate
 from bubbleproof.verify.check import check
 
+MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
+MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 INTERRUPTED = "interrupted: the best so far"
 
 
@@ -65,7 +67,7 @@ class Search:
         try:
             self._certify()
             self._try_programs(starts)
-            if self.options.engine != "auto" or not self._done:
+            if self.options.engine != "auto" or self._is_open:
                 self._call_engine()
         except KeyboardInterrupt:
             self.options.stop.set()
@@ -86,12 +88,49 @@ class Search:
         return self._result(Status.UNKNOWN, reason)
 
     def _try_programs(self, starts: Iterable[tuple[str, Program]]) -> None:
+        """Published orders, list scheduling and, for many microbatches, lengthened schedules."""
         for name, program in starts:
             self._try_program(name, program)
-        for program in greedy_programs(self.problem, self.bounds):
-            if self._done or self.options.stop.is_set():
-                break
-            self._try_program("greedy", program)
+        large = self._large_search()
+        if large is not None:
+            self._try_stretched(large, large.by_list_scheduling())
+        if self.problem.num_tasks <= MOST_LISTED:
+            for program in greedy_programs(self.problem, self.bounds):
+                if self._done or self.options.stop.is_set():
+                    break
+                self._try_program("greedy", program)
+        if large is not None:
+            self._try_stretched(large, large.by_engine())
+
+    def _large_search(self) -> LargeSearch | None:
+        order = self.bounds.order
+        if self.objective != "makespan" or self.options.engine != "auto":
+            return None
+        if order is None or order.num_microbatches < LEAST_MICROBATCHES:
+            return None
+        return LargeSearch(self.problem, self.bounds, order, self._budget(report=None))
+
+    def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
+        large.best = self._value
+        while not self._done and (schedule := next(schedules, None)) is not None:
+            self._try_schedule("stretch", schedule)
+            large.best = self._value
+
+    def _budget(self, report: Report | None) -> Budget:
+        options = self.options
+        return Budget(
+            deadline=self.began + options.time_limit,
+            seed=options.seed,
+            threads=options.threads,
+            report=report,
+            stop=options.stop,
+        )
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether an engine may still bring something, and the instance is not beyond it."""
+        is_in_reach = self.problem.num_tasks <= MOST_SEARCHED
+        return not self._done and is_in_reach and self._budget(None).seconds > 0
 
     @property
     def _done(self) -> bool:
@@ -196,14 +235,8 @@ class Search:
             objective=self.objective,
             limit=min(wanted, default=None),
         )
-        budget = Budget(
-            deadline=self.began + options.time_limit,
-            seed=options.seed,
-            threads=options.threads,
-            report=self._engine_progress,
-            stop=options.stop,
-        )
-        hint = self._starts_by_task()
+        budget = self._budget(self._engine_progress)
+        hint = None if self.schedule is None else starts_by_task(self.problem, self.schedule)
         search = engine(self._engine)
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), options.stop)
         if outcome.start is not None:
@@ -218,13 +251,6 @@ class Search:
         if outcome.bound is not None and outcome.bound > self._lower_bound:
             best = self._value
             self.engine_bound = outcome.bound if best is None else min(outcome.bound, best)
-
-    def _starts_by_task(self) -> Ints | None:
-        if self.schedule is None:
-            return None
-        start = np.zeros(self.problem.num_tasks, dtype=np.int64)
-        start[self.problem.locate(self.schedule.program.actions)] = self.schedule.start
-        return np.asarray(start - start.min(), dtype=np.int64)
 
     def _engine_progress(self, value: int | None, bound: int | None) -> None:
         if self.options.progress is not None:
@@ -252,14 +278,3 @@ class Search:
             objective=self.objective,
             is_claimed=self.is_refuted and self.schedule is None,
         )
-
-
-def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
-    """The schedule with the given start per task: rows by resource, then start, then end."""
-    occupancy = problem.occupancy
-    begin = start[occupancy.task]
-    end = begin + problem.duration[occupancy.task]
-    rows = np.lexsort((end, begin, occupancy.resource))
-    task = occupancy.task[rows]
-    program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
-    return Schedule(program=program, start=start[task])

@@ -7,7 +7,7 @@ import time
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, Outcome, engine
-from bubbleproof.solvers.search import schedule_of_starts
+from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify import check

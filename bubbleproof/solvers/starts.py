@@ -1,0 +1,27 @@
+"""Schedules as the engines see them: one start per task, in ticks from 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+
+
+def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
+    """The start of each task, the first at 0. Precondition: the schedule is complete."""
+    start = np.zeros(problem.num_tasks, dtype=np.int64)
+    start[problem.locate(schedule.program.actions)] = schedule.start
+    return np.asarray(start - start.min(), dtype=np.int64)
+
+
+def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
+    """The schedule with the given start per task: rows by resource, then start, then end."""
+    occupancy = problem.occupancy
+    begin = start[occupancy.task]
+    end = begin + problem.duration[occupancy.task]
+    rows = np.lexsort((end, begin, occupancy.resource))
+    task = occupancy.task[rows]
+    program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
+    return Schedule(program=program, start=start[task])

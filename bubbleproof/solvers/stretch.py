@@ -1,0 +1,138 @@
+"""Large m: solve a short instance whose middle repeats, then insert periods.
+
+A schedule of m0 identical microbatches has a *band* from j to k with period (R, P) when in every
+class (kind, stage, slice) the start of microbatch i + R is that of i plus P ticks, for all i with
+j <= i and i + R < k. Inserting n further periods there gives starts for m0 + n R microbatches with
+a makespan longer by n P. Whether they are a schedule is for the checker to say, at the real m.
+
+Short schedules come from ``solvers.large``. P per R is at least the *period bound*: the work
+of one microbatch on the busiest resource, and its whole lifecycle in a store divided by how many
+may be there at once (the cyclic form of the memory edges).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.index_order import IndexOrder
+from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.timing import earliest_starts
+
+LONGEST_PERIOD = 8  # microbatches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """From microbatch ``first`` to ``last`` - 1 the starts repeat: + ``ticks`` per ``count``."""
+
+    first: int
+    last: int
+    count: int
+    ticks: int
+
+
+def first_microbatches(problem: Problem, count: int) -> Problem:
+    """The problem of the first ``count`` microbatches. Precondition: they are identical."""
+    kept = problem.actions.microbatch < count
+    number = np.cumsum(kept) - 1
+    occupancy, edges, events = problem.occupancy, problem.edges, problem.events
+    homes, waits = kept[occupancy.task], kept[edges.before] & kept[edges.after]
+    changes = kept[events.task]
+    return replace(
+        problem,
+        actions=problem.actions.take(np.flatnonzero(kept)),
+        duration=problem.duration[kept],
+        occupancy=Occupancy(task=number[occupancy.task[homes]], resource=occupancy.resource[homes]),
+        edges=Edges(
+            before=number[edges.before[waits]],
+            after=number[edges.after[waits]],
+            lag=edges.lag[waits],
+        ),
+        events=MemoryEvents(
+            task=number[events.task[changes]],
+            at_end=events.at_end[changes],
+            store=events.store[changes],
+            delta=events.delta[changes],
+        ),
+    )
+
+
+def period_bound(problem: Problem, order: IndexOrder) -> Fraction:
+    """Ticks per microbatch that no endless schedule stays below."""
+    one = first_microbatches(problem, 1)
+    busiest = max(
+        int(one.duration[one.occupancy.task[one.occupancy.resource == r]].sum())
+        for r in range(len(one.resources))
+    )
+    bound = Fraction(busiest)
+    number = {
+        task: i for i, task in enumerate(np.flatnonzero(problem.actions.microbatch == 0).tolist())
+    }
+    for life in order.lifecycles:
+        limit = order.limit(life)
+        if limit is not None and limit > 0:
+            first = number[int(order.members[life.first, 0])]
+            last = number[int(order.members[life.last, 0])]
+            bound = max(bound, Fraction(_stay(one, first, last), limit))
+    return bound
+
+
+def _stay(one: Problem, first: int, last: int) -> int:
+    """Ticks from the start of ``first`` to the end of ``last``, at least."""
+    origin = np.full(one.num_tasks, -(1 << 61))
+    origin[first] = 0
+    edges = one.edges
+    reach = earliest_starts(one.duration, edges.before, edges.after, edges.lag, origin)
+    assert reach is not None, "the edges were found acyclic"
+    return max(0, int(reach[last] + one.duration[last]))
+
+
+def find_band(starts: Ints) -> Band | None:
+    """The band of shortest period in ``starts[c, j]`` (ticks), two periods long at least.
+
+    It lies as near the middle as it can: a longest run of equal steps for all classes at once.
+    """
+    microbatches = starts.shape[1]
+    for count in range(1, min(LONGEST_PERIOD, microbatches // 3) + 1):
+        steps = starts[:, count:] - starts[:, :-count]
+        same = (steps == steps[:1]).all(axis=0)
+        best: Band | None = None
+        for first, last in _runs(same, steps[0]):
+            band = Band(first=first, last=last + count, count=count, ticks=int(steps[0, first]))
+            if last - first > count and (best is None or last - first > best.last - best.first):
+                best = band
+        if best is not None:
+            return best
+    return None
+
+
+def _runs(same: np.ndarray, steps: Ints) -> Iterator[tuple[int, int]]:
+    """Maximal ranges [first, last) in which ``same`` is true and ``steps`` constant."""
+    first = None
+    for j in range(len(same) + 1):
+        if first is not None and (j == len(same) or not same[j] or steps[j] != steps[first]):
+            yield first, j
+            first = None
+        if j < len(same) and first is None and same[j]:
+            first = j
+
+
+def stretched(starts: Ints, band: Band, microbatches: int) -> Ints:
+    """Starts ``[c, j]`` for that many microbatches, periods inserted in the middle of the band.
+
+    Precondition: the difference is a multiple of ``band.count`` and not negative.
+    """
+    added, rest = divmod(microbatches - starts.shape[1], band.count)
+    assert added >= 0, "a schedule can only be stretched"
+    assert rest == 0, "whole periods alone can be inserted"
+    cut = band.first + (band.last - band.first - band.count) // 2
+    period = starts[:, cut : cut + band.count]
+    shift = band.ticks * np.arange(added)
+    inserted = (period[:, None, :] + shift[None, :, None]).reshape(len(starts), -1)
+    tail = starts[:, cut:] + band.ticks * added
+    return np.concatenate([starts[:, :cut], inserted, tail], axis=1)
