@@ -2,12 +2,14 @@
 
 ``theorems`` lists them, ``prove_all`` proves them. Importing this room does not load Z3; proving
 does. The closed forms here are written down a second time, apart from ``theory.families``, and the
-tests compare the two tick for tick.
+tests compare the two tick for tick; those of families that repeat at fixed shapes
+(``periodic_list``) are read off the families' schedules when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from bubbleproof.theorems import (
     bounds,
@@ -17,6 +19,7 @@ from bubbleproof.theorems import (
     interleaved,
     interleaved_starts,
     one_f_one_b,
+    periodic_list,
     pipemesh,
     zb_h1,
     zb_h1_durations,
@@ -28,9 +31,34 @@ __all__ = ["Obligation", "Proof", "ProofVerdict", "Theorem", "prove_all", "theor
 TIMEOUT_MS = 10_000
 
 
-def theorems() -> dict[str, Theorem]:
+class _Library(Mapping[str, Theorem]):
+    """Theorems by id; those that are not made yet are made when they are first asked for."""
+
+    def __init__(
+        self, made: Mapping[str, Theorem], makers: Mapping[str, Callable[[], Theorem]]
+    ) -> None:
+        self._made, self._makers = dict(made), dict(makers)
+        self._names = (*made, *makers)
+
+    def __getitem__(self, name: str) -> Theorem:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names  # without making it
+
+
+@cache
+def theorems() -> Mapping[str, Theorem]:
     """Every theorem by its id, bounds first, since others refer to them."""
-    listed = (
+    for_all_shapes = (
         *bounds.theorems(),
         *gpipe.theorems(),
         one_f_one_b.theorem(),
@@ -42,7 +70,8 @@ def theorems() -> dict[str, Theorem]:
         zb_h1_durations.theorem(),
         bpipe.theorem(),
     )
-    return {theorem.id: theorem for theorem in listed}
+    made = {theorem.id: theorem for theorem in for_all_shapes}
+    return _Library(made, {about.id: about.theorem for about in periodic_list.listed()})
 
 
 def prove_all(

@@ -55,7 +55,7 @@ class Linearisation:
         """The formula over the names."""
         if isinstance(formula, Comparison):
             value = self.polynomial(formula.polynomial)
-            zero = _numeral(0, as_real=formula.polynomial.is_time)
+            zero = "0.0" if formula.polynomial.is_time else "0"
             return f"({_RELATIONS[formula.relation]} {value} {zero})"
         if not formula.parts:
             return "true" if formula.how == "all" else "false"
@@ -104,10 +104,11 @@ def _is_time(monomial: Monomial) -> bool:
 
 def _numeral(number: Number, *, as_real: bool) -> str:
     """An exact SMT-LIB number."""
-    size = abs(Fraction(number))
     if not as_real:
-        assert size.denominator == 1, f"an index is a whole number, got {number}"
-    text = f"{size.numerator}.0" if as_real else str(size.numerator)
+        assert number == int(number), f"an index is a whole number, got {number}"
+        return str(int(number)) if number >= 0 else f"(- {-int(number)})"
+    size = abs(Fraction(number))
+    text = f"{size.numerator}.0"
     if size.denominator != 1:
         text = f"(/ {text} {size.denominator}.0)"
     return f"(- {text})" if number < 0 else text

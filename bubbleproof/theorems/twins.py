@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from bubbleproof.theorems import bounds, bpipe, frontier, gpipe, one_f_one_b
 from bubbleproof.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
@@ -17,6 +18,7 @@ from bubbleproof.theorems.interleaved_twins import (
     interleaved_twins,
     pipemesh_twins,
 )
+from bubbleproof.theorems.periodic_twins import periodic_twins
 from bubbleproof.theorems.terms import Term, choose
 from bubbleproof.theorems.twin import LATE, PEAK, Twin, make_twin
 from bubbleproof.theorems.zb_h1_twins import zb_h1_durations_twins, zb_h1_twins
@@ -25,6 +27,7 @@ _SUM_LATE = "late head, busy time and tail add up"
 _RESTS = "no more activations than stated: F(j) starts after backward j - most ends"
 
 
+@cache
 def twins() -> tuple[Twin, ...]:
     """Every twin, several per theorem."""
     return (
@@ -38,6 +41,7 @@ def twins() -> tuple[Twin, ...]:
         *zb_h1_twins(),
         *zb_h1_durations_twins(),
         *_bpipe(),
+        *periodic_twins(),
     )
 
 
