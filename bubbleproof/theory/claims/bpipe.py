@@ -18,7 +18,8 @@ from bubbleproof.theory.claims import bpipe_bytes, bpipe_tables
 from bubbleproof.theory.claims import bpipe_domains as cases
 from bubbleproof.theory.claims import bpipe_schedules as on
 from bubbleproof.theory.claims.bpipe_search import least_capacity, least_evictions
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value, grid
+from bubbleproof.theory.claims.claim import Claim, Params, Relation, Value, grid
+from bubbleproof.theory.claims.scope import Cases, small, wide
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 
 
@@ -35,7 +36,7 @@ def _claim(
     relation: str,
     predicted: Value,
     measured: Value,
-    domain: Domain,
+    where: Cases,
     corrected: str | None = None,
 ) -> Claim:
     return Claim(
@@ -45,7 +46,8 @@ def _claim(
         statement=statement,
         quantity=quantity,
         relation=Relation(relation),
-        domain=domain,
+        domain=small(where),
+        wide=wide(where),
         predicted=predicted,
         measured=measured,
         corrected=None if corrected is None else f"bpipe.{corrected}",
@@ -92,8 +94,7 @@ _OBJECTIVE = (
     _claim("sec3.3.optimal", "§3.3", "mu_opt is the optimal balance: from m = p on, no plan of "
            "transfers keeps every stage below it.",
            "least mu of any plan", "==", _objective, _least_capacity,
-           grid("2 <= p <= 7, p <= m <= 2p", where=lambda at: at["p"] <= at["m"] <= 2 * at["p"],
-                p=range(2, 8), m=range(2, 15))),
+           cases.SEARCHED_PAIRS),
     _claim("sec3.3.evictions", "§3.3", "An evictor reaches the objective by evicting at most "
            "(p-s) - mu_opt + 1 microbatches (read as: in all).",
            "evictions of stage s", "<=",
@@ -118,8 +119,7 @@ _OBJECTIVE = (
            "s <= floor((p-4)/2).",
            "number of stages that evict", "==",
            lambda at: Fraction(max(0, (at["p"] - 4) // 2 + 1)), on.evicting_stages,
-           grid("p <= 12, p <= m <= 3p", where=lambda at: at["p"] <= at["m"] <= 3 * at["p"],
-                p=cases.RANKS, m=cases.COUNTS)),
+           cases.FILLED_SHAPES),
 )  # fmt: skip
 _ALGORITHM = (
     _claim("alg1.warm-up", "§3.4 Algorithm 1 line 4", "The warm-up evicts n_evict = min(p-s, m) - "
@@ -160,9 +160,7 @@ _TRANSFERS = (
            "backward and a forward: t = 3/2 tF costs no time.",
            "makespan", "==", on.makespan_1f1b,
            lambda at: Fraction(on.makespan(at, 3 * at["tF"] // 2)),
-           grid("p <= 8, m in {p, 2p, 2p+1}, tF = 2, tB = 4",
-                where=lambda at: at["m"] in (at["p"], 2 * at["p"], 2 * at["p"] + 1),
-                p=range(1, 9), m=range(1, 18), tF=(2,), tB=(4,))),
+           cases.RELAXED),
     _claim("appB.longest", "Appendix B, corrected: two transfers must fit a forward and a backward",
            "A transfer costs no time exactly where 2t <= tF + tB.",
            "longest transfer that costs no time", "==",

@@ -1,74 +1,209 @@
 """The domains of BPipe's claims: finite ranges of ranks, microbatches, stages, chunks and ticks.
 
-The paper writes m >> p and leaves p open. Here p goes up to 12 where one schedule serves all
-stages, and less where every case is a schedule of its own or a search.
+The paper writes m >> p and leaves p open. Every day p goes up to 12 and m up to 3p; an audit takes
+every p up to 16 and every m up to 4p, where a schedule or a list of slots is looked at. Where each
+case is several schedules (ticks of transfers), m is thinned beyond 2p (``ranges.counts``). Where it
+is an exhaustive search the domain ends where the search does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
-from bubbleproof.theory.claims.claim import Domain, Params, grid
+from bubbleproof.theory.claims.claim import Domain, Params, grid, listed
+from bubbleproof.theory.claims.points import Row
+from bubbleproof.theory.claims.ranges import COUNTS_TEXT, counts, shapes
+from bubbleproof.theory.claims.scope import Scope
 
-RANKS = range(1, 13)
-STAGES = range(12)
-COUNTS = range(1, 37)
-
-
-def is_stage(at: Params) -> bool:
-    return at["s"] < at["p"]
+Condition = Callable[[Params], bool]
+MOST_RANKS, MOST_ROUNDS = 16, 4  # p <= 16, m <= 4p
+TICKS_UP_TO_4 = tuple(product(range(1, 5), repeat=2))
 
 
 def is_filled(at: Params) -> bool:
-    """A stage, and at least one microbatch per rank; at most three, to keep the domain finite."""
-    return is_stage(at) and at["p"] <= at["m"] <= 3 * at["p"]
+    """At least one microbatch per rank."""
+    return at["m"] >= at["p"]
 
 
 def is_evictor(at: Params) -> bool:
-    """A stage that transfers by section 3.3, at any m up to 3p."""
-    return at["p"] >= 4 and at["s"] <= (at["p"] - 4) // 2 and at["m"] <= 3 * at["p"]
+    """A stage that transfers by section 3.3."""
+    return at["p"] >= 4 and at["s"] <= (at["p"] - 4) // 2
 
 
-def of_stages(where: Callable[[Params], bool], text: str) -> Domain:
-    return grid(text, where=where, p=RANKS, m=COUNTS, s=STAGES)
+def is_steady(at: Params) -> bool:
+    """An evictor with enough microbatches."""
+    return is_evictor(at) and at["m"] >= 2 * at["p"]
 
 
-ALL = of_stages(lambda at: is_stage(at) and at["m"] <= 3 * at["p"], "p <= 12, m <= 3p, all stages")
-FILLED = of_stages(is_filled, "p <= 12, p <= m <= 3p, all stages")
-PAIRS = of_stages(
-    lambda at: is_filled(at) and 2 * at["s"] < at["p"] - 1, "p <= 12, p <= m <= 3p, s < (p-1)/2"
+def is_upper(at: Params) -> bool:
+    """The stage of a pair that saves more."""
+    return is_filled(at) and 2 * at["s"] < at["p"] - 1
+
+
+def is_any(at: Params) -> bool:
+    del at
+    return True
+
+
+def _domain(
+    text: str,
+    where: Condition,
+    most_ranks: int,
+    most_rounds: int,
+    others: dict[str, Iterable[int]],
+    *,
+    has_stage: bool,
+) -> Domain:
+    """Every m <= most_rounds p on every p, with every stage where there is one."""
+    names = ("p", "m", *(["s"] if has_stage else []), *others)
+    columns = [tuple(values) for values in others.values()]
+
+    def rows() -> Iterator[Row]:
+        for p in range(1, most_ranks + 1):
+            stages = [range(p)] if has_stage else []
+            for row in product((p,), range(1, most_rounds * p + 1), *stages, *columns):
+                if where(dict(zip(names, row, strict=True))):
+                    yield row
+
+    return listed(text, names, rows)
+
+
+def _scope(
+    text: str,
+    where: Condition,
+    *,
+    has_stage: bool = True,
+    ranks: int = 12,
+    rounds: int = 3,
+    **others: Iterable[int],
+) -> Scope:
+    """``{p}`` and ``{m}`` in the text stand for the most ranks and the most microbatches."""
+    wide = (MOST_RANKS, MOST_ROUNDS)
+    small, large = (
+        _domain(text.format(p=p, m=f"{n}p"), where, p, n, others, has_stage=has_stage)
+        for p, n in ((ranks, rounds), wide)
+    )
+    return Scope(small=small, wide=large)
+
+
+ALL = _scope("p <= {p}, m <= {m}, all stages", is_any)
+FILLED = _scope("p <= {p}, p <= m <= {m}, all stages", is_filled)
+PAIRS = _scope("p <= {p}, p <= m <= {m}, s < (p-1)/2", is_upper)
+EVICTORS = _scope("4 <= p <= {p}, m <= {m}, s <= floor((p-4)/2)", is_evictor)
+STEADY = _scope("4 <= p <= {p}, 2p <= m <= {m}, s <= floor((p-4)/2)", is_steady)
+SHAPES = _scope("p <= {p}, m <= {m}", is_any, has_stage=False)
+FILLED_SHAPES = _scope("p <= {p}, p <= m <= {m}", is_filled, has_stage=False)
+MEMORIES = _scope(
+    "p <= {p}, p <= m <= {m}, W in {{0, 7}}, A in {{1, 5}}, all stages",
+    is_filled, ranks=6, W=(0, 7), A=(1, 5),
+)  # fmt: skip
+
+
+def _timed(text: str, pairs: Callable[[], Iterator[tuple[int, int]]]) -> Domain:
+    """The pairs (p, m) with tF and tB each 1 to 4."""
+    return listed(
+        f"{text}, tF and tB up to 4",
+        ("p", "m", "tF", "tB"),
+        lambda: ((p, m, *ticks) for p, m in pairs() for ticks in TICKS_UP_TO_4),
+    )
+
+
+TICKS = Scope(
+    small=_timed(
+        "p <= 8, m in {p, 2p, 2p+1}",
+        lambda: ((p, m) for p in range(1, 9) for m in {p, 2 * p, 2 * p + 1}),
+    ),
+    wide=_timed(COUNTS_TEXT, shapes),
 )
-EVICTORS = of_stages(is_evictor, "4 <= p <= 12, m <= 3p, s <= floor((p-4)/2)")
-STEADY = of_stages(
-    lambda at: is_evictor(at) and at["m"] >= 2 * at["p"],
-    "4 <= p <= 12, 2p <= m <= 3p, s <= floor((p-4)/2)",
+LONG_TICKS = Scope(
+    small=_timed(
+        "4 <= p <= 8, m in {2p, 2p+1}",
+        lambda: ((p, m) for p in range(4, 9) for m in (2 * p, 2 * p + 1)),
+    ),
+    wide=_timed(
+        "4 <= p <= 16, m in 2p, 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p",
+        lambda: ((p, m) for p, m in shapes() if p >= 4 and m >= 2 * p),
+    ),
 )
-SHAPES = grid("p <= 12, m <= 3p", where=lambda at: at["m"] <= 3 * at["p"], p=RANKS, m=COUNTS)
-MEMORIES = grid(
-    "p <= 6, p <= m <= 3p, W in {0, 7}, A in {1, 5}, all stages",
-    where=is_filled, p=range(1, 7), m=range(1, 19), s=range(6), W=(0, 7), A=(1, 5),
-)  # fmt: skip
-TICKS = grid(
-    "p <= 8, m in {p, 2p, 2p+1}, tF and tB up to 4",
-    where=lambda at: at["m"] in (at["p"], 2 * at["p"], 2 * at["p"] + 1),
-    p=range(1, 9), m=range(1, 18), tF=range(1, 5), tB=range(1, 5),
-)  # fmt: skip
-LONG_TICKS = grid(
-    "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
-    where=lambda at: at["m"] in (2 * at["p"], 2 * at["p"] + 1),
-    p=range(4, 9), m=range(8, 18), tF=range(1, 5), tB=range(1, 5),
-)  # fmt: skip
-CHUNKED = grid(
-    "p <= 6, 2 <= v <= 4, m in {2p, 3p}, all stages",
-    where=lambda at: at["s"] < at["p"] and at["m"] in (2 * at["p"], 3 * at["p"]),
-    p=range(1, 7), m=range(2, 19), v=range(2, 5), s=range(6),
-)  # fmt: skip
-CHUNKED_SHAPES = grid(
-    "p <= 6, 2 <= v <= 4, m in {p, 2p, 3p}",
-    where=lambda at: at["m"] % at["p"] == 0 and at["m"] <= 3 * at["p"],
-    p=range(1, 7), m=range(1, 19), v=range(2, 5),
-)  # fmt: skip
-SEARCHED = of_stages(
-    lambda at: is_evictor(at) and at["p"] <= 7 and at["m"] <= 2 * at["p"],
-    "4 <= p <= 7, m <= 2p, s <= floor((p-4)/2)",
+RELAXED = Scope(
+    small=listed(
+        "p <= 8, m in {p, 2p, 2p+1}, tF = 2, tB = 4",
+        ("p", "m", "tF", "tB"),
+        lambda: ((p, m, 2, 4) for p in range(1, 9) for m in {p, 2 * p, 2 * p + 1}),
+    ),
+    wide=listed(
+        "p <= 16, m <= 4p, tF = 2, tB = 4",
+        ("p", "m", "tF", "tB"),
+        lambda: ((p, m, 2, 4) for p in range(1, 17) for m in range(1, 4 * p + 1)),
+    ),
 )
+
+
+def _chunked(most: int, rounds: Iterable[int], others: str, *, has_stage: bool = False) -> Domain:
+    """p <= most, m a multiple of p, 2 to 4 chunks."""
+    chosen = tuple(rounds)
+
+    def rows() -> Iterator[Row]:
+        for p in range(1, most + 1):
+            stages = [range(p)] if has_stage else []
+            yield from product((p,), (n * p for n in chosen), (2, 3, 4), *stages)
+
+    counted = ", ".join("p" if n == 1 else f"{n}p" for n in chosen)
+    return listed(
+        f"p <= {most}, 2 <= v <= 4, m in {{{counted}}}{others}",
+        ("p", "m", "v", *(["s"] if has_stage else [])),
+        rows,
+    )
+
+
+CHUNKED = Scope(
+    small=_chunked(6, (2, 3), ", all stages", has_stage=True),
+    wide=_chunked(16, (2, 3, 4), ", all stages", has_stage=True),
+)
+CHUNKED_SHAPES = Scope(
+    small=_chunked(6, (1, 2, 3), ""), wide=_chunked(16, (1, 2, 3, 4), " (the schedule needs p | m)")
+)
+
+
+def searched_counts(p: int) -> tuple[int, ...]:
+    """The m that an exhaustive search looks at: as elsewhere up to 12 ranks, then seven."""
+    if p <= 12:
+        return counts(p)
+    return (p - 1, p, p + 1, 2 * p, 2 * p + 1, 3 * p + 1, 4 * p)
+
+
+_SEARCHED_TEXT = (
+    f"{COUNTS_TEXT}; from p = 13 on only p-1, p, p+1, 2p, 2p+1, 3p+1, 4p: every case is a search"
+)
+SEARCHED = Scope(
+    small=grid(
+        "4 <= p <= 7, m <= 2p, s <= floor((p-4)/2)",
+        where=lambda at: is_evictor(at) and at["m"] <= 2 * at["p"],
+        p=range(4, 8), m=range(1, 15), s=range(2),
+    ),
+    wide=listed(
+        f"4 <= {_SEARCHED_TEXT}; s <= floor((p-4)/2)",
+        ("p", "m", "s"),
+        lambda: (
+            (p, m, s)
+            for p in range(4, MOST_RANKS + 1)
+            for m in searched_counts(p)
+            for s in range((p - 4) // 2 + 1)
+        ),
+    ),
+)  # fmt: skip
+SEARCHED_PAIRS = Scope(
+    small=grid(
+        "2 <= p <= 7, p <= m <= 2p",
+        where=lambda at: at["p"] <= at["m"] <= 2 * at["p"],
+        p=range(2, 8), m=range(2, 15),
+    ),
+    wide=listed(
+        f"2 <= {_SEARCHED_TEXT}; m >= p",
+        ("p", "m"),
+        lambda: (
+            (p, m) for p in range(2, MOST_RANKS + 1) for m in searched_counts(p) if m >= p
+        ),
+    ),
+)  # fmt: skip

@@ -55,9 +55,12 @@ def mu_1f1b_pair(at: Params) -> Fraction:
 
 def bytes_1f1b(at: Params) -> tuple[int, ...]:
     """M of every stage of 1F1B with weights W and activations A."""
-    pipeline = Pipeline(
-        num_ranks=at["p"], num_microbatches=at["m"], static=at["W"], activation=at["A"]
-    )
+    return _bytes_1f1b(at["p"], at["m"], at["W"], at["A"])
+
+
+@lru_cache(maxsize=256)
+def _bytes_1f1b(p: int, m: int, weights: int, activation: int) -> tuple[int, ...]:
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, static=weights, activation=activation)
     problem = pipeline.problem()
     return measure(problem, OneForwardOneBackward().schedule(pipeline, problem)).peak_memory
 

@@ -2,7 +2,7 @@
 
 A plan puts at most one transfer, of any saved activation, beside each slot of an evictor (BPipe
 section 3.4: T_i runs beside C_i). Nothing of ``families.bpipe_plan`` is used: no rule about when to
-move or what. The work grows with the number of sets of evicted activations; meant for p <= 8.
+move or what. The work grows with the number of sets of evicted activations; seconds for p = 16.
 """
 
 from __future__ import annotations
@@ -25,31 +25,44 @@ def held_during(slots: Slots) -> list[int]:
 def least_evictions(evictor: Slots, acceptor: Slots, capacity: int) -> int | None:
     """The least number of evictions of any plan that keeps both ranks within; None if none does.
 
-    In-flight activations count on both ranks.
+    In-flight activations count on both ranks. Slot by slot, every set of activations that may be
+    away (a bit mask) is kept with the least evictions that lead to it.
     """
-    made, used = _items(evictor, Kind.F), _items(evictor, Kind.B)
-    own = held_during(acceptor)
-    costs: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
+    made, used, own = _masks(evictor, Kind.F), _masks(evictor, Kind.B), held_during(acceptor)
+    costs, alive = {0: 0}, 0
     for q in range(len(evictor)):
-        alive = {x for i, x in made.items() if i < q} - {x for i, x in used.items() if i < q}
-        running = {made[q]} if q in made else set()
-        following: dict[frozenset[tuple[int, int]], int] = {}
+        needed = used.get(q, 0)
+        following: dict[int, int] = {}
         for away, cost in costs.items():
-            if q in used and used[q] in away:
+            here, there = alive & ~away, own[q] + away.bit_count()
+            room = capacity - here.bit_count() - (q in made)
+            if needed & away or room < 0 or there > capacity:
                 continue
-            here = alive - away
-            fits_here = len(here) + len(running) <= capacity
-            options = [(away, cost, 0, 0)]
-            idle = here - {used[q]} if q in used else here
-            options += [(away | {x}, cost + 1, 0, 1) for x in idle]
-            options += [(away - {x}, cost, 1, 0) for x in away]
-            for then, price, arriving, leaving in options:
-                here_now = len(here) + len(running) + arriving
-                there_now = own[q] + len(away) + leaving
-                if fits_here and max(here_now, there_now) <= capacity:
-                    following[then] = min(price, following.get(then, price))
-        costs = following
+            options = [(away, cost)]
+            if there < capacity:
+                options += [(away | x, cost + 1) for x in _bits(here & ~needed)]
+            if room:
+                options += [(away & ~x, cost) for x in _bits(away)]
+            for then, price in options:
+                if price < following.get(then, price + 1):
+                    following[then] = price
+        costs, alive = following, (alive | made.get(q, 0)) & ~needed
     return min(costs.values()) if costs else None
+
+
+def _masks(slots: Slots, kind: Kind) -> dict[int, int]:
+    """The slots of a kind, each with the bit of its activation."""
+    order = {x: i for i, x in enumerate(_items(slots, Kind.F).values())}
+    return {q: 1 << order[x] for q, x in _items(slots, kind).items()}
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest)
+        mask ^= lowest
+    return found
 
 
 def least_capacity(slots: tuple[Slots, ...]) -> int:

@@ -35,7 +35,7 @@ from bubbleproof.theory.claims.registry import claims
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 HEAD = 96  # cases of a head
-LOAD = 60_000  # about how many actions the schedules of a shard have in sum
+LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
