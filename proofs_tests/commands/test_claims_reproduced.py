@@ -1,0 +1,299 @@
+"""Every refuted claim about a schedule has a counterexample that the command itself shows.
+
+The cases are those that ``decide`` finds; what they measure is read off ``bubbleproof measure`` or
+off the orders and starts of ``bubbleproof convert``, by code that the claims do not use. Messages
+that take time and collectives have no word on the command line: there the schedule is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bubbleproof.theory.claims import Claim, decide, mepipe, pipemesh, tpipe
+from bubbleproof.theory.claims.claim import Params
+from bubbleproof.theory.collectives import Sharding
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.verify import check
+from proofs_tests.commands.conftest import Run
+
+Json = dict[str, Any]  # as json gives it
+Measure = Callable[..., Json]
+Order = list[tuple[str, int]]  # (label without microbatch's slice, start) in order
+Orders = Callable[[str], list[Order]]
+
+REFUTED = {
+    claim.id: claim
+    for claim in (*mepipe.CLAIMS, *tpipe.CLAIMS, *pipemesh.CLAIMS)
+    if claim.corrected is not None
+}
+FORMULAS = {"tpipe.appB.one", "tpipe.sec4.2.sufficient"}  # Eq. 3 alone, no schedule
+
+
+def case(name: str) -> tuple[Params, Fraction]:
+    """The smallest counterexample and what it measures."""
+    found = decide(REFUTED[name]).counterexample
+    assert found is not None
+    return found.params, found.measured
+
+
+def two(first: int, total: int, count: int) -> str:
+    """A sequence of one or two operations, as the command takes it."""
+    assert count == 1 + (first < total)
+    return str(total) if count == 1 else f"{first},{total - first}"
+
+
+def words(family: str, at: Params) -> list[str]:
+    """The command's words for a family at a case."""
+    taken = {"p", "m", "tF", "tB"}
+    taken |= {"v"} if family.startswith(("interleaved", "hanayo", "svpp", "pipemesh")) else set()
+    taken |= {"s", "f"} if family.startswith("svpp") else set()
+    listed = [f"{name}={value}" for name, value in at.items() if name in taken]
+    if family.startswith("pipemesh"):
+        listed += [f"e={two(at['e'], at['m'], at['R'])}", f"d={two(at['d'], at['m'], at['S'])}"]
+    return [family, *listed]
+
+
+def idle(answer: Json) -> Fraction:
+    return Fraction(answer["idle_ratio"])
+
+
+def share(answer: Json) -> Fraction:
+    return max(map(Fraction, answer["peak_fraction"]))
+
+
+def peak(answer: Json) -> Fraction:
+    return Fraction(max(answer["peak_activations"]))
+
+
+def figure_5(at: Params, measure: Measure) -> Fraction:
+    least = idle(measure("svpp-filled", at, f=at["v"] * at["s"]))
+    return least / idle(measure("svpp-filled", at))
+
+
+MEASURED: dict[str, Callable[[Params, Measure], Fraction]] = {
+    "mepipe.table3.vpp.memory-many": lambda at, ask: share(ask("interleaved", at)),
+    "mepipe.table3.hanayo.bubble-many": lambda at, ask: idle(ask("hanayo", at)),
+    "mepipe.table3.hanayo.bubble-few": lambda at, ask: idle(ask("hanayo", at)),
+    "mepipe.table3.svpp.bubble-many": lambda at, ask: idle(ask("svpp-printed", at)),
+    "mepipe.table3.svpp.bubble-few": lambda at, ask: idle(ask("svpp-printed", at)),
+    "mepipe.table3.svpp.bubble-durations": lambda at, ask: idle(ask("svpp", at)),
+    "mepipe.figure-6.bubble": lambda at, ask: idle(ask("svpp-printed", at)),
+    "mepipe.figure-5.bubble": figure_5,
+    "mepipe.section-4.4.around": lambda at, ask: share(ask("svpp", at)),
+    "mepipe.table6.bubble": lambda at, ask: idle(
+        ask("1f1b", {"p": at["p"]}, m=at["batch"] // at["d"])
+    ),
+    "mepipe.section-7.3.increment": lambda at, ask: (
+        idle(ask("1f1b", at)) - idle(ask("1f1b", at, p=at["p"] // 2))
+    ),
+    "tpipe.sec4.1.peak": lambda at, ask: share(ask("tpipe", at)),
+    "tpipe.sec4.1.half": lambda at, ask: peak(ask("tpipe", at)),
+    "tpipe.sec4.1.double": lambda at, ask: idle(ask("tpipe", at)),
+    "tpipe.appA.joint": lambda at, ask: peak(ask("tpipe", at)),
+    "tpipe.appA.ratio-durations": lambda at, ask: idle(ask("tpipe", at)),
+    "tpipe.appC.quarter": lambda at, ask: share(ask("trecomp", at)),
+    "tpipe.appC.efficiency": lambda at, ask: (
+        peak(ask("1f1b", at, tF=2, tB=5)) / peak(ask("trecomp", at))
+    ),
+    "tpipe.appC.time": lambda at, ask: Fraction(ask("trecomp", at)["makespan"]),
+    "tpipe.sec4.2.interleaved-bubble": lambda at, ask: Fraction(
+        max(ask("trecomp-interleaved", at)["idle_ticks"])
+    ),
+    "pipemesh.sec4A.peak": lambda at, ask: Fraction(
+        ask("pipemesh", at)["peak_activations"][at["r"]]
+    ),
+    "pipemesh.sec3B.requirement": lambda at, ask: Fraction(max(ask("pipemesh", at)["idle_ticks"])),
+}
+
+
+def start(orders: list[Order], label: str) -> int:
+    return next(begin for order in orders for name, begin in order if name == label)
+
+
+def kind_and_stage(label: str) -> tuple[str, int]:
+    stage, kind, _ = re.fullmatch(r"(\d+)([FBR])(\d+)", label).groups()  # type: ignore[union-attr]
+    return kind, int(stage)
+
+
+def held(order: Order, stages: range) -> int:
+    """The most activations of the stages at once: one from each F to its B."""
+    counts, now = [0], 0
+    for label, _ in order:
+        kind, stage = kind_and_stage(label)
+        now += (stage in stages) * {"F": 1, "B": -1, "R": 0}[kind]
+        counts.append(now)
+    return max(counts)
+
+
+def forwards_first(order: Order) -> int:
+    return [kind_and_stage(label)[0] for label, _ in order].index("B")
+
+
+def next_chunk(order: Order, kind: str, p: int, chunk: int) -> int:
+    """The chunk (from 1) that rank 0 turns to after the first passes of ``chunk``."""
+    of_kind = [
+        stage // p + 1 for k, stage in (kind_and_stage(name) for name, _ in order) if k == kind
+    ]
+    return next(b for a, b in pairwise(of_kind) if a == chunk and b != a)
+
+
+def hops(orders: list[Order]) -> int:
+    """Messages: the F and B whose neighbouring stage is on another rank."""
+    home = {kind_and_stage(name)[1]: r for r, order in enumerate(orders) for name, _ in order}
+    last = max(home)
+    return sum(
+        home[stage] != home[stage + (1 if kind == "F" else -1)]
+        for order in orders
+        for kind, stage in (kind_and_stage(name) for name, _ in order)
+        if 0 <= stage + (1 if kind == "F" else -1) <= last
+    )
+
+
+def window(orders: list[Order], at: Params, kind: str) -> int:
+    """Rank 0's idle ticks between chunk 2's and chunk 1's last backwards, or first forwards."""
+    p, last, ticks = at["p"], at["m"] - 1, {"F": 1, "B": 2}
+    pair = ("0F0", f"{p}F0") if kind == "F" else (f"{p}B{last}", f"0B{last}")
+    begin, end = start(orders, pair[0]) + ticks[kind], start(orders, pair[1])
+    between = [name for name, begun in orders[0] if begin <= begun < end]
+    return end - begin - sum(ticks[kind_and_stage(name)[0]] for name in between)
+
+
+SHOWN: dict[str, tuple[str, Callable[[Params, list[Order]], Fraction]]] = {
+    "tpipe.sec2.3.skew-peaks": (
+        "interleaved",
+        lambda at, o: Fraction(
+            held(o[0], range(at["p"])), held(o[0], range(at["p"], 2 * at["p"]))
+        ),
+    ),
+    "tpipe.appA.eq1-defined": (
+        "tpipe",
+        lambda at, o: Fraction(
+            start(o, f"{at['p']}B{at['m'] // 2}") - start(o, f"{at['p']}F{at['m'] // 2}") - 1
+        ),
+    ),
+    "tpipe.appA.rounds": ("tpipe", lambda _, o: Fraction(hops(o))),
+    "tpipe.appC.blocks": (
+        "trecomp",
+        lambda at, o: Fraction(held(o[0], range(at["p"], 2 * at["p"]))),
+    ),
+    "tpipe.appC.cool-down": (
+        "trecomp",
+        lambda at, o: Fraction(
+            max(order[-1][1] for order in o) + 2
+            - start(o, f"{2 * at['p'] - 1}B{at['m'] - 1}")
+        ),
+    ),
+    "tpipe.appD.eq6-large": ("tpipe", lambda at, o: Fraction(window(o, at, "B"), 2)),
+    "tpipe.appD.eq8-large": ("tpipe", lambda at, o: Fraction(window(o, at, "F"))),
+    "pipemesh.sec2A.consecutive": ("interleaved", lambda _, o: Fraction(forwards_first(o[0]))),
+    "pipemesh.sec4A.forwards": (
+        "pipemesh",
+        lambda at, o: Fraction(forwards_first(o[at["r"]])),
+    ),
+    "pipemesh.alg1.next-forward": (
+        "pipemesh",
+        lambda at, o: Fraction(next_chunk(o[0], "F", at["p"], at["k"])),
+    ),
+    "pipemesh.alg1.next-backward": (
+        "pipemesh",
+        lambda at, o: Fraction(next_chunk(o[0], "B", at["p"], at["k"])),
+    ),
+}  # fmt: skip
+
+COLLECTIVES = {"pipemesh.eq2.windows": (1, 5), "pipemesh.eq3": (2, 0), "pipemesh.eq5": (3, 0)}
+PRINTED = {"pipemesh.alg1.runs"}
+LATE = {"pipemesh.sec4A.messages"}
+
+
+def is_on_schedules(claim: Claim) -> bool:
+    """Whether the case has ranks and microbatches (Table 6 names them batch over replicas)."""
+    return {"p", "m"} <= set(claim.domain.names) or claim.id == "mepipe.table6.bubble"
+
+
+def test_every_refuted_claim_about_a_schedule_is_reproduced() -> None:
+    shown = [*MEASURED, *SHOWN, *COLLECTIVES, *PRINTED, *LATE]
+    assert len(set(shown)) == len(shown)
+    about = {name for name, claim in REFUTED.items() if is_on_schedules(claim)}
+    assert set(shown) == about - FORMULAS
+    assert about >= FORMULAS
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measure_shows_the_counterexample(command: Run, name: str) -> None:
+    at, expected = case(name)
+
+    def measure(family: str, at: Params, **changed: int) -> Json:
+        answer = command("measure", *words(family, {**at, **changed}), "--json")
+        assert answer.status == 0, answer.err
+        found: Json = json.loads(answer.out)
+        return found
+
+    assert MEASURED[name](at, measure) == expected
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_orders_show_the_counterexample(command: Run, name: str, tmp_path: Path) -> None:
+    at, expected = case(name)
+    family, value = SHOWN[name]
+    if name == "tpipe.sec2.3.skew-peaks":
+        at = {**at, "v": 2}
+    target = tmp_path / "schedule.json"
+    assert command("convert", *words(family, at), target).status == 0
+    orders = json.loads(target.read_text())["orders"].values()
+    assert value(at, [[(label, begin) for label, begin in order] for order in orders]) == expected
+
+
+def test_algorithm_1_as_printed_waits_for_itself(command: Run) -> None:
+    at, expected = case("pipemesh.alg1.runs")
+    answer = command("measure", *words("pipemesh-printed", at))
+    assert expected == 0
+    assert answer.status == 2
+    assert answer.err.startswith("bubbleproof: deadlock: ")
+    assert command("measure", *words("pipemesh", at)).status == 0
+
+
+def plain(at: Params) -> tuple[PipeMesh, Pipeline]:
+    e, d = (
+        tuple(map(int, two(at[first], at["m"], at[count]).split(",")))
+        for first, count in (("e", "R"), ("d", "S"))
+    )
+    family = PipeMesh(e, d)
+    params = Parameters(p=at["p"], m=at["m"], v=at["v"], tF=at.get("tF", 1), tB=at.get("tB", 2))
+    return family, family.pipeline(params)
+
+
+def checked_makespan(family: PipeMesh, pipeline: Pipeline) -> int:
+    """The end of the last task of any kind, of a schedule that passes every rule."""
+    problem = pipeline.problem()
+    schedule = family.schedule(pipeline, problem)
+    assert check(problem, schedule).ok
+    ticks = problem.duration[problem.locate(schedule.program.actions)]
+    return int((schedule.start + ticks).max())
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_a_checked_schedule_with_collectives_is_the_counterexample(name: str) -> None:
+    at, expected = case(name)
+    zero, more = COLLECTIVES[name]
+    family, pipeline = plain(at)
+    sharding = Sharding(zero=zero, gather=at["C"], reduce=at["C"] + more)
+    sharded = family.sharded(pipeline, sharding)
+    late = checked_makespan(family, sharded) - checked_makespan(family, pipeline)
+    assert late == expected
+
+
+def test_a_checked_schedule_with_messages_is_the_counterexample() -> None:
+    at, expected = case("pipemesh.sec4A.messages")
+    family, pipeline = plain(at)
+    delayed = pipeline.with_changes(latency=at["c"])
+    assert checked_makespan(family, delayed) - checked_makespan(family, pipeline) == expected
