@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import UntimedProgram, left_shift
 from bubbleproof.verify.communication import compute_part
+
+if TYPE_CHECKING:  # a solver is loaded where one is asked for
+    from bubbleproof.solvers.choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
 DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
@@ -145,12 +148,16 @@ def _timed(given: Given) -> Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Posed:
-    """A problem to solve or to check against; ``file`` is there when it came as TOML."""
+    """A problem to solve or to check against; ``file`` is there when it came as TOML.
+
+    ``choices`` is there once a solver chose what the problem is.
+    """
 
     name: str
     problem: Problem
     pipeline: Pipeline | None
     file: ProblemFile | None
+    choices: ChoiceResult | None = None
 
 
 def read_posed(path: str) -> Posed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from bubbleproof.commands.inputs import Posed, read_posed
@@ -16,9 +17,11 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
+from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Claim, Program, Schedule
 from bubbleproof.verify.certificate import Certificate, OneMachine
 
@@ -57,7 +60,7 @@ def run_solve(
         threads=threads,
         quiet=as_json,
     )
-    result = solve_posed(posed, options)
+    posed, result = solve_posed(posed, options)
     if target is not None and result.schedule is not None:
         write_schedule(target, schedule_file(posed, result))
         if not as_json:
@@ -100,10 +103,17 @@ def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
     say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
 
 
-def solve_posed(posed: Posed, options: SolveOptions) -> Result:
-    """Solve, starting from the published orders that fit the problem's shape."""
+def solve_posed(posed: Posed, options: SolveOptions) -> tuple[Posed, Result]:
+    """Solve, starting from the published orders that fit the problem's shape.
+
+    Where the file leaves choices open, the problem given back is the one that was chosen.
+    """
     starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
-    return solve(posed.problem, options, starts)
+    if posed.file is None or posed.file.allowed is None:
+        return posed, solve(posed.problem, options, starts)
+    found = solve_choices(posed.file.pipeline, posed.file.allowed, options, starts)
+    chosen = replace(posed, problem=found.problem, pipeline=found.pipeline, choices=found)
+    return chosen, found.result
 
 
 def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
@@ -125,7 +135,8 @@ def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
         "peak_memory": result.measured.peak_memory,
     }
     claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
-    return ScheduleFile.of(posed.problem, claimed, pipeline=posed.pipeline, name=posed.name)
+    pipeline = posed.pipeline if posed.choices is None else None
+    return ScheduleFile.of(posed.problem, claimed, pipeline=pipeline, name=posed.name)
 
 
 def proof_text(posed: Posed, result: Result) -> str:
@@ -146,13 +157,22 @@ def proof_text(posed: Posed, result: Result) -> str:
 
 def bound_text(posed: Posed, result: Result) -> str:
     """The certified bound and what proves it."""
-    if result.certificate is None:
+    problem, certificate = _certified(posed, result)
+    if certificate is None:
         return "no bound"
-    certificate, by = result.certificate, ""
+    by = ""
     if isinstance(certificate, OneMachine):
-        where = posed.problem.resources[certificate.resource].name
+        where = problem.resources[certificate.resource].name
         by = f" by {len(certificate.tasks)} tasks on {where}"
+    by += "" if posed.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
+
+
+def _certified(posed: Posed, result: Result) -> tuple[Problem, Certificate | None]:
+    """The certificate, and the problem that it is about."""
+    if posed.choices is None:
+        return posed.problem, result.certificate
+    return posed.choices.floor, posed.choices.floor_certificate
 
 
 def _peak_text(posed: Posed, result: Result) -> str:
@@ -179,6 +199,8 @@ def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
             ("span_idle", f"{measured.span_idle} {unit}"),
             ("peak_memory", f"{list(measured.peak_memory)} {posed.problem.memory_unit}"),
         ]
+    if posed.choices is not None and result.measured is not None:
+        rows += [("chosen", line) for line in posed.choices.chosen]
     rows += [("proof", proof_text(posed, result)), ("time", f"{result.seconds:.2f} s")]
     return rows
 
@@ -203,20 +225,23 @@ def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
         else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
         "gap": result.gap,
         "origin": result.origin,
-        "certificate": _certificate_to_json(posed, result.certificate),
+        "certificate": _certificate_to_json(*_certified(posed, result)),
+        "chosen": None if posed.choices is None else list(posed.choices.chosen),
         "measured": None if result.measured is None else measures_to_json(result.measured),
         "seconds": round(result.seconds, 3),
     }
 
 
-def _certificate_to_json(posed: Posed, certificate: Certificate | None) -> dict[str, object] | None:
+def _certificate_to_json(
+    problem: Problem, certificate: Certificate | None
+) -> dict[str, object] | None:
     if certificate is None:
         return None
     if isinstance(certificate, OneMachine):
         return {
             "kind": "one-machine",
-            "resource": posed.problem.resources[certificate.resource].name,
-            "tasks": [posed.problem.label(task) for task in certificate.tasks],
+            "resource": problem.resources[certificate.resource].name,
+            "tasks": [problem.label(task) for task in certificate.tasks],
             "bound": certificate.bound,
         }
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

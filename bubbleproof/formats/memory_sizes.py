@@ -28,12 +28,14 @@ def memory_sizes(
     where = f"memory.{name}"
     if isinstance(given, list):
         return tuple(
-            _size(path, f"{where}[{index}]", value, in_bytes) for index, value in enumerate(given)
+            memory_size(path, f"{where}[{index}]", value, in_bytes)
+            for index, value in enumerate(given)
         )
-    return _size(path, where, given, in_bytes)
+    return memory_size(path, where, given, in_bytes)
 
 
-def _size(path: FilePath, where: str, given: Size, in_bytes: bool) -> int:
+def memory_size(path: FilePath, where: str, given: Size, in_bytes: bool) -> int:
+    """One size in the memory unit; ``where`` is its key. Raises ``UnusableInput`` likewise."""
     if isinstance(given, int):
         return given
     if not in_bytes:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from bubbleproof.formats.choices_layout import ChoicesLayout
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
 
 Rows = list[list[Natural]]
@@ -101,6 +102,7 @@ class ProblemFileLayout(Layout):
     memory: MemoryLayout = MemoryLayout()
     links: LinksLayout = LinksLayout()
     link: list[LinkLayout] = Field(default_factory=list)
+    choices: ChoicesLayout = ChoicesLayout()
     compare: CompareLayout = CompareLayout()
     solve: SolveLayout = SolveLayout()
 

@@ -32,6 +32,20 @@
     ranks = [0, 1]
     latency = 3
 
+    [choices.recompute]          # what the solver may choose; each table is optional
+    stages = "all"               # which stages may drop activations and make them again, or a list
+    kept = "20 MiB"              # what stays of an activation; default: 0
+    duration = 10                # ticks; default: those of the forward
+    per_microbatch = false       # true: a stage may recompute some microbatches only
+    [choices.evict]              # activations may wait on a paired rank
+    pairs = "mirrored"           # rank r on rank p-1-r, or [[from, to], ...]
+    duration = 2                 # ticks of each way; the link of a pair does one at a time
+    [choices.offload]            # activations may wait on the host
+    stages = "all"
+    offload = 3                  # ticks of each way, each on an engine of its own
+    reload = 3
+    host_capacity = "512 GiB"    # for each rank; default: unlimited
+
     [compare]                    # published schedules to show beside the solved one
     families = ["gpipe", "1f1b", "interleaved v=2"]
 
@@ -51,14 +65,16 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, one_line, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.memory_sizes import memory_sizes
+from bubbleproof.formats.memory_sizes import memory_size, memory_sizes
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.problem_ticks import durations
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
+from bubbleproof.theory.allowed import Allowed
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipeline import Link, Pipeline
 
@@ -74,7 +90,7 @@ class ProblemFile:
 
     ``has_split_ticks`` tells whether the ticks of I and W were given; without them the pipeline
     cannot be compared with families that split the backward, and ``compare`` names none of those.
-    ``time_limit`` is in seconds.
+    ``time_limit`` is in seconds. ``allowed`` is what a solver may choose, None for nothing.
     """
 
     name: str
@@ -84,6 +100,7 @@ class ProblemFile:
     compare: tuple[Comparison, ...]
     objective: str
     time_limit: int | None
+    allowed: Allowed | None = None
 
 
 def read_problem(path: FilePath) -> ProblemFile:
@@ -103,7 +120,19 @@ def read_problem(path: FilePath) -> ProblemFile:
         compare=_comparisons(layout, path),
         objective=layout.solve.objective,
         time_limit=layout.solve.time_limit,
+        allowed=_allowed(layout, pipeline, path),
     )
+
+
+def _allowed(layout: ProblemFileLayout, pipeline: Pipeline, path: FilePath) -> Allowed | None:
+    in_bytes, choices = layout.memory_unit == "bytes", layout.choices
+    kept, host = 0, None
+    if choices.recompute is not None:
+        kept = memory_size(path, "choices.recompute.kept", choices.recompute.kept, in_bytes)
+    if choices.offload is not None and choices.offload.host_capacity is not None:
+        where = "choices.offload.host_capacity"
+        host = memory_size(path, where, choices.offload.host_capacity, in_bytes)
+    return allowed_choices(choices, pipeline, path, kept=kept, host=host)
 
 
 def _refuse_oversize(layout: ProblemFileLayout, path: FilePath, *, chunks: int) -> None:

@@ -224,29 +224,40 @@ class _MenuSearch:
             self._accept((), _starts_of(self.menu.plain, found.schedule), "nothing chosen")
 
     def _try_orders(self, starts: tuple[tuple[str, Program], ...]) -> None:
-        """Orders of computations that are good for the floor, with transfers put between."""
-        floor, orders = self.menu.floor, []
-        schedules = (
-            []
-            if self.floor is None or self.floor.schedule is None
-            else [("the floor's order", self.floor.schedule)]
-        )
+        """Orders of computations that are good for the floor, with transfers put between.
+
+        First within the makespan that the order has on the floor: a tight limit is what makes the
+        search short.
+        """
+        for makespan, _, name, schedule in self._orders(starts)[:MOST_ORDERS]:
+            if makespan > self._wanted:
+                return
+            fixed = floor_orders(self.menu, self.menu.floor, _starts_of(self.menu.floor, schedule))
+            for limit in dict.fromkeys((makespan, self._wanted)):
+                if self.done or limit > self._wanted:
+                    break
+                frame = replace(self._frame(Symmetry.NONE), fixed=fixed, limit=limit)
+                self._take(self._run(MenuModel(frame), 0.15), name)
+
+    def _orders(
+        self, starts: tuple[tuple[str, Program], ...]
+    ) -> list[tuple[int, int, str, Schedule]]:
+        """(makespan on the floor, units too many without choices, name, schedule), best first."""
+        floor, found = self.menu.floor, []
+        if self.floor is not None and self.floor.schedule is not None:
+            found.append(("the floor's order", self.floor.schedule))
         for name, program in starts:
             try:
-                schedules.append((f"{name}'s order", left_shift(floor, program)))
+                found.append((f"{name}'s order", left_shift(floor, program)))
             except UntimedProgram:
                 continue
-        for name, schedule in schedules:
+        orders = []
+        for name, schedule in found:
             verdict = check(floor, schedule)
             if verdict.ok and verdict.measured is not None:
-                orders.append((verdict.measured.makespan, name, schedule))
-        orders.sort(key=lambda order: order[0])
-        for makespan, name, schedule in orders[:MOST_ORDERS]:
-            if self.done or makespan > self._wanted:
-                return
-            fixed = floor_orders(self.menu, floor, _starts_of(floor, schedule))
-            frame = self._frame(Symmetry.NONE, fixed=fixed)
-            self._take(self._run(MenuModel(frame), 0.15), name)
+                excess = _excess(self.menu.plain, schedule)
+                orders.append((verdict.measured.makespan, excess, name, schedule))
+        return sorted(orders, key=lambda order: order[:2])
 
     @property
     def _wanted(self) -> int:
@@ -360,6 +371,17 @@ class _MenuSearch:
             floor=self.menu.floor,
             floor_certificate=None if self.floor is None else self.floor.certificate,
         )
+
+
+def _excess(problem: Problem, schedule: Schedule) -> int:
+    """By how many units the schedule's peaks exceed the capacities, all ranks together."""
+    measured = check(problem, schedule).measured
+    assert measured is not None, "a schedule of the floor names the plain problem's tasks"
+    return sum(
+        max(0, peak - store.capacity)
+        for peak, store in zip(measured.peak_memory, problem.stores, strict=False)
+        if store.capacity is not None
+    )
 
 
 def _starts_of(problem: Problem, schedule: Schedule) -> Ints:

@@ -107,3 +107,19 @@ def test_run_takes_problem_files_only(command: Run) -> None:
         2,
         "bubbleproof: run takes a problem file (.toml), got 'x.json'\n",
     )
+
+
+def test_solve_says_what_it_chose(command: Run, tmp_path: Path) -> None:
+    # Room for one activation where two are in flight: a backward waits for its forward's return.
+    text = (
+        SMALL + "[memory]\ncapacity = 1\n[choices.offload]\nstages = [0]\noffload = 0\nreload = 0\n"
+    )
+    problem, target = write(tmp_path, text), tmp_path / "s.json"
+    answer = command("solve", problem, "-o", target, "--json")
+    found = json.loads(answer.out)
+    # Rank 0 never waits for room, so it is 1F1B on two ranks: (m + p - 1)(tF + tB) = 15.
+    assert (answer.status, found["status"], found["makespan"]) == (0, "OPTIMAL", 15)
+    assert found["certificate"]["bound"] == found["lower_bound"] == 15
+    assert [line.split(" microbatches")[0] for line in found["chosen"]] == ["stage 0 off-loads"]
+    assert command("verify", target).status == 0
+    assert "stage 0 off-loads microbatches" in command("solve", problem).out
