@@ -89,7 +89,7 @@ class Domain:
         if isinstance(self.points, Points):
             return self.points.table
         rows = [tuple(point.values()) for point in self.points]
-        return np.array(rows, dtype=np.int64).reshape(-1, len(self.names))
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.names))
 
 
 def grid(
