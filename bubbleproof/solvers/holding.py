@@ -85,27 +85,39 @@ def _laid_out(owner: Ints, moments: Ints, delta: Ints, room: int) -> Chains:
 
 def hold(windows: Windows, store: Chains, homes: list[list[int]]) -> None:
     """One pass over the tasks that acquire in the store."""
+    state = _Store(windows, store)
     for task in store.entrants:
         if windows.failure is not None:
             return
         if windows.ticks[task] > 0:
-            _Moment(windows, store, task).run(homes)
+            _Moment(state, task).run(homes)
+
+
+class _Store:
+    """What the windows say of all changes of a store (they may shrink further in the pass)."""
+
+    def __init__(self, windows: Windows, store: Chains) -> None:
+        self.windows, self.chains = windows, store
+        self.real: Bools = store.task != NONE
+        self.low, high = (np.array(side, dtype=np.int64) for side in windows.bounds)
+        ticks = windows.problem.duration[store.task]
+        self.latest = -high[: windows.num_tasks] - windows.problem.duration
+        self.gone = self.latest[store.task] + np.where(store.at_end, ticks, 0)
+        self.time = self.low[store.task] + np.where(store.at_end, ticks, 0)
 
 
 class _Moment:
     """The start of one task: which changes are over for sure, and which may be (``time``: when)."""
 
-    def __init__(self, windows: Windows, store: Chains, entrant: int) -> None:
-        self.windows, self.store, self.entrant = windows, store, entrant
-        task, at_end, prior = store.task, store.at_end, windows.prior
-        lo, hi = (np.array(side, dtype=np.int64) for side in windows.bounds)
-        ticks = windows.problem.duration[task]
-        self.start, self.latest = int(lo[entrant]), int(-hi[entrant] - windows.ticks[entrant])
-        self.sure: Bools = prior[entrant][task] | ((task == entrant) & ~at_end)
-        gone = -hi[task] - np.where(at_end, 0, ticks)
-        self.over: Bools = (self.sure | (gone <= self.start)) & (task != NONE)
-        self.never: Bools = prior[task, entrant] | ((task == entrant) & at_end) | (task == NONE)
-        self.time = lo[task] + np.where(at_end, ticks, 0)
+    def __init__(self, state: _Store, entrant: int) -> None:
+        self.windows, self.store, self.entrant = state.windows, state.chains, entrant
+        task, at_end, prior = self.store.task, self.store.at_end, state.windows.prior
+        self.start, self.latest = int(state.low[entrant]), int(state.latest[entrant])
+        here = task == entrant
+        self.sure: Bools = prior[entrant][task] | (here & ~at_end)
+        self.over: Bools = (self.sure | (state.gone <= self.start)) & state.real
+        self.never: Bools = prior[:, entrant][task] | (here & at_end) | ~state.real
+        self.time = state.time
 
     def least(self, over: Bools, maybe: Bools) -> Ints:
         """The least total level, shape (...) for arguments of shape (..., chains, changes)."""
@@ -136,6 +148,8 @@ class _Moment:
         if fits[0]:
             return False
         value = int(times[int(np.argmax(fits))]) if fits.any() else self.latest + 1
+        if value <= self.windows.bounds[0][self.entrant]:
+            return False
         step = Step(rule="wait", task=self.entrant, value=value)
         event = self.windows.deduce(step, self._reasons(self.time >= value))
         self.windows.raise_(0, self.entrant, value, event)

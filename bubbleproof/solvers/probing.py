@@ -1,69 +1,101 @@
 """Search for a refutation: of two tasks of a resource either comes first.
 
-The most constrained pair is tried in its tighter order; if that is refuted the other order holds,
-and the search goes on with it. A refutation that does not need the supposed order refutes what
-stood before it, too (``Windows.refute``).
+A pair in no order yet is tried in its tighter order; if that is refuted the other order holds, and
+the search goes on with it. A refutation that does not need the supposed order refutes what stood
+before it, too (``Windows.refute``). No rule for choosing the pair is good everywhere, so several
+take turns, each time with a larger budget; what was refuted at the top stays known.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.windows import UNKNOWN, Windows
+from bubbleproof.theory.actions import Ints
 
 MOST_DEEP = 200  # suppositions open at once
+FIRST_BUDGET = 40  # suppositions in the first round
+
+Score = Callable[[Ints, Ints], Ints]
+
+# From the slack that "i before u" and "u before i" would leave, shapes [tasks, tasks]; the least
+# wins. In turn: tight either way; tight one way, then the other; tight one way and loose the other.
+SCORES: tuple[Score, ...] = (
+    lambda slack, reverse: slack + np.maximum(slack, reverse),
+    lambda slack, reverse: slack * (1 << 20) + reverse,
+    lambda slack, reverse: slack * (1 << 20) - reverse,
+)
 
 
-@dataclass(slots=True)
-class Budget:
-    """When to stop: at a moment of ``time.perf_counter``, or after so many suppositions."""
-
-    deadline: float
-    nodes: int = 1 << 40
-    used: int = field(default=0)
-
-    def spend(self) -> None:
-        """Count one supposition. Raises ``OutOfTime``."""
-        self.used += 1
-        if self.used > self.nodes or time.perf_counter() > self.deadline:
-            raise OutOfTime
-
-
-def refute(propagator: Propagator, windows: Windows, budget: Budget) -> bool:
-    """Whether the windows were refuted; False leaves them as they are. Raises ``OutOfTime``."""
-    while not propagator.run(windows):
-        pair = tightest_pair(propagator, windows)
-        if pair is None or len(windows.suppositions) >= MOST_DEEP:
-            return False
-        budget.spend()
-        windows.suppose(*pair)
-        if not refute(propagator, windows, budget):
-            windows.retract()
-            return False
-        windows.refute()
-    return True
+def refute(propagator: Propagator, windows: Windows, deadline: float) -> bool:
+    """Whether the windows were refuted before the deadline (of ``time.perf_counter``)."""
+    depth = len(windows.suppositions)
+    for turn in count():
+        budget = FIRST_BUDGET << turn // len(SCORES)
+        search = _Search(propagator, windows, SCORES[turn % len(SCORES)], budget, deadline)
+        try:
+            return search.run()
+        except _BudgetSpent:
+            while len(windows.suppositions) > depth:
+                windows.retract()
+    raise AssertionError("the turns have no end")
 
 
-def tightest_pair(propagator: Propagator, windows: Windows) -> tuple[int, int] | None:
-    """The pair in no order yet that leaves the least slack, its tighter order first."""
-    best, chosen = -UNKNOWN, None
-    for tasks in propagator.tasks:
-        if len(tasks) < 2:
-            continue
-        near = np.array([windows.bounds[0][t] for t in tasks.tolist()], dtype=np.int64)
-        far = np.array([windows.bounds[1][t] for t in tasks.tolist()], dtype=np.int64)
-        ticks = windows.problem.duration[tasks]
-        slack = -((near + ticks)[:, None] + (ticks + far)[None, :])
-        prior = windows.prior[np.ix_(tasks, tasks)]
-        settled = prior | prior.T | (slack < 0) | (slack.T < 0)
-        np.fill_diagonal(settled, True)
-        score = np.where(settled, -UNKNOWN, slack + np.maximum(slack.T, slack))
-        at = int(score.argmin())
-        if score.flat[at] < best:
-            best = int(score.flat[at])
-            chosen = tuple(int(tasks[k]) for k in divmod(at, len(tasks)))
-    return None if chosen is None else (chosen[0], chosen[1])
+class _BudgetSpent(Exception):  # noqa: N818 - ends a turn, not an error of the caller
+    pass
+
+
+class _Search:
+    """One turn: one rule of choice and a number of suppositions."""
+
+    def __init__(
+        self, propagator: Propagator, windows: Windows, score: Score, budget: int, deadline: float
+    ) -> None:
+        self.propagator, self.windows, self.score = propagator, windows, score
+        self.budget, self.deadline = budget, deadline
+
+    def run(self) -> bool:
+        """Whether the windows were refuted; False leaves them as they are."""
+        windows = self.windows
+        while not self.propagator.run(windows):
+            pair = self._next_pair()
+            if pair is None or len(windows.suppositions) >= MOST_DEEP:
+                return False
+            if time.perf_counter() > self.deadline:
+                raise OutOfTime
+            if not self.budget:
+                raise _BudgetSpent
+            self.budget -= 1
+            windows.suppose(*pair)
+            if not self.run():
+                windows.retract()
+                return False
+            windows.refute()
+        return True
+
+    def _next_pair(self) -> tuple[int, int] | None:
+        """The pair in no order yet that the score prefers, the order to suppose."""
+        windows, best = self.windows, -UNKNOWN
+        chosen: tuple[int, int] | None = None
+        for tasks in self.propagator.tasks:
+            near, far = (
+                np.array([side[t] for t in tasks.tolist()], dtype=np.int64)
+                for side in windows.bounds
+            )
+            ticks = windows.problem.duration[tasks]
+            slack = -((near + ticks)[:, None] + (ticks + far)[None, :])
+            prior = windows.prior[np.ix_(tasks, tasks)]
+            settled = prior | prior.T | (slack < 0) | (slack.T < 0)
+            np.fill_diagonal(settled, True)
+            score = np.where(settled, -UNKNOWN, self.score(slack, slack.T))
+            at = int(score.argmin())
+            if score.flat[at] < best:
+                best = int(score.flat[at])
+                first, second = divmod(at, len(tasks))
+                chosen = int(tasks[first]), int(tasks[second])
+        return chosen

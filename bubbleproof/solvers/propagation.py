@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.solvers.probing import Budget, refute
+from bubbleproof.solvers.probing import refute
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.windows import UNKNOWN, Windows
 from bubbleproof.theory.actions import Ints
@@ -64,9 +64,9 @@ def improve(
     if problem.num_tasks > MOST_TASKS:
         return None
     search = _Improvement(problem, bounds, upper, deadline)
-    search.climb(search.by_rules)
-    if upper is None or not search.reach(upper, search.by_probing):
-        search.climb(search.by_probing)
+    for attempt in (search.by_rules, search.by_probing):
+        if upper is None or not search.reach(upper, attempt):
+            search.climb(attempt)
     return search.proof
 
 
@@ -123,4 +123,4 @@ class _Improvement:
 
     def by_probing(self, state: Windows) -> bool:
         now = time.perf_counter()
-        return refute(self.propagator, state, Budget(now + (self.deadline - now) / 2))
+        return refute(self.propagator, state, now + (self.deadline - now) / 2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from math import inf
 
+import numpy as np
+
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.holding import chains, hold
 from bubbleproof.solvers.sequencing import sequence
@@ -21,7 +23,7 @@ class Propagator:
     """Brings windows to their fixpoint; knows what of the problem the rules need.
 
     ``tasks`` lists the tasks that take time per resource that has two or more, and ``homes`` the
-    places in this list where a task stands.
+    places in this list where a task stands; ``stores`` are those in which the resource's tasks act.
     ``deadline`` is a moment of ``time.perf_counter``.
     """
 
@@ -39,24 +41,36 @@ class Propagator:
             self.tasks.append(tasks)
             for task in tasks.tolist():
                 self.homes[task].append(len(self.tasks) - 1)
+        self.stores = [
+            [number for number, store in enumerate(self.chains) if np.isin(tasks, store.task).any()]
+            for tasks in self.tasks
+        ]
 
     def run(self, windows: Windows) -> bool:
-        """Whether the windows can be refuted by rules alone. Raises ``OutOfTime``."""
-        while windows.failure is None and windows.changed:
+        """Whether the windows can be refuted by rules alone. Raises ``OutOfTime``.
+
+        The dearer rules wait until the cheaper ones have nothing left to say.
+        """
+        stale: set[int] = set()
+        full: set[int] = set()
+        while windows.failure is None:
             if time.perf_counter() > self.deadline:
                 raise OutOfTime
-            touched = self._touched(windows)
-            windows.changed.clear()
-            for resource in touched:
-                sequence(windows, self.tasks[resource], deep=False)
-            if not windows.changed and windows.failure is None:
-                for resource in range(len(self.tasks)):
-                    sequence(windows, self.tasks[resource], deep=True)
-            if not windows.changed and windows.failure is None:
-                for store in self.chains:
-                    hold(windows, store, self.homes)
-        return windows.failure is not None
+            if touched := self._touched(windows):
+                stale |= touched
+                full |= {store for resource in touched for store in self.stores[resource]}
+                for resource in sorted(touched):
+                    sequence(windows, self.tasks[resource], deep=False)
+            elif stale:
+                sequence(windows, self.tasks[stale.pop()], deep=True)
+            elif full:
+                hold(windows, self.chains[full.pop()], self.homes)
+            else:
+                return False
+        return True
 
-    def _touched(self, windows: Windows) -> list[int]:
+    def _touched(self, windows: Windows) -> set[int]:
         changed = (t for t in windows.changed if t < self.problem.num_tasks)
-        return sorted({resource for task in changed for resource in self.homes[task]})
+        touched = {resource for task in changed for resource in self.homes[task]}
+        windows.changed.clear()
+        return touched

@@ -93,10 +93,17 @@ class _Pass:
         start = self.near[by_start]
         gap = np.where(due, deadline[None, :] - start[:, None] - work, -UNKNOWN)
         least_gap = np.minimum.accumulate(gap, axis=0)
+        full = np.argwhere((gap < 0) & (np.cumsum(due[::-1], axis=0)[::-1] > 1))
+        if len(full):  # the tasks due by then cannot all run: then one of them cannot be last
+            first, column = full[0].tolist()
+            members = by_start[first:][due[first:, column]].tolist()
+            self._follow_all(members[-1], members[:-1])
+            return
         ticks = self.ticks[by_start]
         inner = least_gap < ticks[:, None]  # O starts no later than i
         outer = (start + ticks)[:, None] + work > deadline[None, :]  # O starts no earlier than i
         found = (inner | (outer & (work > 0))) & ~due
+        found &= self._earliest_open()[by_start][:, None] <= deadline[None, :]
         for k, column in np.argwhere(found).tolist():
             first = int(np.argmax(gap[:, column] < ticks[k])) if inner[k, column] else k
             members = by_start[first:][due[first:, column]].tolist()
@@ -106,6 +113,13 @@ class _Pass:
             self._follow_all(i, members)
             if self.windows.failure is not None:
                 return
+
+    def _earliest_open(self) -> Ints:
+        """Per task the least deadline of the tasks in no order with it."""
+        is_open = ~(self.earlier | self.earlier.T)
+        np.fill_diagonal(is_open, False)
+        deadlines: Ints = np.where(is_open, -self.far, -UNKNOWN).min(axis=1)
+        return deadlines
 
     def _follow_all(self, i: int, members: list[int]) -> None:
         names = tuple(self.names[u] for u in members)
