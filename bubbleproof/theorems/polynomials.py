@@ -51,7 +51,7 @@ class Polynomial:
 
     @property
     def is_time(self) -> bool:
-        return any(s.is_time for s in self.symbols)
+        return any(s.is_time for monomial, _ in self.parts[:1] for s in monomial)
 
     def plus(self, other: Polynomial, factor: int) -> Polynomial:
         """self + factor * other."""

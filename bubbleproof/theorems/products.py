@@ -120,7 +120,7 @@ def found_products(formulas: Iterable[Formula]) -> Iterator[Factors]:
     seen: set[Polynomial] = set()
     while todo:
         polynomial = todo.pop()
-        if polynomial in seen:
+        if all(len(m) < 2 for m, _ in polynomial.parts) or polynomial in seen:
             continue
         seen.add(polynomial)
         for symbol in sorted({s for m, _ in polynomial.parts if len(m) > 1 for s in m}):

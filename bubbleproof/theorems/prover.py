@@ -87,7 +87,7 @@ def _query(
     """Z3's answer to the negation, and the values of all symbols in its model if there is one."""
     linear = Linearisation(fixed=dict(fixed))
     negation = negate(obligation.formula)
-    solver = z3.Solver()
+    solver = z3.SimpleSolver()
     solver.set("random_seed", SEED)
     solver.set("timeout", timeout_ms)
     solver.from_string(linear.script(negation, obligation.hints))

@@ -36,6 +36,21 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
         "mepipe.table3.terapipe.memory-few",
     ),
     "bfs": ("field.bfs.bubble-filled",),
+    "interleaved": (
+        "bpipe.appA.mu",
+        "field.interleaved.bubble-divided",
+        "field.interleaved.peak-bounded",
+        "mepipe.table3.vpp.bubble-many",
+        "mepipe.table3.vpp.memory-corrected",
+    ),
+    "pipemesh": (
+        "pipemesh.sec4A.bubble",
+        "pipemesh.sec4A.bubble-halves",
+        "pipemesh.sec4A.peak-exact",
+        "pipemesh.sec4A.peak-halves",
+        "pipemesh.sec4B.recompute",
+    ),
+    "zb-h1": ("field.zb-h1.peak",),
 }
 
 THEOREMS: dict[str, str] = {
