@@ -13,8 +13,8 @@ of its scheduler. With one worker it gives ``None``, which ``run_all`` takes as 
 executor of your own serves as well.
 
 ``function`` must be importable by name (no lambda, no closure) and items and results must pickle;
-workers are started afresh and share nothing with the caller. The processes ignore Ctrl-C: the
-caller stops them.
+workers are started afresh and share nothing with the caller. The processes ignore Ctrl-C, which
+the caller passes on by cancelling, and end when the caller does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -61,7 +62,7 @@ def open_executor(
         yield None
         return
     # Forking a process that has threads (a progress bar is one) may hang; spawned ones are safe.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_follow_the_caller)
     try:
         yield pool
     finally:
@@ -108,8 +109,17 @@ def _run_here(
     return results
 
 
-def _ignore_interrupts() -> None:
+def _follow_the_caller() -> None:
+    """Leave Ctrl-C to the caller, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_caller, daemon=True).start()
+
+
+def _end_with_the_caller() -> None:
+    caller = parent_process()
+    assert caller is not None
+    caller.join()
+    os._exit(1)
 
 
 @contextmanager

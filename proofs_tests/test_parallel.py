@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -88,3 +92,37 @@ def test_unusable_workers() -> None:
     ):
         pass
     assert num_cores() >= 1
+
+
+_CALLER = """
+import sys, time
+from bubbleproof.parallel import open_executor, run_all
+if __name__ == "__main__":
+    with open_executor(2) as pool:
+        run_all(pool, time.sleep, [0.01, 0.01])
+        print(*pool._processes, flush=True)
+        run_all(pool, time.sleep, [60, 60])
+"""
+
+
+def test_workers_end_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "caller.py"
+    script.write_text(_CALLER)
+    caller = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    assert caller.stdout is not None
+    workers = [int(word) for word in caller.stdout.readline().split()]
+    assert len(workers) == 2
+    caller.kill()
+    caller.communicate()
+    until = time.monotonic() + 30
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that ended and that nobody waited for does not."""
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
+    return state.stdout.strip() not in ("", "Z")

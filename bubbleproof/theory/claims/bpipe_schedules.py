@@ -29,13 +29,13 @@ from bubbleproof.theory.pipeline import Pipeline
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)  # megabytes each
 def made(name: str, p: int, m: int, v: int = 1) -> FamilyMember:
     """The family's schedule at the default ticks."""
     return member(name, p=p, m=m) if v == 1 else member(name, p=p, m=m, v=v)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def measures_of(name: str, p: int, m: int, v: int = 1) -> Measures:
     """The measures of the family's schedule at the default ticks."""
     schedule = made(name, p, m, v)
