@@ -1,9 +1,10 @@
-"""Search for a refutation: of two tasks of a resource either comes first.
+"""Search for a refutation or a schedule: of two tasks of a resource either comes first.
 
 A pair in no order yet is tried in its tighter order; if that is refuted the other order holds, and
 the search goes on with it. A refutation that does not need the supposed order refutes what stood
-before it, too (``Windows.refute``). No rule for choosing the pair is good everywhere, so several
-take turns, each time with a larger budget; what was refuted at the top stays known.
+before it, too (``Windows.refute``). With all pairs in order the earliest starts are a schedule,
+but for uses of memory that no rule covers. No rule for choosing the pair is good everywhere, so
+several take turns, each time with a larger budget; what was refuted at the top stays known.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ SCORES: tuple[Score, ...] = (
 )
 
 
-def refute(propagator: Propagator, windows: Windows, deadline: float) -> bool:
-    """Whether the windows were refuted before the deadline (of ``time.perf_counter``)."""
+def probe(propagator: Propagator, windows: Windows, deadline: float) -> Ints | None:
+    """None where the windows are refuted, else earliest starts in which no two tasks overlap.
+
+    ``deadline`` is a moment of ``time.perf_counter``. Raises ``OutOfTime``.
+    """
     depth = len(windows.suppositions)
     for turn in count():
         budget = FIRST_BUDGET << turn // len(SCORES)
@@ -59,24 +63,24 @@ class _Search:
         self.propagator, self.windows, self.score = propagator, windows, score
         self.budget, self.deadline = budget, deadline
 
-    def run(self) -> bool:
-        """Whether the windows were refuted; False leaves them as they are."""
+    def run(self) -> Ints | None:
+        """None where the windows are refuted; else starts, and the windows are as before."""
         windows = self.windows
         while not self.propagator.run(windows):
             pair = self._next_pair()
-            if pair is None or len(windows.suppositions) >= MOST_DEEP:
-                return False
+            if pair is None:
+                return np.array(windows.bounds[0][: windows.num_tasks], dtype=np.int64)
             if time.perf_counter() > self.deadline:
                 raise OutOfTime
-            if not self.budget:
+            if not self.budget or len(windows.suppositions) >= MOST_DEEP:
                 raise _BudgetSpent
             self.budget -= 1
             windows.suppose(*pair)
-            if not self.run():
+            if (starts := self.run()) is not None:
                 windows.retract()
-                return False
+                return starts
             windows.refute()
-        return True
+        return None
 
     def _next_pair(self) -> tuple[int, int] | None:
         """The pair in no order yet that the score prefers, the order to suppose."""

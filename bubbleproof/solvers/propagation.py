@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.solvers.probing import refute
+from bubbleproof.solvers.probing import probe
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.windows import UNKNOWN, Windows
 from bubbleproof.theory.actions import Ints
@@ -50,6 +50,24 @@ def windows(problem: Problem, bounds: Bounds, limit: int) -> tuple[Ints, Ints] |
         for side in state.bounds
     )
     return low, np.minimum(-high - problem.duration, ENDLESS)
+
+
+def decide(
+    problem: Problem, bounds: Bounds, limit: int, deadline: float
+) -> Propagation | Ints | None:
+    """Is there a schedule with a makespan of at most ``limit``? A proof, starts, or out of time.
+
+    Starts (ticks per task) are for ``verify`` to judge: not all uses of memory are reasoned about.
+    Preconditions: every task runs on a rank, and the bounds are not cyclic.
+    """
+    if problem.num_tasks > MOST_TASKS:
+        return None
+    state = Windows(problem, bounds, limit)
+    try:
+        starts = probe(Propagator(problem, bounds, deadline), state, deadline)
+    except OutOfTime:
+        return None
+    return Propagation(bound=limit + 1, steps=state.proof()) if starts is None else starts
 
 
 def improve(
@@ -123,4 +141,4 @@ class _Improvement:
 
     def by_probing(self, state: Windows) -> bool:
         now = time.perf_counter()
-        return refute(self.propagator, state, now + (self.deadline - now) / 2)
+        return probe(self.propagator, state, now + (self.deadline - now) / 2) is None

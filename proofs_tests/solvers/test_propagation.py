@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.propagation import improve, longest, windows
+from bubbleproof.solvers.propagation import decide, improve, longest, windows
+from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify.certificate import Certificate, Propagation, check_certificate
+from bubbleproof.verify.check import check
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.small import tiny_pipelines
@@ -157,3 +160,25 @@ def test_time_is_kept() -> None:
     improve(problem, bounds, 352, began + 0.2)
     assert time.perf_counter() - began < 5
     assert improve(problem, bounds, 352, began - 1) is None
+
+
+@pytest.mark.parametrize(("pipeline", "machine", "best"), CLOSED)
+def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: int) -> None:
+    problem = pipeline.problem()
+    bounds = lower_bounds(problem)
+    assert bounds.best.bound == machine
+    starts = decide(problem, bounds, best, time.perf_counter() + 60)
+    assert isinstance(starts, np.ndarray)
+    verdict = check(problem, schedule_at(problem, starts))
+    assert verdict.ok
+    assert verdict.measured is not None
+    assert verdict.measured.makespan == best
+    proof = decide(problem, bounds, best - 1, time.perf_counter() + 60)
+    assert isinstance(proof, Propagation)
+    assert proved(problem, proof) == best
+
+
+def schedule_at(problem: Problem, start: Ints) -> Schedule:
+    order = np.lexsort((start, problem.rank_of_task))
+    program = Program(actions=problem.actions.take(order), resource=problem.rank_of_task[order])
+    return Schedule(program=program, start=start[order])
