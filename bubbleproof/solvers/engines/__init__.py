@@ -14,7 +14,7 @@ from importlib import import_module
 
 from bubbleproof.solvers.engines.engine import Budget, Engine, Model, Outcome
 
-_MODULES = {"cpsat": "cpsat", "sat": "sat"}
+_MODULES = {"cpsat": "cpsat", "sat": "sat", "z3": "z3_difference", "pulp": "pulp_milp"}
 ENGINES = tuple(_MODULES)
 
 

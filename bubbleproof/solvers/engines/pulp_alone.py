@@ -1,0 +1,30 @@
+"""PuLP, imported without the HiGHS that it would load into this process (see ``highs_child``)."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+
+def _without_highs() -> ModuleType:
+    loaded = sys.modules.get("highspy")
+    sys.modules["highspy"] = None  # type: ignore[assignment]  # PuLP's import of it then fails
+    try:
+        return import_module("pulp")
+    finally:
+        del sys.modules["highspy"]
+        if loaded is not None:
+            sys.modules["highspy"] = loaded
+
+
+if TYPE_CHECKING:
+    import pulp  # type: ignore[import-untyped]  # PuLP ships no annotations
+else:
+    pulp = _without_highs()
+
+CBC: str = pulp.apis.coin_api.pulp_cbc_path
+"""Where the CBC that PuLP brings lies."""
+
+__all__ = ["CBC", "pulp"]

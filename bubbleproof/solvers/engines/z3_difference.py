@@ -1,0 +1,225 @@
+"""The z3 engine: difference logic, and a binary search on the objective.
+
+Starts are integers. Dependencies and memory edges are differences; a pair of tasks of one resource
+is a clause of two differences, a stair a clause of at most two; a load is a pseudo-boolean sum over
+"this moment is not after that one", which are differences again. One solver answers every probe
+``goal <= value``, so that what it learns at one value serves the next.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+import z3  # type: ignore[import-untyped]  # z3 ships no annotations
+
+from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.engines.engine import Budget, Model, Outcome
+from bubbleproof.solvers.engines.judged import value_of
+from bubbleproof.solvers.engines.thread import watching
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.problem import Edges
+
+BELLMAN_FORD = 1  # z3's solver for difference logic on sparse graphs
+LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger ones are added up
+
+
+class Z3Model(Model):
+    """The clauses of an encoding over integer starts, in a context of its own."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__(encoding)
+        self.context = z3.Context()
+        self.solver = z3.SimpleSolver(ctx=self.context)
+        self.duration: list[int] = self.problem.duration.tolist()
+        self.start = [z3.Int(f"s{task}", self.context) for task in range(self.problem.num_tasks)]
+        self.spans: list[tuple[z3.ArithRef, list[int], int]] = []  # first start, tasks, work
+        self.is_difference_logic = True
+        for start, low, high in zip(
+            self.start, encoding.earliest.tolist(), encoding.latest.tolist(), strict=True
+        ):
+            self.solver.add(start >= low, start <= high)
+
+    def ordered(self, before: int, after: int, lag: int = 0) -> z3.BoolRef:
+        """start(after) >= end(before) + lag."""
+        return self.start[after] - self.start[before] >= self.duration[before] + lag
+
+    def _precede(self, edges: Edges) -> None:
+        for before, after, lag in zip(
+            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
+        ):
+            self.solver.add(self.ordered(before, after, lag))
+
+    def add_dependencies(self) -> None:
+        """start(after) >= end(before) + lag."""
+        self._precede(self.encoding.dependencies)
+
+    def add_index_order(self) -> None:
+        """Tasks of a class in the order of their microbatches."""
+        self._precede(self.encoding.index_order)
+
+    def add_exclusion(self) -> None:
+        """One task at a time on each rank."""
+        for rank in self.encoding.ranks:
+            self._exclude(rank)
+
+    def add_links(self) -> None:
+        """One task at a time on each link, NIC and copy engine."""
+        for resource in self.encoding.links:
+            self._exclude(resource)
+
+    def _exclude(self, resource: int) -> None:
+        for a, b in self.encoding.undecided_pairs(resource):
+            self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
+
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+        self._precede(self.encoding.memory_edges)
+        for stair in self.encoding.memory.stairs:
+            ended = [self.ordered(task, stair.later) for task in stair.either]
+            self.solver.add(z3.Or(ended, self.context))
+        for load in self.encoding.loads:
+            self._add_load(load)
+
+    def not_after(self, moment: Moment, at: Moment) -> z3.BoolRef:
+        """Whether ``moment`` is not after ``at``."""
+        shift = [self.duration[m.task] if m.at_end else 0 for m in (moment, at)]
+        return self.start[at.task] - self.start[moment.task] >= shift[0] - shift[1]
+
+    def _add_load(self, load: Load) -> None:
+        """least <= known + sum of the deltas of the moments not after ``load.at`` <= most."""
+        counted = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
+        if load.most is not None:
+            self._at_most(counted, load.most - load.known)
+        if load.least is not None:
+            self._at_most(
+                [(happens, -delta) for happens, delta in counted], load.known - load.least
+            )
+
+    def _at_most(self, counted: list[tuple[z3.BoolRef, int]], most: int) -> None:
+        """sum of the weights that count <= most: negative ones count where they do not happen."""
+        terms = []
+        for happens, weight in counted:
+            terms.append((happens, weight) if weight > 0 else (z3.Not(happens), -weight))
+            most += max(0, -weight)
+        if most < 0:
+            self.solver.add(z3.BoolVal(False, self.context))
+        elif sum(weight for _, weight in terms) > most:
+            self.solver.add(self._sum_at_most(terms, most))
+
+    def _sum_at_most(self, terms: list[tuple[z3.BoolRef, int]], most: int) -> z3.BoolRef:
+        unit = gcd(*(weight for _, weight in terms))
+        terms = [(happens, weight // unit) for happens, weight in terms]
+        if max(most // unit, *(weight for _, weight in terms)) < LARGEST_WEIGHT:
+            return z3.PbLe(terms, most // unit)
+        self.is_difference_logic = False
+        zero = z3.IntVal(0, self.context)
+        return z3.Sum([z3.If(happens, weight, zero) for happens, weight in terms]) <= most // unit
+
+    def add_horizon(self) -> None:
+        """The objective, not above the limit."""
+        if self.encoding.objective == "makespan":
+            self._add_makespan()
+        else:
+            self._add_span_idle()
+        self.ask_for(self.encoding.limit)
+
+    def ask_for(self, most: int) -> None:
+        """An objective value of at most ``most`` ticks: every span holds within it."""
+        for first, tasks, work in self.spans:
+            for task in tasks:
+                latest = most + work - self.duration[task]
+                self.solver.add(self.start[task] - first <= latest)
+
+    def _add_makespan(self) -> None:
+        """makespan >= end of any computation - start of any other; transfers do not count."""
+        compute = np.flatnonzero(self.problem.rank_of_task != NONE).tolist()
+        if self.encoding.only_compute:  # the first starts are the earliest of time 0
+            self.spans.append((z3.IntVal(0, self.context), compute, 0))
+        else:
+            self._add_span("first", compute, 0)
+
+    def _add_span_idle(self) -> None:
+        """span_idle >= last end - first start - work, on each rank."""
+        for rank in self.encoding.ranks:
+            tasks = self.encoding.tasks_on(rank).tolist()
+            self._add_span(f"first{rank}", tasks, sum(self.duration[task] for task in tasks))
+
+    def _add_span(self, name: str, tasks: list[int], work: int) -> None:
+        first = z3.Int(name, self.context)
+        for task in tasks:
+            self.solver.add(self.start[task] - first >= 0)
+        self.spans.append((first, tasks, work))
+
+
+def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+    """The best starts within the limit that z3 finds in the time given."""
+    if encoding.is_hopeless:
+        return Outcome(bound=encoding.limit + 1, is_refuted=True)
+    model = Z3Model(encoding)
+    model.build()
+    with watching(budget.stop, model.context.interrupt):
+        return _Bisection(model, budget).run(hint)
+
+
+class _Bisection:
+    """No schedule is below ``low``, and ``best``, if any, has the value ``high``."""
+
+    def __init__(self, model: Z3Model, budget: Budget) -> None:
+        self.model, self.budget, encoding = model, budget, model.encoding
+        model.solver.set(random_seed=budget.seed, ctrl_c=False)  # the caller watches for Ctrl-C
+        if model.is_difference_logic:
+            model.solver.set("arith.solver", BELLMAN_FORD)
+        self.low = 0
+        if encoding.objective == "makespan":
+            self.low = min(encoding.bounds.best.bound, encoding.limit + 1)
+        self.high = encoding.limit + 1
+        self.best: Ints | None = None
+
+    def run(self, hint: Ints | None) -> Outcome:
+        value = None if hint is None else value_of(self.model.encoding, hint)
+        if value is not None and value < self.high:
+            self.best, self.high = hint, value
+        while self.low < self.high:
+            middle = self._next()
+            answer = self._probe(middle)
+            if answer == z3.unknown:
+                break
+            if answer == z3.unsat:
+                self.low = middle + 1
+            if self.budget.report is not None:
+                self.budget.report(None if self.best is None else self.high, self.low)
+        return Outcome(
+            start=self.best,
+            bound=self.low,
+            is_refuted=self.best is None and self.low > self.model.encoding.limit,
+        )
+
+    def _next(self) -> int:
+        """The next value to ask for: the limit first where no schedule is known, else halfway."""
+        if self.best is None:
+            return self.high - 1
+        return (self.low + self.high - 1) // 2
+
+    def _probe(self, most: int) -> z3.CheckSatResult:
+        """Whether a schedule has a value of at most ``most``; the one found becomes the best."""
+        solver = self.model.solver
+        left = int(1000 * self.budget.seconds)
+        if left <= 0:
+            return z3.unknown
+        solver.set(timeout=left)
+        solver.push()
+        self.model.ask_for(most)
+        answer = solver.check()
+        if answer == z3.sat:
+            self._keep(solver.model())
+        solver.pop()
+        return answer
+
+    def _keep(self, found: z3.ModelRef) -> None:
+        starts = [found.eval(start, model_completion=True).as_long() for start in self.model.start]
+        start = np.array(starts, dtype=np.int64)
+        value = value_of(self.model.encoding, start)
+        assert value is not None, "z3 returned a schedule that the checker refuses"
+        assert value < self.high, "z3 returned a schedule that misses what was asked for"
+        self.best, self.high = start, value
