@@ -229,15 +229,18 @@ class _MenuSearch:
         First within the makespan that the order has on the floor: a tight limit is what makes the
         search short.
         """
-        for makespan, _, name, schedule in self._orders(starts)[:MOST_ORDERS]:
-            if makespan > self._wanted:
-                return
-            fixed = floor_orders(self.menu, self.menu.floor, _starts_of(self.menu.floor, schedule))
-            for limit in dict.fromkeys((makespan, self._wanted)):
-                if self.done or limit > self._wanted:
-                    break
-                frame = replace(self._frame(Symmetry.NONE), fixed=fixed, limit=limit)
-                self._take(self._run(MenuModel(frame), 0.15), name)
+        orders = self._orders(starts)[:MOST_ORDERS]
+        for makespan, _, name, schedule in orders:
+            self._try_order(name, schedule, makespan)
+        for _, _, name, schedule in orders[:1]:
+            self._try_order(name, schedule, self._wanted)
+
+    def _try_order(self, name: str, schedule: Schedule, limit: int) -> None:
+        if self.done or limit > self._wanted:
+            return
+        fixed = floor_orders(self.menu, self.menu.floor, _starts_of(self.menu.floor, schedule))
+        frame = replace(self._frame(Symmetry.NONE), fixed=fixed, limit=limit)
+        self._take(self._run(MenuModel(frame), 0.1), name)
 
     def _orders(
         self, starts: tuple[tuple[str, Program], ...]
@@ -278,7 +281,7 @@ class _MenuSearch:
         if exact is Symmetry.ALL:
             self._exact(exact)
             return
-        self._take(self._run(MenuModel(self._frame(Symmetry.ALL)), 0.3), "index order")
+        self._take(self._run(MenuModel(self._frame(Symmetry.ALL)), 0.25), "index order")
         if not self.done and can_be_anonymous(self.menu):
             found = self._run(AnonymousModel(self._frame(Symmetry.ALL)), 0.75)
             self._conclude_from(found)

@@ -24,15 +24,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.engines.cpsat_menu import Choice, Frame, MenuModel
+from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
 from bubbleproof.solvers.menu import Menu, Option
 from bubbleproof.solvers.menu_order import Symmetry, class_of_task, symmetry
 from bubbleproof.solvers.option_holds import optional_holds
-from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.actions import NONE, Bools
 from bubbleproof.theory.index_order import index_order
 from bubbleproof.theory.problem import Edges
 
@@ -65,24 +67,6 @@ class Slots:
     members: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """Changes of a store by ``delta`` at sorted moments; ``there`` is None where all are certain.
-
-    ``tasks`` are (start, duration) of each; ``resources`` those that all of them occupy.
-    """
-
-    name: tuple[int, bool]
-    at: tuple[cp_model.LinearExprT, ...]
-    there: tuple[cp_model.IntVar, ...] | None
-    delta: int
-    is_reversed: bool
-    start: tuple[cp_model.IntVar, ...]
-    duration: int
-    resources: frozenset[int]
-    at_end: bool
-
-
 class AnonymousModel(MenuModel):
     """The relaxation. Precondition: ``can_be_anonymous(menu)``; the frame's order is ``ALL``."""
 
@@ -92,7 +76,7 @@ class AnonymousModel(MenuModel):
         self.order, self.class_of = order, class_of_task(order)
         super().__init__(frame)
         self.num_samples = order.num_microbatches
-        self._literals: dict[tuple[object, ...], cp_model.IntVar] = {}
+        self._surely: list[tuple[int, int]] = []  # (a, b): b starts when a has ended
         self.there = [
             [self.model.new_bool_var("") for _ in range(self.num_samples)] for _ in self.families
         ]
@@ -151,6 +135,19 @@ class AnonymousModel(MenuModel):
             self._precede_ranked(before, after, lag)
         for slots in self.slots.values():
             self._sort(slots)
+        self.loads = SortedLoads(self.model, self._prior())
+
+    def _prior(self) -> Bools:
+        """prior[b, a]: b surely starts when a has ended, if both are there."""
+        always, edges = self.frame.always, self.floor_edges
+        safe = edges.lag >= 0
+        pairs = [
+            *zip(
+                always[edges.before[safe]].tolist(), always[edges.after[safe]].tolist(), strict=True
+            )
+        ]
+        pairs += self._surely
+        return closure(self.problem.num_tasks, pairs)
 
     def _sort(self, slots: Slots) -> None:
         for (one, _), (other, there) in zip(
@@ -160,6 +157,8 @@ class AnonymousModel(MenuModel):
         ):
             early, late = (other, one) if slots.is_reversed else (one, other)
             self.model.add(early + slots.duration <= late).only_enforce_if(there)
+        forward = slots.members[::-1] if slots.is_reversed else slots.members
+        self._surely += pairwise(forward)
 
     def _precede_ranked(self, before: int, after: int, lag: int) -> None:
         one, other = self.slots.get(before), self.slots.get(after)
@@ -175,6 +174,8 @@ class AnonymousModel(MenuModel):
         if not slots.is_reversed:
             for task, start, there in zip(tasks, slots.start, slots.there, strict=True):
                 self.model.add(start >= self.end(task) + lag).only_enforce_if(there)
+            if lag >= 0:
+                self._surely += zip(tasks, slots.members, strict=True)
             return
         for count in range(1, self.num_samples + 1):
             for i in range(count):
@@ -187,6 +188,8 @@ class AnonymousModel(MenuModel):
             for task, start, there in zip(reversed(tasks), slots.start, slots.there, strict=True):
                 rule = self.model.add(self.start[task] >= start + slots.duration + lag)
                 rule.only_enforce_if(there)
+            if lag >= 0:
+                self._surely += zip(slots.members, reversed(tasks), strict=True)
             return
         skipped = self.num_samples
         for count in range(1, self.num_samples + 1):
@@ -237,10 +240,7 @@ class AnonymousModel(MenuModel):
             if store.capacity is None:
                 continue
             if number in self.menu.touched:
-                series = self._series(number)
-                for rising in series:
-                    if rising.delta > 0:
-                        self._add_loads(rising, series, store.capacity - store.base)
+                self.loads.add(self._series(number), store.capacity - store.base)
             elif (holds := optional_holds(self.menu, (number,))) is not None:
                 self._add_cumulative(holds, store.capacity - store.base)
 
@@ -287,68 +287,17 @@ class AnonymousModel(MenuModel):
                 ticks = self.duration[row[0]]
                 found.append(
                     Series(
-                        name=(number, at_end),
-                        at=tuple(s + ticks if at_end else s for s in start),
+                        members=tuple(row),
+                        at_end=at_end,
                         there=None if slots is None else slots.there,
                         delta=delta,
                         is_reversed=slots is not None and slots.is_reversed,
                         start=start,
                         duration=ticks,
                         resources=frozenset(occupancy.resource[occupancy.task == row[0]].tolist()),
-                        at_end=at_end,
                     )
                 )
         return found
-
-    def _add_loads(self, rising: Series, series: list[Series], room: int) -> None:
-        """At most ``room`` once everything of each moment of ``rising`` has happened."""
-        for i in range(self.num_samples):
-            known, terms = 0, []
-            for other in series:
-                if other.name == rising.name:
-                    known += rising.delta * (1 if rising.is_reversed else i + 1)
-                    if rising.is_reversed and rising.there is not None:
-                        terms += [rising.delta * there for there in rising.there[i + 1 :]]
-                    continue
-                counted = [self._counts(rising, i, other, k) for k in range(self.num_samples)]
-                terms += [other.delta * literal for literal in counted]
-            rule = self.model.add(sum(terms) + known <= room)
-            if rising.there is not None:
-                rule.only_enforce_if(rising.there[i])
-
-    def _counts(self, rising: Series, i: int, other: Series, k: int) -> cp_model.IntVar:
-        """Whether change k of ``other`` is there and not later than moment i of ``rising``."""
-        key = (rising.name, i, other.name, k)
-        if (found := self._literals.get(key)) is not None:
-            return found
-        by_then = self._not_after(rising, i, other, k)
-        if other.there is None:
-            counted = by_then
-        else:
-            counted = self.model.new_bool_var("")
-            self.model.add_bool_and([by_then, other.there[k]]).only_enforce_if(counted)
-            self.model.add_bool_or([by_then.negated(), other.there[k].negated(), counted])
-        self._literals[key] = counted
-        return counted
-
-    def _not_after(self, rising: Series, i: int, other: Series, k: int) -> cp_model.IntVar:
-        """Whether moment k of ``other`` is not after moment i of ``rising``; monotone in k."""
-        key = ("by", rising.name, i, other.name, k)
-        by_then = self.model.new_bool_var("")
-        self._literals[key] = by_then
-        self.model.add(other.at[k] <= rising.at[i]).only_enforce_if(by_then)
-        self.model.add(other.at[k] > rising.at[i]).only_enforce_if(by_then.negated())
-        if k:
-            before = self._literals["by", rising.name, i, other.name, k - 1]
-            one, later = (before, by_then) if other.is_reversed else (by_then, before)
-            rule = self.model.add_implication(one, later)
-            if other.there is not None:
-                rule.only_enforce_if(other.there[k])
-        if not rising.at_end and other.at_end and rising.resources & other.resources:
-            rule = self.model.add(other.start[k] >= rising.start[i] + rising.duration)
-            conditions = [s.there[n] for s, n in ((rising, i), (other, k)) if s.there is not None]
-            rule.only_enforce_if([by_then.negated(), *conditions])
-        return by_then
 
     def add_clashes(self) -> None:
         """At most one option of each clash: n options of one family leave m - n to its rival."""
