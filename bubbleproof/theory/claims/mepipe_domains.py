@@ -79,7 +79,13 @@ def svpp_scope(condition: str, where: Condition, ratios: Ratios = EQUAL) -> Scop
     return scope(condition, where, looked_at=FEW, ratios=ratios, v=V, s=S)
 
 
-GRAPHS = svpp_scope("problems, not schedules", is_every)
+def thin_scope(condition: str, where: Condition) -> Scope:
+    """A scope of SVPP's schedules at equal ticks, with few v and s between the ends."""
+    chunks, slices = ((1, 2), (1, 2, 4)), ((1, 2), (1, 2, 8))
+    return scope(condition, where, looked_at=FEW, ratios=EQUAL, v=chunks, s=slices)
+
+
+GRAPHS = thin_scope("problems, not schedules", is_every)
 
 
 def _children(ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int]) -> Domain:

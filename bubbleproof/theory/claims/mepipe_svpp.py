@@ -19,7 +19,7 @@ from bubbleproof.theory.claims.mepipe_domains import (
     is_every,
     is_few,
     is_many,
-    svpp_scope,
+    thin_scope,
 )
 from bubbleproof.theory.claims.mepipe_schedules import (
     children,
@@ -28,10 +28,10 @@ from bubbleproof.theory.claims.mepipe_schedules import (
     least_forwards,
 )
 
-ALL = svpp_scope("every n", is_every)
-MANY = svpp_scope("n >= p", is_many)
-FEW = svpp_scope("n < p", is_few)
-DIVIDED = svpp_scope("p divides n", divides)
+ALL = thin_scope("every n", is_every)
+MANY = thin_scope("n >= p", is_many)
+FEW = thin_scope("n < p", is_few)
+DIVIDED = thin_scope("p divides n", divides)
 
 
 def least_peak(at: Params) -> Fraction:

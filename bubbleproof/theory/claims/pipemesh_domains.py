@@ -8,6 +8,7 @@ from itertools import product
 from bubbleproof.theory.claims.claim import Domain, Params, listed
 from bubbleproof.theory.claims.pipemesh_schedules import is_filled, sequences
 from bubbleproof.theory.claims.pipemesh_shapes import (
+    FEWER_RANKS,
     SHAPE,
     Choice,
     Condition,
@@ -64,6 +65,7 @@ TIMED = mesh_scope(
     is_filled,
     chunks=(1, 2),
     most=5,
+    few=True,
     names=_TICKS,
     choices=_ratios,
 )
@@ -151,7 +153,7 @@ def _short(text: str, where: Condition) -> Scope:
 
     def wide() -> Iterator[Shape]:
         yield from small()
-        for p, v in product(range(2, 17), (2, 3, 4)):
+        for p, v in product(FEWER_RANKS[1:], (2, 4)):
             for m in {1, 2, p - 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p + 1, 4 * p}:
                 firsts = {x for x in (1, p - 1, p, m - p, m - p + 1, m - 1, m) if 1 <= x <= m}
                 for e, d in product(firsts, repeat=2):
@@ -159,8 +161,8 @@ def _short(text: str, where: Condition) -> Scope:
 
     few = "2 <= P <= 4, M in 2 3, B <= 7, 1 or 2 operations each"
     many = (
-        "2 <= P <= 16, M in 2 3 4, B in 1 2 P-1 P P+1 2P-1 2P 3P+1 4P, first elements 1, P-1, P, "
-        f"B-P, B-P+1, B-1, B, and all of {few}"
+        "P in 2 3 4 5 7 8 11 16, M in 2 4, B in 1 2 P-1 P P+1 2P-1 2P 3P+1 4P, first elements 1, "
+        f"P-1, P, B-P, B-P+1, B-1, B, and all of {few}"
     )
     return Scope(
         small=shaped(f"{few}; {text}", small, where), wide=shaped(f"{many}; {text}", wide, where)
