@@ -12,6 +12,9 @@ from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.claims import field
 from bubbleproof.theory.claims.claim import Claim, Standing, Value, decide
 from bubbleproof.theory.claims.field_schedules import RANKS, is_looked_at, made, measures, shapes
+from bubbleproof.theory.families.zb_v import phase_order
+from bubbleproof.theory.measures import measure
+from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import check
 
 CLAIMS = {claim.id: claim for claim in field.CLAIMS}
@@ -63,14 +66,16 @@ def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> 
     assert decide(changed).standing is Standing.REFUTED
 
 
-def test_with_few_microbatches_zb_vs_bubble_is_its_orders_alone() -> None:
+def test_with_few_microbatches_zb_vs_bubble_is_its_phases_alone() -> None:
     # p = m = 2, unit ticks: rank 0 works 12 ticks and rank 1 starts one later, so 13 is the least.
-    # The claim on fewer than 2p-1 microbatches is refuted of the order; an exact engine finds 13.
+    # The phases take longer on fewer than 2p-1 microbatches; the family finds 13.
     at = {"p": 2, "m": 2, "tF": 1, "tI": 1, "tW": 1}
     member = made("zb-v", at)
     result = solve(member.problem, starts=[("zb-v", member.schedule.program)])
     assert (result.status, result.lower_bound) == (Status.OPTIMAL, 13)
-    assert measures("zb-v", at).makespan > 13
+    assert measures("zb-v", at).makespan == 13
+    phases = left_shift(member.problem, phase_order(2, 2))
+    assert measure(member.problem, phases).makespan > 13
 
 
 def test_zb_h2s_bubble_is_there_without_its_microbatches() -> None:

@@ -21,10 +21,11 @@ from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.v_half import VHalf
 from bubbleproof.theory.families.v_min import VMin
 from bubbleproof.theory.families.v_shape import PERIOD, RepeatedBlock
-from bubbleproof.theory.families.zb_v import ZeroBubbleV
+from bubbleproof.theory.families.zb_v import ZeroBubbleV, phase_order
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import check, check_communication
 
 BLOCKS: tuple[RepeatedBlock, ...] = (VHalf(), VMin())
@@ -82,7 +83,9 @@ def test_zb_vs_makespan_is_optimal_and_its_bubble_needs_2p_minus_1_microbatches(
     result = solve(member.problem, starts=[("zb-v", member.schedule.program)])
     assert result.status is Status.OPTIMAL
     assert result.lower_bound == measure(member.problem, member.schedule).makespan
-    assert [measured(ZeroBubbleV(), p=4, m=m).span_idle for m in (5, 6, 7)] == [4, 2, 0]
+    for m, idle in ((5, 4), (6, 2), (7, 0)):
+        problem = made(ZeroBubbleV(), p=4, m=m).problem
+        assert measure(problem, left_shift(problem, phase_order(4, m))).span_idle == idle
 
 
 @pytest.mark.parametrize("family", BLOCKS, ids=lambda family: family.name)
@@ -117,24 +120,30 @@ def test_a_block_with_less_room_gets_stuck() -> None:
 def test_v_half_holds_half_and_idles_half_of_1f1b() -> None:
     # Published: (p+2) div 2 microbatches where 1F1B holds p, and a bubble of about p/2 of the 6
     # ticks of a microbatch, 3p, where 1F1B has 6(p-1). How many ticks the squeezing leaves is
-    # found, not derived: 3p-4 from p = 3 on; an exact engine confirms it for p = 3 below.
+    # found, not derived: 3p-4 from p = 3 on; an exact engine confirms it for p = 3 below. With
+    # m < 2p another order can leave fewer.
     for p in range(1, 13):
         for m in (p, p + 1, 2 * p, 3 * p + 1):
-            got = measured(VHalf(), p=p, m=m)
+            got, squeezed = measured(VHalf(), p=p, m=m), {1: 0, 2: 3}.get(p, 3 * p - 4)
             assert max(got.peak_activations) == 2 * ((p + 2) // 2)
-            assert got.span_idle == {1: 0, 2: 3}.get(p, 3 * p - 4)
-            assert got.makespan == 6 * m + got.span_idle
+            assert got.makespan <= 6 * m + squeezed
+            if m >= 2 * p:
+                assert got.span_idle == squeezed
+                assert got.makespan == 6 * m + squeezed
 
 
 def test_v_min_holds_a_third_and_idles_two_thirds_of_1f1b() -> None:
     # Published: (p+4) div 3 microbatches and a bubble of about 2p/3 of 6 ticks, 4p. One microbatch
     # alone takes 2p F, 2p I and the last W: 4p+1 ticks, 6 of them work on rank 0: 4p-5 idle. A
-    # block that repeats every 6 ticks without a gap keeps those 4p-5 for every m.
+    # block that repeats every 6 ticks without a gap keeps those 4p-5 for every m. With m < 2p
+    # another order can idle less, but for m = 1.
     for p in range(1, 13):
         for m in (1, 2, p, 2 * p, 3 * p + 1):
             got = measured(VMin(), p=p, m=m)
-            assert got.span_idle == max(0, 4 * p - 5)
-            assert got.makespan == 6 * m + got.span_idle
+            assert got.makespan <= 6 * m + max(0, 4 * p - 5)
+            if m == 1 or m >= 2 * p:
+                assert got.span_idle == max(0, 4 * p - 5)
+                assert got.makespan == 6 * m + got.span_idle
             if m >= p:
                 assert max(got.peak_activations) == 2 * ((p + 4) // 3)
 
@@ -148,8 +157,9 @@ def test_no_schedule_within_the_same_memory_is_shorter(
     member = made(family, p=p, m=p)
     capped = member.problem.with_capacity(family.block(p).limit)
     result = solve(capped, starts=[(family.name, member.schedule.program)])
+    assert result.status is Status.OPTIMAL
     assert result.measured is not None
-    assert result.measured.makespan == result.engine_bound == ticks
+    assert result.measured.makespan == ticks
 
 
 @pytest.mark.parametrize(("f", "i", "w"), [(1, 1, 1), (2, 2, 1), (3, 3, 0), (3, 3, 2)])

@@ -12,9 +12,12 @@ makespan is 2m + p - 2 ticks. The program is this order. With tB = 2tF units joi
 gaps between them; the paper's remedies (forward doubling, backward halving) change microbatch
 sizes and are not part of this family.
 
-Source: Li & Hoefler, "Chimera" (SC 2021) section 3, two pipelines, direct concatenation.
+Source: Li & Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with Bidirectional
+Pipelines" (SC 2021, arXiv:2107.06925) section 3, two pipelines, direct concatenation. Compared with
+it: the bubble and the peaks where p divides m (tests and claims); the authors' code was not.
 Legal range: even p, any m; a last unit that is not full is a full one less the microbatches that
-are not there (the source splits m < p over the directions likewise). Peak where p divides m:
+are not there (the source splits m < p over the directions likewise). With m < 2p that p does not
+divide, ``few_microbatches`` may find a shorter order. Peak where p divides m:
 p/2 + 1 activations on ranks 0 and p-1, one more per rank towards the middle, p on p/2-1 and p/2.
 """
 
@@ -24,6 +27,7 @@ import numpy as np
 
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.family import Family, program_of_ranks
+from bubbleproof.theory.families.few_microbatches import shortest_order
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward
 from bubbleproof.theory.schedule import Program
@@ -55,4 +59,5 @@ class Chimera(Family):
             starts = np.concatenate([injected + stage, injected + 2 * p - 1 - stage])
             order = np.argsort(starts, kind="stable")
             rows.append((kind[order], np.tile(stage, 2)[order], np.tile(microbatch, 2)[order]))
-        return program_of_ranks(rows)
+        closed = program_of_ranks(rows)
+        return shortest_order(pipeline, closed) if m % p and m < 2 * p else closed

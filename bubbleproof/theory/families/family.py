@@ -2,7 +2,8 @@
 
 A family turns parameters into a ``Pipeline`` (with unit activations and the given durations), and
 any pipeline of its shape into a ``Program``. The order depends on the shape alone, so a family's
-program also applies to a user's pipeline with uneven stages, latencies and bytes.
+program also applies to a user's pipeline with uneven stages, latencies and bytes. (One exception:
+``svpp-w`` fits single GEMMs and slices of unequal cost to their ticks.)
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Every rank runs the forwards of all microbatches, slice by slice, then all backwards; within a
 sample the last slice goes back first, because slice k attends to the slices before it.
 
-Source: Li et al., "TeraPipe" (ICML 2021) section 3; MEPipe (EuroSys 2025) Figure 3. Slices are of
+Source: Li et al., "TeraPipe: Token-Level Pipeline Parallelism for Training Large-Scale Language
+Models" (ICML 2021, arXiv:2102.07988); MEPipe (EuroSys 2025) Figure 3. Slices are of
 equal length here: TeraPipe's choice of uneven lengths is not part of this family. Backwards run in
 microbatch order, as our ``gpipe`` does.
 Legal range: any p, m, s. Peak: m*s activations of one slice (1/(ps) of a sample) on every rank.

@@ -11,9 +11,17 @@ C-A one of 6. A = 3p-2 and B = 3p-1 are the first that their inputs allow; C may
 6p-2 fits for odd p, 6p+1 for even p. The paper gives the principle and the properties; these
 numbers are ours, and so is the order in which W fills the gaps.
 
-Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) section 3, V-Half.
+Compared with the authors' generator (sail-sg/zero-bubble-pipeline-parallelism,
+zerobubble/scheduler/zbv_greedy.py at 064369d) at unit ticks, p = 2..7 and m up to 3p+1: the peak is
+the same at every size. Its passes advance by 2, 1, 2 and 1 ticks, and it reorders the start and the
+end of the run before squeezing. For odd p and m > p both take the same time; for even p and m >= 2p
+it is 3 ticks shorter than this order (2 where p = 2); for m <= p this family is never longer.
+
+Source: Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024,
+arXiv:2405.15362) section 3, V-Half.
 Legal range: any p, m. Peak: (p + 2) div 2 microbatches on the fullest rank, that is twice as many
-chunk activations, at most 2m. At tF = tI = tW each rank idles 3p-4 ticks (3 where p = 2) if m >= p.
+chunk activations, at most 2m. At tF = tI = tW each rank idles 3p-4 ticks (3 where p = 2) if
+m >= 2p, and at most that if m >= p (``few_microbatches``).
 """
 
 from __future__ import annotations

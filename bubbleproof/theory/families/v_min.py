@@ -10,9 +10,17 @@ B = 2p and C = 4p-1. Where p is a multiple of 3, B would be one of 6: A, B and C
 and 4 ticks later. The paper gives the principle and the properties; these numbers are ours, and so
 is the order in which W fills the gaps.
 
-Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) section 3, V-Min.
+Compared with the authors' generator (sail-sg/zero-bubble-pipeline-parallelism,
+zerobubble/scheduler/zbv_greedy.py at 064369d) at unit ticks, p = 2..7 and m up to 3p+1: the peak is
+the same at every size, and so are the turns unless 3 divides p. Then it delays only B and C, by 2
+ticks, and reorders the start and the end of the run, which saves 2 ticks for m > p+1; for other p
+this family is never longer.
+
+Source: Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024,
+arXiv:2405.15362) section 3, V-Min.
 Legal range: any p, m. Peak: (p + 4) div 3 microbatches on the fullest rank, that is twice as many
-chunk activations, at most 2m. At tF = tI = tW each rank idles 4p-5 ticks if p >= 2.
+chunk activations, at most 2m. At tF = tI = tW each rank idles 4p-5 ticks if p >= 2 and m >= 2p,
+and at most that if m < 2p (``few_microbatches``).
 """
 
 from __future__ import annotations

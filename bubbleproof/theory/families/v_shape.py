@@ -25,6 +25,7 @@ import numpy as np
 
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.few_microbatches import shortest_order
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
@@ -98,7 +99,14 @@ class RepeatedBlock(VShape):
         """The building block for p ranks."""
 
     def program(self, pipeline: Pipeline) -> Program:
-        return _Squeeze(pipeline.problem(), self.block(pipeline.num_ranks)).program()
+        squeezed = squeezed_order(pipeline, self.block(pipeline.num_ranks))
+        is_few = pipeline.num_microbatches < 2 * pipeline.num_ranks
+        return shortest_order(pipeline, squeezed) if is_few else squeezed
+
+
+def squeezed_order(pipeline: Pipeline, block: BuildingBlock) -> Program:
+    """The block repeated for every microbatch, squeezed at unit ticks."""
+    return _Squeeze(pipeline.problem(), block).program()
 
 
 class _Squeeze:

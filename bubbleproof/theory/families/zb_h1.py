@@ -4,7 +4,7 @@ Rank r warms up with min(p - r, m) forwards; then each I is followed by the W of
 earlier and by the next forward, and the last r weight gradients close. So every rank holds at most
 p activations, 1F1B's highest peak, and at tF = tI = tW idles p-1 ticks instead of 3(p-1).
 
-Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) section 2.2, schedule ZB-H1.
+Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) section 2.1, schedule ZB-H1.
 Legal range: any p, m. Peak on rank r: min(p, m) activations (held until W).
 """
 

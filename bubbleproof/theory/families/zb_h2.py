@@ -6,7 +6,7 @@ the last 2r weight gradients close. At tF = tI = tW and m >= 2p-1 no rank waits 
 forward and its last W: ``span_idle`` is 0. (The makespan still holds p-1 ticks of start-up: ranks
 start and end one tick after each other, so the optimizer step must not wait for all ranks.)
 
-Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) section 2, schedule ZB-H2. The
+Source: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024) section 2.2, schedule ZB-H2. The
 paper shows it for one size; the counts 2(p-r)-1 and 2r are what its memory limit leaves.
 Legal range: any p, m. Peak on rank r: min(2p-1, m) activations (held until W).
 """

@@ -1,0 +1,104 @@
+"""Orders for few microbatches: never longer than the published one, and no more memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.families import family
+from bubbleproof.theory.families.hanayo import closed_form_order
+from bubbleproof.theory.families.v_shape import RepeatedBlock, squeezed_order
+from bubbleproof.theory.families.zb_v import phase_order
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify import check, check_communication
+
+Order = Callable[[Pipeline], Program]
+
+
+def squeezed(name: str) -> Order:
+    block = family(name)
+    assert isinstance(block, RepeatedBlock)
+    return lambda pipeline: squeezed_order(pipeline, block.block(pipeline.num_ranks))
+
+
+PUBLISHED: dict[str, Order] = {
+    "hanayo": closed_form_order,
+    "zb-v": lambda pipeline: phase_order(pipeline.num_ranks, pipeline.num_microbatches),
+    "v-half": squeezed("v-half"),
+    "v-min": squeezed("v-min"),
+}
+TICKS = [(1, 1, 1), (2, 3, 1), (3, 2, 2), (1, 0, 4), (0, 1, 1)]
+
+
+def pipeline(name: str, p: int, m: int, **changes: object) -> Pipeline:
+    plain = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=2)
+    return family(name).fitted(plain).with_changes(**changes)
+
+
+def measured(made: Pipeline, order: Program) -> Measures:
+    problem = made.problem()
+    schedule = left_shift(problem, order)
+    assert check(problem, schedule).ok
+    assert check_communication(problem, lower(problem, schedule)).ok
+    return measure(problem, schedule)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str) -> None:
+    shorter = 0
+    for p in range(1, 6):
+        for m in range(1, 2 * p + 1):
+            for backward in (2,) if family(name).is_split else (1, 2):
+                made = pipeline(name, p, m, backward=backward)
+                before = measured(made, PUBLISHED[name](made))
+                after = measured(made, family(name).program(made))
+                assert after.makespan <= before.makespan, (p, m, backward)
+                assert after.span_idle <= before.span_idle
+                assert max(after.peak_activations) <= max(before.peak_activations)
+                shorter += after.makespan < before.makespan
+    assert shorter > 8
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, "chimera"])
+def test_the_order_depends_on_the_shape_alone_and_is_valid_at_any_ticks(name: str) -> None:
+    for p in (2, 4):
+        for m in range(1, 2 * p):
+            chunks = 1 if name == "chimera" else 2
+            shape = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=chunks)
+            made = family(name).fitted(shape)
+            f, i, w = TICKS[(p + m) % len(TICKS)]
+            uneven = made.with_changes(
+                forward=tuple(f + g % 2 for g in range(made.num_stages)), backward=i + w,
+                input_backward=i, weight_backward=w, latency=m % 2, activation=3, capacity=1000,
+            )  # fmt: skip
+            order = family(name).program(uneven)
+            assert list(order.actions) == list(family(name).program(made).actions)
+            measured(uneven, order)  # passes every rule
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "m"),
+    [("zb-v", 2, 2), ("zb-v", 3, 2), ("v-half", 2, 2), ("v-min", 2, 3), ("hanayo", 2, 3)],
+)
+def test_small_cases_are_optimal_within_their_memory(name: str, p: int, m: int) -> None:
+    made = pipeline(name, p, m)
+    order = family(name).program(made)
+    got = measured(made, order)
+    capped = made.with_changes(capacity=max(got.peak_activations)).problem()
+    result = solve(capped, SolveOptions(time_limit=60), starts=[(name, order)])
+    assert result.status is Status.OPTIMAL
+    assert result.measured is not None
+    assert result.measured.makespan == got.makespan
+
+
+def test_many_microbatches_keep_the_published_order() -> None:
+    for name in PUBLISHED:
+        made = pipeline(name, 3, 6)
+        found, published = family(name).program(made), PUBLISHED[name](made)
+        assert list(found.actions) == list(published.actions)
