@@ -11,7 +11,7 @@ about microbatches or orders, and nothing is shared with ``solvers``, ``verify``
 jumps to the next end of a task or arrival of an input. That is enough when all tasks are
 computations, acquire when they start and release when they end: in any schedule such a task can be
 moved earlier until an input, a resource or a release stops it, and all of these happen at an end
-or an arrival.
+or an arrival. For span_idle every tick is visited: there, starting late can be better.
 """
 
 from __future__ import annotations
@@ -37,6 +37,15 @@ def brute_force(
     Preconditions: about twelve tasks of a few ticks; lags of 0 or more and no cycle.
     """
     return _Search(problem, every_tick, most).run()
+
+
+def least_span_idle(problem: Problem, *, most: int | None = None) -> int | None:
+    """The least max over ranks of (rank_span - work) up to ``most`` ticks, or None.
+
+    Preconditions: as for ``brute_force``; without a tight ``most``, about ten tasks.
+    """
+    best = _SpanSearch(problem, every_tick=True, most=most).run()
+    return None if best is None else best.makespan
 
 
 class _Search:
@@ -136,7 +145,7 @@ class _Search:
 
     def next_instant(self, now: int, start: dict[int, int]) -> int | None:
         if self.every_tick:
-            return now + 1 if now < self.horizon else None
+            return now + 1 if start and now < self.horizon else None  # the first start is at 0
         ends = {task: begin + self.ticks[task] for task, begin in start.items()}
         arrivals = {ends[b] + lag for into in self.inputs for b, lag in into if b in ends}
         return min((t for t in arrivals | set(ends.values()) if t > now), default=None)
@@ -160,8 +169,12 @@ class _Search:
                     ready[resource] += self.ticks[task]
                 last = max(last, now + self.remaining[task])
         last = max([last, *ready[: self.num_ranks]]) if begun else last
-        allowed = self.limit if self.best is None else min(self.limit, self.best.makespan - 1)
-        return last - first > allowed
+        return last - first > self.allowed
+
+    @property
+    def allowed(self) -> int:
+        """The largest value of interest."""
+        return self.limit if self.best is None else min(self.limit, self.best.makespan - 1)
 
     def finish(self, start: dict[int, int]) -> None:
         if not self.all_settles(start):
@@ -178,3 +191,38 @@ class _Search:
         """Whether the loads also fit at the ends that are still to come."""
         ends = {start[t] + self.ticks[t] for t in start}
         return all(self.fits(instant, start) for instant in ends)
+
+
+class _SpanSearch(_Search):
+    """The same walk for span_idle, whose value stands in ``Best.makespan``."""
+
+    def spans(self, start: dict[int, int]) -> list[tuple[int, int]]:
+        """The first start and the last end of each rank's tasks so far; (-1, -1) without any."""
+        found = []
+        for rank in range(self.num_ranks):
+            begun = [t for t in start if rank in self.homes[t]]
+            first = min((start[t] for t in begun), default=-1)
+            found.append((first, max((start[t] + self.ticks[t] for t in begun), default=-1)))
+        return found
+
+    def state(self, now: int, start: dict[int, int]) -> tuple[int, ...]:
+        spans = (moment for span in self.spans(start) for moment in span)
+        return (*super().state(now, start), *spans)
+
+    def idle(self, start: dict[int, int], now: int) -> int:
+        """The most idle time of a rank, if what is to come there starts now and without a pause."""
+        most = 0
+        for rank, (first, last) in enumerate(self.spans(start)):
+            here = [t for t in range(self.count) if rank in self.homes[t]]
+            to_come = sum(self.ticks[t] for t in here if t not in start)
+            end = max(last, now + to_come) if any(t not in start for t in here) else last
+            most = max(most, end - first - sum(self.ticks[t] for t in here) if first >= 0 else 0)
+        return most
+
+    def is_too_long(self, now: int, start: dict[int, int]) -> bool:
+        return self.idle(start, now) > self.allowed
+
+    def finish(self, start: dict[int, int]) -> None:
+        if self.all_settles(start) and self.idle(start, 0) <= self.allowed:
+            begun = tuple(start[t] for t in range(self.count))
+            self.best = Best(makespan=self.idle(start, 0), start=begun)

@@ -1,0 +1,153 @@
+"""All engines agree on random small problems, with brute force where that is small enough.
+
+Each engine runs alone: no schedule to begin from, no limit, its own bound against its own schedule,
+which the checker judges. A disagreement prints the Python that builds the smallest problem found.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from itertools import product
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
+from bubbleproof.solvers.engines.judged import value_of
+from bubbleproof.solvers.engines.milp_solvers import Solver
+from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, search_with
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from proofs_tests.solvers.agreement_cases import Linked, Source, sources
+from proofs_tests.solvers.brute_force import brute_force, least_span_idle
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+EXAMPLES = 300 if FULL else 40  # of each objective
+MOST_STEPS = 150  # 0-1 variables of a time-indexed program; MILPs are slow on larger problems
+MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}
+SECONDS = 60.0  # for one engine; what takes that long is no small instance
+INFEASIBLE = "infeasible"
+Search = Callable[[Encoding, Budget], Outcome]
+
+
+def alone(name: str) -> Search:
+    """A registered engine without a schedule to begin from."""
+    run = engine(name)
+    return lambda encoding, budget: run(encoding, None, budget)
+
+
+def as_milp(solver: Solver, form: Formulation) -> Search:
+    """The MILP engine with a given solver and formulation."""
+    return lambda encoding, budget: search_with(solver, form, encoding, None, budget)
+
+
+def searches(problem: Problem, objective: Objective) -> dict[str, Search]:
+    """Every registered engine, and each way of the MILP engine that is quick enough."""
+    found = {name: alone(name) for name in ENGINES if name != "pulp"}
+    if problem.num_tasks > MOST_MILP_TASKS[objective]:
+        return found
+    encoding = Encoding(problem, lower_bounds(problem), objective=objective)
+    is_short = (encoding.latest - encoding.earliest).sum() <= MOST_STEPS
+    for solver, form in product(get_args(Solver), MODELS):
+        if is_short or form == "big-M":
+            found[f"pulp {solver} {form}"] = as_milp(solver, form)
+    return found
+
+
+def answer_of(search: Search, problem: Problem, objective: Objective) -> str:
+    """What an engine says: a value that its bound meets, infeasible, or what is wrong with it."""
+    encoding = Encoding(problem, lower_bounds(problem), objective=objective)
+    outcome = search(encoding, Budget(deadline=time.perf_counter() + SECONDS, threads=1))
+    if outcome.is_refuted:
+        return INFEASIBLE if outcome.start is None else "refutes what it found"
+    if outcome.start is None:
+        return f"nothing found, bound {outcome.bound}"
+    value = value_of(encoding, outcome.start)
+    if value is None:
+        return "a schedule that the checker refuses"
+    return str(value) if value == outcome.bound else f"{value}, bound {outcome.bound}"
+
+
+def answers(problem: Problem, objective: Objective) -> dict[str, str]:
+    """Who says what; the truth among them where brute force can tell it."""
+    result = solve(problem, SolveOptions(objective=objective, threads=1, time_limit=SECONDS))
+    found = {"auto": INFEASIBLE if result.value is None else str(result.value)}
+    if result.status is Status.FEASIBLE:
+        found["auto"] += f", bound {result.best_bound}"
+    if result.status is not Status.INFEASIBLE or result.proof is Proof.ENGINE:
+        # Otherwise a contradiction stands in the problem itself, and no engine is ever asked.
+        for name, search in searches(problem, objective).items():
+            found[name] = answer_of(search, problem, objective)
+    return found | true_answer(problem, objective, result.value)
+
+
+def true_answer(problem: Problem, objective: Objective, claimed: int | None) -> dict[str, str]:
+    """Brute force's answer; of a claimed ``span_idle`` only whether any is less."""
+    transfers = (problem.rank_of_task < 0).any()
+    if problem.num_tasks > (9 if transfers else 12):
+        return {}
+    if objective == "makespan" or claimed is None:
+        best = brute_force(problem, every_tick=bool(transfers))
+        if best is None or objective == "makespan":
+            return {"brute force": INFEASIBLE if best is None else str(best.makespan)}
+        return {"brute force": "feasible"}
+    if problem.num_tasks > 9:
+        return {}
+    less = least_span_idle(problem, most=claimed - 1)
+    return {"brute force": str(claimed if less is None else less)}
+
+
+def require_agreement(source: Source, objective: Objective) -> None:
+    """Fail, showing the problem, where two answers differ."""
+    found = answers(source.problem(), objective)
+    if len(set(found.values())) > 1:
+        lines = [f"  {name}: {answer}" for name, answer in found.items()]
+        pytest.fail("\n".join([f"engines disagree on the {objective} of", f"  {source!r}", *lines]))
+
+
+@pytest.mark.sweep
+@settings(max_examples=EXAMPLES)
+@given(sources())
+def test_all_engines_agree_on_the_makespan(source: Source) -> None:
+    require_agreement(source, "makespan")
+
+
+@pytest.mark.sweep
+@settings(max_examples=EXAMPLES)
+@given(sources())
+def test_all_engines_agree_on_span_idle(source: Source) -> None:
+    require_agreement(source, "span_idle")
+
+
+def test_a_disagreement_shows_the_python_that_builds_the_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = Pipeline(num_ranks=2, num_microbatches=2)
+    require_agreement(source, "makespan")
+    monkeypatch.setitem(globals(), "true_answer", lambda *_: {"brute force": "8"})
+    with pytest.raises(pytest.fail.Exception) as failure:
+        require_agreement(source, "makespan")
+    first, shown, *lines = str(failure.value).splitlines()
+    assert first == "engines disagree on the makespan of"
+    assert eval(shown) == source  # the text is Python that anyone can run
+    # 1F1B's (m + p - 1)(tF + tB) = 3 * 3.
+    assert {"  auto: 9", "  cpsat: 9", "  z3: 9", "  pulp CBC big-M: 9", "  brute force: 8"} <= set(
+        lines
+    )
+
+
+@pytest.mark.parametrize(("is_duplex", "optimum"), [(True, 13), (False, 14)])
+def test_unary_links_of_either_kind(is_duplex: bool, optimum: int) -> None:
+    # 0F 1, messages 1..4 and 4..7, 1F1 and 1B1 7..9, its message 9..12, 0B1 12..13. One link for
+    # both ways: 0F 1, four messages of 3, 0B1 1.
+    source = Linked(
+        num_ranks=2, num_microbatches=2, forward=1, backward=1, message=3, is_duplex=is_duplex,
+        capacity=2,
+    )  # fmt: skip
+    assert set(answers(source.problem(), "makespan").values()) == {str(optimum)}
