@@ -23,7 +23,7 @@ from bubbleproof.verify.certificate_memory import Moment, chains, least_level
 from bubbleproof.verify.certificate_paths import in_order, sure_edges
 
 UNKNOWN = -(1 << 62)  # no path gives this end; all durations and lags add up to less than 2**60
-MOST_RAISES = 1_000_000  # for one lemma; a cycle of orders would raise windows without end for ever
+MOST_RAISES = 100_000  # for one lemma; a cycle of orders would raise windows without end for ever
 
 Literal = tuple[int, int]
 

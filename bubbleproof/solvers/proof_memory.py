@@ -1,0 +1,125 @@
+"""Memory as orders: clauses "these tasks do not all come before t, or those do not all come after".
+
+Each is a lemma whose ``full`` is t (``verify.drup``). Stairs are stated beforehand. Of other stores
+there are too many; they are found one by one, each refuting a schedule that breaks a capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.index_order import IndexOrder
+from bubbleproof.verify.drup_replay import Literal, Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """At the start of ``task`` a store would hold too much, were all literals false."""
+
+    literals: tuple[Literal, ...]
+    task: int
+
+
+class Orders:
+    """Clauses of orders, each checked as the certificate's checker will."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay = replay
+
+    def full(self, task: int, before: list[int], after: list[int]) -> Full | None:
+        """Not all of ``before`` end by the start of ``task`` and all of ``after`` start behind it.
+
+        None where paths say so already, or where it is not true.
+        """
+        literals = []
+        for pairs in ([(task, other) for other in before], [(other, task) for other in after]):
+            for pair in pairs:
+                if self.replay.earlier[pair[1]] >> pair[0] & 1:
+                    return None
+                if pair in self.replay.orders:
+                    literals.append(self.replay.orders[pair])
+        found = Full(tuple(dict.fromkeys(literals)), task)
+        return found if self.replay.follows(found.literals, task) else None
+
+
+def stairs(encoding: Encoding, orders: Orders) -> Iterator[Full]:
+    """The stores that are stairs, completely."""
+    for stair in encoding.memory.stairs:
+        found = orders.full(stair.later, [], list(stair.either))
+        if found is not None:
+            yield found
+
+
+def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[Full]:
+    """What a schedule (a start per task) breaks of the other stores' capacities.
+
+    Precondition: the schedule is in index order.
+    """
+    order = encoding.bounds.order
+    if order is None:
+        return
+    for held in encoding.memory.held:
+        groups = _groups(encoding, order, held.store)
+        for task in dict.fromkeys(first for firsts, _, _ in groups for first in firsts):
+            now = start[task]
+            counts = [
+                (
+                    int((start[firsts] <= now).sum()),
+                    int((start[lasts] + encoding.problem.duration[lasts] <= now).sum()),
+                )
+                for firsts, lasts, _ in groups
+            ]
+            excess = -held.room
+            for (begun, ended), (_, _, amount) in zip(counts, groups, strict=True):
+                excess += amount * (begun - ended)
+            if excess > 0:
+                before, after = _cover(task, groups, counts, excess - 1)
+                found = orders.full(task, before, after)
+                if found is not None:
+                    yield found
+
+
+Group = tuple[list[int], list[int], int]  # first and last tasks by microbatch, units held between
+
+
+def _groups(encoding: Encoding, order: IndexOrder, store: int) -> list[Group]:
+    """The holds of a store by the classes that begin and end them."""
+    members, class_of = order.members, np.empty(encoding.problem.num_tasks, dtype=np.int64)
+    class_of[members] = np.arange(len(members))[:, None]
+    amounts: dict[tuple[int, int], int] = {}
+    first_of = set(members[:, 0].tolist())
+    held = next(held for held in encoding.memory.held if held.store == store)
+    for hold in held.holds:
+        if hold.first in first_of:
+            pair = int(class_of[hold.first]), int(class_of[hold.last])
+            amounts[pair] = amounts.get(pair, 0) + hold.amount
+    return [
+        (members[first].tolist(), members[last].tolist(), amount)
+        for (first, last), amount in amounts.items()
+    ]
+
+
+def _cover(
+    task: int, groups: list[Group], counts: list[tuple[int, int]], spare: int
+) -> tuple[list[int], list[int]]:
+    """Which tasks come before and which after, leaving out what weighs ``spare`` or less."""
+    before, after = [], []
+    rows = sorted(zip(groups, counts, strict=True), key=lambda row: row[0][2] * _open(row[1]))
+    for (firsts, lasts, amount), (begun, ended) in rows:
+        left_out = min(spare // amount, begun - ended)
+        if task in firsts[:begun]:
+            left_out = min(left_out, begun - ended - 1)
+        spare -= left_out * amount
+        if begun - ended > left_out:
+            before.append(firsts[begun - 1])
+            after.append(lasts[ended + left_out])
+    return [other for other in before if other != task], after
+
+
+def _open(count: tuple[int, int]) -> int:
+    return count[0] - count[1]

@@ -1,0 +1,172 @@
+"""DRUP certificates from a SAT solver (Glucose 4, proof logging).
+
+The formula is ``engines.sat_model`` without what no certificate can say: memory beyond the memory
+edges enters as clauses of orders (``proof_memory``), capacities that a solution breaks one by one.
+The solver's lemmas are translated literal by literal, shortened (``proof_core``), and the whole is
+accepted by the checker before it is returned.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from pysat.solvers import Solver
+
+from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.sat import solved
+from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
+from bubbleproof.solvers.engines.sat_model import SatModel
+from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
+from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify.certificate import check_certificate
+from bubbleproof.verify.drup import Drup, Lemma
+from bubbleproof.verify.drup_replay import Literal, Replay
+
+PASSES = 2  # over the lemmas; a pass costs about what a check does
+
+
+def refute(
+    problem: Problem,
+    bounds: Bounds,
+    bound: int,
+    *,
+    objective: Objective = "makespan",
+    deadline: float,
+    stop: threading.Event | None = None,
+) -> Drup | None:
+    """A checked certificate that the objective is ``bound`` or more, or None.
+
+    None where a schedule is shorter, for a formula that would be too large, and when ``deadline``
+    (``time.perf_counter`` seconds) passes or ``stop`` is set. ``bounds`` are the problem's.
+    """
+    encoding = Encoding(problem, bounds, objective=objective, limit=bound - 1)
+    budget = Budget(deadline=deadline, threads=1, stop=stop or threading.Event())
+    try:
+        found = _Proof(encoding, budget).lemmas()
+    except TooLargeError:
+        return None
+    if found is None or not budget.seconds:
+        return None
+    certificate = Drup(bound=bound, lemmas=tuple(found), objective=objective)
+    return certificate if check_certificate(problem, certificate).ok else None
+
+
+class _OrderModel(SatModel):
+    """The model with orders of tasks that take time, and without memory beyond its edges."""
+
+    def add_pair(self, a: int, b: int) -> None:
+        """Either order of two tasks that both take time."""
+        if self.duration[a] and self.duration[b]:
+            super().add_pair(a, b)
+
+    def add_memory(self) -> None:
+        """The memory edges."""
+        self._precede(self.encoding.memory_edges)
+
+    def literal(self, literal: Literal, pairs: dict[Literal, tuple[int, int]]) -> int:
+        """The SAT literal of an order."""
+        before, after = pairs[literal]
+        if (before, after) in self.before:
+            return self.before[before, after]
+        return TRUE if self.encoding.is_ordered(before, after) else FALSE
+
+
+class _Proof:
+    """One refutation: the solver's formula and its meaning in the checker's literals."""
+
+    def __init__(self, encoding: Encoding, budget: Budget) -> None:
+        self.encoding, self.budget = encoding, budget
+        self.model = _OrderModel(encoding, encoding.limit, self.is_over)
+        self.model.build()
+        self.replay = Replay(encoding.problem, encoding.limit, encoding.objective, 0)
+        self.pairs = {literal: pair for pair, literal in self.replay.orders.items()}
+        self.by_number = {
+            number: self.replay.orders[pair]
+            for pair, number in self.model.before.items()
+            if abs(number) != TRUE
+        }
+        cnf = self.model.cnf
+        self.bases = [base + low for base, low in zip(cnf.base, cnf.low, strict=True)]
+        self.full: list[Full] = []
+
+    def is_over(self) -> bool:
+        return not self.budget.seconds
+
+    def lemmas(self) -> list[Lemma] | None:
+        """The lemmas of the refutation, memory first; None without one."""
+        if self.replay.is_refuted:
+            return []
+        orders = Orders(self.replay)
+        with Solver(name="glucose4", bootstrap_with=self.model.cnf.clauses, with_proof=True) as sat:
+            new = list(stairs(self.encoding, orders))
+            while True:
+                self._state(sat, new)
+                answer = solved(sat, self.budget)
+                if answer is None:
+                    return None
+                if not answer:
+                    break
+                start = self.model.starts(sat.get_model())
+                new = list(dict.fromkeys(overloads(self.encoding, orders, start)))
+                if not new:
+                    return None
+            proof: list[str] = sat.get_proof()
+        return self._shortened(proof)
+
+    def _state(self, sat: Solver, new: list[Full]) -> None:
+        for full in new:
+            clause = [self.model.literal(literal, self.pairs) for literal in full.literals]
+            if TRUE not in clause:
+                sat.add_clause([literal for literal in clause if literal != FALSE])
+        self.full += new
+
+    def _shortened(self, proof: list[str]) -> list[Lemma] | None:
+        problem, encoding = self.encoding.problem, self.encoding
+        full, clauses = self.full, list(self._clauses(proof))
+        for _ in range(PASSES):
+            traced = TracedReplay(problem, encoding.limit, encoding.objective, 0)
+            found = core(traced, [list(f.literals) for f in full], clauses, self.is_over)
+            if found is None:
+                return None
+            full, clauses = [full[place] for place in found[0]], found[1]
+        memory = [self._lemma(list(f.literals), f.task) for f in full]
+        return memory + [self._lemma(clause) for clause in clauses]
+
+    def _clauses(self, proof: list[str]) -> Iterator[Clause]:
+        """The lemmas of the proof in the checker's literals, of each node the weakest."""
+        for line in proof:
+            if line.startswith("d"):
+                continue
+            weakest: dict[int, int] = {}
+            for number in map(int, line.split()[:-1]):
+                if number != FALSE:
+                    node, value = self._meaning(number)
+                    weakest[node] = min(value, weakest.get(node, value))
+            yield list(weakest.items())
+
+    def _meaning(self, number: int) -> Literal:
+        """The checker's literal of a SAT literal."""
+        if number in self.by_number:
+            return self.by_number[number]
+        variable = bisect_right(self.bases, abs(number)) - 1
+        value = abs(number) - self.model.cnf.base[variable]
+        size = self.model.size  # x <= value in steps: start <= value * size + size - 1 in ticks
+        if number > 0:
+            return 2 * variable + 1, -(value * size + size - 1)
+        return 2 * variable, (value + 1) * size
+
+    def _lemma(self, clause: Clause, full: int | None = None) -> Lemma:
+        literals = []
+        for node, value in clause:
+            if (node, value) in self.pairs:
+                literals.append(("<", *self.pairs[node, value]))
+            elif node & 1:
+                literals.append(("<=", node // 2, -value))
+            else:
+                literals.append((">=", node // 2, value))
+        return Lemma(literals=tuple(literals), full=full)
