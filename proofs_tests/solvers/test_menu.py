@@ -1,0 +1,258 @@
+"""Menus: what is taken is what theory builds, holds add up, and the floor is below every choice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bubbleproof.solvers import solve
+from bubbleproof.solvers.engines.cpsat_anonymous import can_be_anonymous
+from bubbleproof.solvers.menu import Menu, Option
+from bubbleproof.solvers.menu_order import Symmetry, order_edges, symmetry
+from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
+from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
+from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.allowed import (
+    Allowed,
+    AllowedEvictions,
+    AllowedOffloads,
+    AllowedRecompute,
+)
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem, Store
+from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
+
+PIPELINE = Pipeline(
+    num_ranks=2, num_microbatches=2, forward=(1, 2), backward=(2, 3), latency=1, activation=3,
+    released_at_input=1, capacity=4, split_backward=((True, True), (False, False)),
+)  # fmt: skip
+RECOMPUTE = AllowedRecompute(stages=(1, 0), kept=1)
+PER_SAMPLE = AllowedRecompute(stages=(0,), kept=1, duration=5, per_microbatch=True)
+EVICT = AllowedEvictions(pairs=((0, 1),), duration=2)
+OFFLOAD = AllowedOffloads(stages=(1,), offload=1, reload=2, host_capacity=9)
+ALLOWED = {
+    "recompute": Allowed(recompute=RECOMPUTE),
+    "samples": Allowed(recompute=PER_SAMPLE),
+    "evict": Allowed(evict=EVICT),
+    "offload": Allowed(offload=OFFLOAD),
+    "all": Allowed(recompute=PER_SAMPLE, evict=EVICT, offload=OFFLOAD),
+}
+
+
+def rows(problem: Problem) -> tuple[Counter[Hashable], ...]:
+    """Tasks, edges and events by name, without unused resources and stores."""
+    tasks: Counter[Hashable] = Counter()
+    homes: dict[int, list[str]] = {}
+    for task, resource in zip(
+        problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
+    ):
+        homes.setdefault(task, []).append(problem.resources[resource].name)
+    for task, names in homes.items():
+        tasks[problem.label(task), int(problem.duration[task]), tuple(sorted(names))] += 1
+    edges, events = problem.edges, problem.events
+    arcs: Counter[Hashable] = Counter(
+        (problem.label(a), problem.label(b), lag)
+        for a, b, lag in zip(
+            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
+        )
+    )
+    changes: Counter[Hashable] = Counter(
+        (problem.label(task), at_end, problem.stores[store], delta)
+        for task, at_end, store, delta in zip(
+            events.task.tolist(),
+            events.at_end.tolist(),
+            events.store.tolist(),
+            events.delta.tolist(),
+            strict=True,
+        )
+    )
+    return tasks, arcs, changes
+
+
+@pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
+def test_what_is_taken_is_what_theory_builds(allowed: Allowed) -> None:
+    posed = PipelineMenu(PIPELINE, allowed)
+    choices = list(posed.menu.choices())
+    assert len(choices) > 1
+    for taken in choices:
+        assert rows(posed.menu.taken(taken)) == rows(posed.chosen(taken).problem())
+    assert rows(posed.menu.plain) == rows(PIPELINE.problem())
+
+
+@pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
+def test_no_choice_is_better_than_the_floor(allowed: Allowed) -> None:
+    menu = PipelineMenu(PIPELINE, allowed).menu
+    floor = solve(menu.floor)
+    assert floor.value is not None
+    for taken in menu.choices():
+        found = solve(menu.taken(taken))
+        assert found.value is None or found.value >= floor.best_bound
+
+
+def test_options_of_one_sample_exclude_each_other() -> None:
+    posed = PipelineMenu(PIPELINE, ALLOWED["all"])
+    # Stage 0 recomputes or evicts each of two microbatches; stage 1 off-loads each or not.
+    assert len(posed.options) == 6
+    assert len(list(posed.menu.choices())) == 3 * 3 * 2 * 2
+    again, evicted = (
+        posed.options.index(Option(what=what, stage=0, microbatch=1))
+        for what in ("recompute", "evict")
+    )
+    with pytest.raises(ValueError, match="these options exclude each other"):
+        posed.menu.taken((again, evicted))
+
+
+def test_a_pool_has_the_joint_capacity_and_others_none() -> None:
+    static = PIPELINE.with_changes(static=(1, 0))
+    evict = PipelineMenu(static, ALLOWED["evict"]).menu
+    assert evict.pools == evict.safe_pools == ((0, 1),)
+    stores = evict.floor.stores
+    assert (stores[0].base, stores[0].capacity, stores[1].capacity) == (1, 8, None)
+    # A recomputed forward drops load of the pool: it bounds nothing then.
+    both = PipelineMenu(static, Allowed(recompute=RECOMPUTE, evict=EVICT)).menu
+    assert (both.pools, both.safe_pools) == (((0, 1),), ())
+    assert [store.capacity for store in both.floor.stores] == [None, None]
+
+
+def test_holds_of_an_evicted_activation() -> None:
+    plain = PIPELINE.with_changes(split_backward=False)
+    menu = PipelineMenu(plain, ALLOWED["evict"]).menu
+    f, b, e, load = (menu.whole.task(text) for text in ("0F0", "0B0", "0EVICT0", "0LOAD0"))
+    first = Option(what="evict", stage=0, microbatch=0)
+    option = menu.options.index(first)
+    own = optional_holds(menu, (0,))
+    assert own is not None
+    # Left: on rank 0 from F to B. Taken: from F to the end of EVICT, and from LOAD to B.
+    assert {hold for hold in own if hold.first in (f, load)} == {
+        OptionalHold(f, b, 3, (), (option,)),
+        OptionalHold(f, e, 3, (option,)),
+        OptionalHold(load, b, 3, (option,)),
+    }
+    joint = optional_holds(menu, (0, 1))
+    assert joint is not None
+    # Together: from F to B in any case, and once more while it moves.
+    assert {hold for hold in joint if hold.first in (f, e, load)} == {
+        OptionalHold(f, b, 3),
+        OptionalHold(e, e, 3, (option,)),
+        OptionalHold(load, load, 3, (option,)),
+    }
+
+
+def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
+    # What OFFLOAD takes at its start has nobody that gives it back later.
+    whole = by_hand(
+        [("0F0", 1, (0,)), ("0OFFLOAD0", 1, (1,))],
+        [("0F0", "0OFFLOAD0", 0)],
+        resources=RANK_AND_LINK,
+        stores=(Store(name="memory", capacity=3),),
+        events=[("0F0", False, 0, 1), ("0OFFLOAD0", False, 0, 1)],
+    )
+    menu = Menu(
+        whole=whole,
+        options=(Option(what="offload", stage=0, microbatch=0),),
+        task_option=np.array([NONE, 0]),
+        edge_option=np.array([0]),
+        event_option=np.array([NONE, 0]),
+    )
+    assert optional_holds(menu, (0,)) is None
+
+
+def test_index_order_holds_for_stages_and_for_one_class_of_samples() -> None:
+    whole = PIPELINE.with_changes(split_backward=False)
+    per_stage, per_sample, uneven = (
+        PipelineMenu(pipeline, allowed).menu
+        for pipeline, allowed in (
+            (whole, ALLOWED["recompute"]),
+            (whole, ALLOWED["samples"]),
+            (whole.with_changes(split_backward=((True, False),) * 2), ALLOWED["recompute"]),
+        )
+    )
+    assert symmetry(per_stage) is Symmetry.ALL
+    assert symmetry(per_sample) is Symmetry.ONE
+    assert symmetry(uneven) is Symmetry.NONE
+    assert not can_be_anonymous(per_stage)
+    assert not can_be_anonymous(per_sample)  # a forward drops part of its load by option
+    edges = order_edges(per_sample, Symmetry.ONE)
+    first = [per_sample.whole.task(f"0F{j}") for j in range(2)]
+    assert list(zip(edges.before.tolist(), edges.after.tolist(), strict=True)) == [*pairwise(first)]
+    # All classes: F, B and R of two stages, two microbatches each.
+    assert len(order_edges(per_stage, Symmetry.ALL)) == 6
+    assert len(order_edges(uneven, Symmetry.NONE)) == 0
+
+
+def test_one_sample_that_may_do_less_than_the_others_breaks_the_symmetry() -> None:
+    menu = PipelineMenu(PIPELINE, ALLOWED["evict"]).menu
+    assert symmetry(menu) is Symmetry.ONE
+    assert can_be_anonymous(menu)
+    renamed = [Option(what=f"evict {o.microbatch}", stage=0, microbatch=o.microbatch)
+               for o in menu.options]  # fmt: skip
+    odd = Menu(
+        whole=menu.whole,
+        options=tuple(renamed),
+        task_option=menu.task_option,
+        edge_option=menu.edge_option,
+        event_option=menu.event_option,
+    )
+    assert symmetry(odd) is Symmetry.NONE
+
+
+def test_choices_in_words() -> None:
+    posed = PipelineMenu(PIPELINE, ALLOWED["all"])
+    wanted = [
+        Option(what="recompute", stage=0, microbatch=1),
+        Option(what="evict", stage=0, microbatch=0),
+        Option(what="offload", stage=1, microbatch=0),
+        Option(what="offload", stage=1, microbatch=1),
+    ]
+    chosen = posed.chosen([posed.options.index(option) for option in wanted])
+    assert described(chosen) == (
+        "stage 0 recomputes microbatches 1",
+        "rank 0 evicts microbatches 0 to rank 1",
+        "stage 1 off-loads microbatches 0 1",
+    )
+    stages = PipelineMenu(PIPELINE, ALLOWED["recompute"])
+    assert described(stages.chosen((0, 1))) == ("stage 1 recomputes", "stage 0 recomputes")
+    assert described(stages.chosen(())) == ("nothing",)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "message"),
+    [
+        (Allowed(recompute=AllowedRecompute(stages=(2,))), "recompute may name each stage of 0..1"),
+        (
+            Allowed(offload=AllowedOffloads(stages=(0, 0), offload=1, reload=1)),
+            "offload may name each stage",
+        ),
+        (
+            Allowed(evict=AllowedEvictions(pairs=((0, 2),), duration=1)),
+            r"evictions go between two ranks of 0..1, got \(0, 2\)",
+        ),
+    ],
+)
+def test_a_menu_names_what_the_pipeline_has(allowed: Allowed, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PipelineMenu(PIPELINE, allowed)
+
+
+def test_columns_must_fit_the_whole_problem() -> None:
+    menu = PipelineMenu(PIPELINE, ALLOWED["evict"]).menu
+    with pytest.raises(ValueError, match="task_option must have 14 rows, got 13"):
+        Menu(
+            whole=menu.whole,
+            options=menu.options,
+            task_option=menu.task_option[1:],
+            edge_option=menu.edge_option,
+            event_option=menu.event_option,
+        )
+    with pytest.raises(ValueError, match=r"event [0-9]+ belongs to a task of option 0"):
+        Menu(
+            whole=menu.whole,
+            options=menu.options,
+            task_option=menu.task_option,
+            edge_option=menu.edge_option,
+            event_option=np.full_like(menu.event_option, NONE),
+        )
