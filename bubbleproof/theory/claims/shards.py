@@ -5,9 +5,9 @@ by id and cases by numbers (claims hold functions, which do not travel). ``decid
 worker does; it looks claims up by ``claims()``.
 
 Shards come in two kinds. A *head* holds the smallest cases of one claim: most refuted claims fail
-there, and are done. The *cells* hold the rest: the cases that agree in their first two parameters
-(ranks and microbatches for schedules) of all claims whose ids agree up to the last dot, so that
-claims that measure the same schedule meet in one worker and its caches.
+there, and are done. The *cells* hold the rest: all cases of a paper that agree in their first two
+parameters (ranks and microbatches for schedules), so that claims that measure the same schedule
+meet in one worker and its caches.
 
 A claim's verdict, its smallest counterexample and the number of cases checked are those of
 ``decide``, however many workers there are and whoever is first: of all failing cases the smallest
@@ -138,9 +138,9 @@ class Audit:
                 continue
             rest = self._slice(claim, domain, slice(HEAD, None))
             for key, part in _by_first_two(rest):
-                cells[claim.id.rpartition(".")[0], key].append(part)
+                cells[claim.paper, key].append(part)
         papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
-        shards = [_shard(self.chosen[parts[0].claim].paper, parts) for parts in cells.values()]
+        shards = [_shard(paper, parts) for (paper, _), parts in cells.items()]
         shards.sort(key=lambda shard: (papers.index(shard.paper), -shard.load))
         return list(_packed(shards))
 
