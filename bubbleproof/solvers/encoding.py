@@ -68,12 +68,18 @@ class Encoding:
         *,
         objective: Objective = "makespan",
         limit: int | None = None,
+        least: int = 0,
+        extra: Edges | None = None,
         windows: tuple[Ints, Ints] | None = None,
     ) -> None:
-        """``windows`` are (earliest, latest) starts that someone proved for this limit."""
+        """``least`` is a bound on the objective; ``extra`` are precedences beside the problem's;
+        ``windows`` are (earliest, latest) starts that someone proved for this limit."""
         self.problem, self.bounds, self.objective = problem, bounds, objective
+        self.extra = extra or Edges()
         longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
         self.limit = longest if limit is None else limit
+        known = bounds.best.bound if bounds.best.objective == objective else 0
+        self.least = max(least, known)
         self.only_compute = bool((problem.rank_of_task != NONE).all())
         bounded = objective == "makespan" and self.only_compute
         self.horizon = self.limit if bounded else longest
@@ -92,7 +98,15 @@ class Encoding:
 
     @property
     def dependencies(self) -> Edges:
-        return self.problem.edges
+        """The problem's precedences and the extra ones."""
+        edges, extra = self.problem.edges, self.extra
+        if not len(extra):
+            return edges
+        return Edges(
+            before=np.concatenate([edges.before, extra.before]),
+            after=np.concatenate([edges.after, extra.after]),
+            lag=np.concatenate([edges.lag, extra.lag]),
+        )
 
     @property
     def index_order(self) -> Edges:

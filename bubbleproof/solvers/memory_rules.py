@@ -126,6 +126,27 @@ def _steps(
             yield Stair(later, (last[needs[j] - 1],))
 
 
+def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """(store, tasks) of everything that is kept, as a whole, in a store with a capacity.
+
+    One group per (stage, microbatch, slice) where the store is a sum of holds, else one per store.
+    """
+    events, actions = problem.events, problem.actions
+    for number, store in enumerate(problem.stores):
+        tasks = np.unique(events.task[(events.store == number) & (events.delta != 0)]).tolist()
+        if store.capacity is None or not tasks:
+            continue
+        if _holds(problem, number) is None:
+            yield number, tuple(tasks)
+            continue
+        groups: dict[tuple[int, int, int], list[int]] = {}
+        for task in tasks:
+            key = (actions.stage[task], actions.microbatch[task], actions.slice[task])
+            groups.setdefault((int(key[0]), int(key[1]), int(key[2])), []).append(task)
+        for group in groups.values():
+            yield number, tuple(group)
+
+
 def _holds(problem: Problem, store: int) -> tuple[Hold, ...] | None:
     """The store's changes paired into holds, or None where some have no partner.
 

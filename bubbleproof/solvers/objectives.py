@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import PeakBound, Result, Status
 from bubbleproof.solvers.search import Search
@@ -20,14 +21,16 @@ from bubbleproof.theory.schedule import Program
 Starts = Sequence[tuple[str, Program]]
 
 
-def least_makespan_then_peak(problem: Problem, options: SolveOptions, starts: Starts) -> Result:
+def least_makespan_then_peak(
+    problem: Problem, options: SolveOptions, starts: Starts, demands: Demands | None = None
+) -> Result:
     """The least makespan, and the least peak that a schedule of that makespan reaches."""
     began = time.perf_counter()
-    first = Search(problem, options).run(starts)
+    first = Search(problem, options, demands=demands).run(starts)
     if first.schedule is None or options.stop.is_set():
         return replace(first, objective="makespan-then-peak")
     left = _left(replace(options, within=first.makespan), began)
-    found = _lowered(problem, left, first)
+    found = _lowered(problem, left, first, demands)
     return replace(
         found,
         objective="makespan-then-peak",
@@ -39,13 +42,15 @@ def least_makespan_then_peak(problem: Problem, options: SolveOptions, starts: St
     )
 
 
-def least_peak(problem: Problem, options: SolveOptions, starts: Starts) -> Result:
+def least_peak(
+    problem: Problem, options: SolveOptions, starts: Starts, demands: Demands | None = None
+) -> Result:
     """The least peak of any schedule whose makespan is at most ``options.within`` (None: any)."""
     began = time.perf_counter()
-    first = Search(problem, options, is_enough=True).run(starts)
+    first = Search(problem, options, demands=demands, is_enough=True).run(starts)
     if first.schedule is None or options.stop.is_set():
         return replace(first, objective="peak")
-    found = _lowered(problem, _left(options, began), first)
+    found = _lowered(problem, _left(options, began), first, demands)
     return replace(found, objective="peak", seconds=time.perf_counter() - began)
 
 
@@ -60,12 +65,15 @@ def below(problem: Problem, peak: int) -> Problem:
     return replace(problem, stores=stores)
 
 
-def _lowered(problem: Problem, options: SolveOptions, first: Result) -> Result:
+def _lowered(
+    problem: Problem, options: SolveOptions, first: Result, demands: Demands | None
+) -> Result:
     """The result with the least peak within ``options.within`` that time allows to find."""
     began, best = time.perf_counter(), first
     while True:
         assert best.peak is not None
-        found = Search(below(problem, best.peak), _left(options, began), is_enough=True).run(())
+        capped, left = below(problem, best.peak), _left(options, began)
+        found = Search(capped, left, demands=demands, is_enough=True, is_certifying=False).run(())
         if found.status is Status.INFEASIBLE:
             assert found.proof is not None
             bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)

@@ -32,6 +32,7 @@ class SolveOptions:
     ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
     (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the
     largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
+    ``certified``: an engine's word is not enough, and the time limit is used to replace it.
     Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
     """
 
@@ -41,6 +42,7 @@ class SolveOptions:
     time_limit: float = 60.0
     seed: int = 1
     threads: int = 2
+    certified: bool = False
     progress: Progress | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -62,5 +64,5 @@ class SolveOptions:
 
     def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
         """Another process gets the options without ``progress`` and ``stop``, which stay here."""
-        names = ("engine", "objective", "within", "time_limit", "seed", "threads")
+        names = ("engine", "objective", "within", "time_limit", "seed", "threads", "certified")
         return partial(SolveOptions, **{name: getattr(self, name) for name in names}), ()

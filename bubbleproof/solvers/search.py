@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, engine
 from bubbleproof.solvers.engines.engine import Report
@@ -19,6 +20,7 @@ from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.propagation import improve
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.measures import Measures
@@ -30,13 +32,16 @@ from bubbleproof.verify.check import check
 
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
+MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
+PROPAGATING, CERTIFYING = 5.0, 5.0  # seconds at most, unless a certificate is asked for
 INTERRUPTED = "interrupted: the best so far"
 
 
 class Search:
     """The incumbent and the bounds of one problem as they improve.
 
-    ``is_enough``: the first schedule within ``options.within`` will do.
+    ``is_enough``: the first schedule within ``options.within`` will do; ``is_certifying``: time is
+    spent on certificates beyond the first. ``problem`` is the given one with the demands.
     """
 
     def __init__(
@@ -45,15 +50,20 @@ class Search:
         options: SolveOptions,
         objective: Objective = "makespan",
         *,
+        demands: Demands | None = None,
         is_enough: bool = False,
+        is_certifying: bool = True,
     ) -> None:
-        self.problem, self.options, self.objective = problem, options, objective
-        self.is_enough = is_enough
+        demands = demands or Demands()
+        self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
+        problem = self.problem
+        self.options, self.objective = options, objective
+        self.is_enough, self.is_certifying = is_enough, is_certifying
         self.began = time.perf_counter()
         self.schedule: Schedule | None = None
         self.measured: Measures | None = None
         self.origin = ""
-        self.bounds: Bounds = lower_bounds(problem)
+        self.bounds: Bounds = lower_bounds(problem, objective)
         self.certificate: Certificate | None = None
         self.engine_bound: int | None = None
         self.is_refuted = False
@@ -67,8 +77,11 @@ class Search:
         try:
             self._certify()
             self._try_programs(starts)
+            if self._is_open and self.is_certifying:
+                self._improve_bound()
             if self.options.engine != "auto" or self._is_open:
                 self._call_engine()
+                self._certify_claim()
         except KeyboardInterrupt:
             self.options.stop.set()
         return self._conclude(INTERRUPTED if self.options.stop.is_set() else "")
@@ -166,12 +179,65 @@ class Search:
         return 0 if self.certificate is None else self.certificate.bound
 
     def _certify(self) -> None:
-        if self.objective != "makespan":
-            return
+        """The one-machine bound, checked."""
         finding = check_certificate(self.problem, self.bounds.best)
         assert finding.ok, f"our own certificate was refused: {finding.violations}"
         self.certificate = self.bounds.best
         self._report("bounds")
+
+    def _improve_bound(self) -> None:
+        """A better bound by propagation, up to the value that would do."""
+        deadline = time.perf_counter() + min(PROPAGATING, self._budget(None).seconds)
+        upper = self._limit
+        if upper is not None and self._value is None:
+            upper += 1  # beyond it lies nothing that is wanted
+        self._accept(improve(self.problem, self.bounds, upper, deadline), "propagation")
+
+    def _certify_claim(self) -> None:
+        """A certificate for what so far is only an engine's word."""
+        claim = self.engine_bound
+        if (
+            not self.is_certifying
+            or claim is None
+            or claim <= self._lower_bound
+            or not (self._closed or self.is_refuted)
+        ):
+            return
+        left = self._budget(None).seconds
+        seconds = left if self.options.certified else min(CERTIFYING, left)
+        if self.problem.num_tasks > MOST_REFUTED or not seconds:
+            return
+        from bubbleproof.solvers.proofs import refute
+
+        self._accept(
+            run_interruptibly(
+                lambda: refute(
+                    self.problem,
+                    self.bounds,
+                    claim,
+                    objective=self.objective,
+                    deadline=time.perf_counter() + seconds,
+                    stop=self.options.stop,
+                ),
+                self.options.stop,
+            ),
+            "certificate",
+        )
+
+    def _accept(self, certificate: Certificate | None, who: str) -> None:
+        """Keep a certificate that proves more, if its checker accepts it."""
+        if certificate is None or certificate.bound <= self._lower_bound:
+            return
+        finding = check_certificate(self.problem, certificate)
+        assert finding.ok, f"our own certificate was refused: {finding.violations}"
+        self.certificate = certificate
+        self._report(who)
+
+    @property
+    def _limit(self) -> int | None:
+        """The largest value of interest: the incumbent's, or what is wanted."""
+        wanted = [v for v in (self._value, self.options.within) if v is not None]
+        return min(wanted, default=None)
 
     def _contradiction(self) -> str | None:
         """A reason that no schedule exists, found without search."""
@@ -220,6 +286,8 @@ class Search:
         verdict = check(self.problem, schedule)
         if not verdict.ok or verdict.measured is None:
             return False
+        if len(self.latest) and broken_by(self.problem, self.latest, schedule):
+            return False
         if self._value is None or self._value_of(verdict.measured) < self._value:
             self.schedule, self.measured, self.origin = schedule, verdict.measured, name
             self._report(name)
@@ -227,18 +295,19 @@ class Search:
 
     def _call_engine(self) -> None:
         """Let an engine improve the incumbent and the bound."""
-        options = self.options
-        wanted = [value for value in (self._value, options.within) if value is not None]
+        limit = self._limit
         encoding = Encoding(
             self.problem,
             self.bounds,
             objective=self.objective,
-            limit=min(wanted, default=None),
+            limit=limit,
+            least=self._lower_bound,
+            extra=self.latest,
         )
         budget = self._budget(self._engine_progress)
         hint = None if self.schedule is None else starts_by_task(self.problem, self.schedule)
         search = engine(self._engine)
-        outcome = run_interruptibly(lambda: search(encoding, hint, budget), options.stop)
+        outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)
         if outcome.start is not None:
             found = schedule_of_starts(self.problem, outcome.start)
             accepted = self._try_schedule(self._engine, found)

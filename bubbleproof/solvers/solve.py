@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.objectives import least_makespan_then_peak, least_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
@@ -22,18 +23,21 @@ def solve(
     problem: Problem,
     options: SolveOptions | None = None,
     starts: Iterable[tuple[str, Program]] = (),
+    *,
+    demands: Demands | None = None,
 ) -> Result:
     """The best schedule found, with a checked bound.
 
     ``starts`` are named programs to begin from (published orders); those that do not fit are passed
-    over. A time-out is never INFEASIBLE. Raises ``ValueError`` for a problem that computes nothing.
+    over. ``demands`` are kept by every schedule that is found. A time-out is never INFEASIBLE.
+    Raises ``ValueError`` for a problem that computes nothing.
     """
     options = options or SolveOptions()
     if (problem.rank_of_task == NONE).all():
         raise ValueError("a problem to solve needs at least one task on a rank, got none")
     starts = tuple(starts)
     if options.objective == "makespan-then-peak":
-        return least_makespan_then_peak(problem, options, starts)
+        return least_makespan_then_peak(problem, options, starts, demands)
     if options.objective == "peak":
-        return least_peak(problem, options, starts)
-    return Search(problem, options, options.objective).run(starts)
+        return least_peak(problem, options, starts, demands)
+    return Search(problem, options, options.objective, demands=demands).run(starts)

@@ -33,9 +33,7 @@ class CpSatModel(Model):
             self.model.new_fixed_size_interval_var(start, size, "")
             for start, size in zip(self.start, self.duration, strict=True)
         ]
-        least = 0
-        if encoding.objective == "makespan":
-            least = min(encoding.bounds.best.bound, encoding.limit)
+        least = min(encoding.least, encoding.limit)
         self.goal = self.model.new_int_var(least, max(least, encoding.limit), "")
         self._ended: dict[tuple[int, int], cp_model.IntVar] = {}
 
@@ -181,9 +179,9 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
     return run(model, budget)
 
 
-def run(model: CpSatModel, budget: Budget) -> Outcome:
-    """Search a model that is complete, objective included."""
-    solver = cp_model.CpSolver()
+def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None) -> Outcome:
+    """Search a model that is complete, objective included; ``solver`` keeps the values found."""
+    solver = solver or cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = budget.seconds
     solver.parameters.num_workers = budget.threads
     solver.parameters.random_seed = budget.seed

@@ -1,0 +1,235 @@
+"""Demands, explanations and repairs, each against exhaustive search where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
+from bubbleproof.solvers.explain import Held, Limit, Order, explain, quickxplain
+from bubbleproof.solvers.repair import repair
+from bubbleproof.solvers.starts import starts_by_task
+from bubbleproof.theory.families import family
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.verify import check
+from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.small import tiny_pipelines
+
+ONE = SolveOptions(threads=1)
+PAIR = Pipeline(num_ranks=2, num_microbatches=3)
+
+
+def order(problem: Problem, *texts: str) -> Demands:
+    return Demands(
+        orders=tuple(
+            (problem.task(a), problem.task(b))
+            for a, _, b in (text.partition("<") for text in texts)
+        )
+    )
+
+
+@settings(max_examples=30)
+@given(tiny_pipelines(least=1), st.data())
+def test_demanded_orders_equal_exhaustive_search(pipeline: Pipeline, data: st.DataObject) -> None:
+    problem = pipeline.problem()
+    tasks = st.integers(0, problem.num_tasks - 1)
+    pairs = data.draw(st.lists(st.tuples(tasks, tasks), max_size=2))
+    demands = Demands(orders=tuple((a, b) for a, b in pairs if a != b))
+    asked = demands.demanding(problem)
+    result = solve(problem, ONE, demands=demands)
+    if result.status is Status.UNKNOWN:
+        assert "takes no time" in result.reason
+        return
+    if "cycle" in result.reason:
+        assert result.status is Status.INFEASIBLE
+        return
+    best = brute_force(asked)
+    assert (result.makespan, result.status) == (
+        (best.makespan, Status.OPTIMAL) if best else (None, Status.INFEASIBLE)
+    )
+
+
+def test_starts_are_kept_to_the_tick_and_the_rest_is_completed() -> None:
+    problem = Pipeline(num_ranks=3, num_microbatches=4).problem()
+    gpipe = family("gpipe").schedule(Pipeline(num_ranks=3, num_microbatches=4))
+    demands = starts_until(problem, gpipe, 4)
+    labels = {problem.label(task) for task, _ in demands.starts}
+    assert labels == {"0F0", "0F1", "0F2", "0F3", "1F0", "1F1", "1F2", "2F0", "2F1"}
+    result = solve(problem, ONE, demands=demands)
+    assert result.schedule is not None
+    assert check(problem, result.schedule).ok
+    start = starts_by_task(problem, result.schedule)
+    kept = np.array([task for task, _ in demands.starts])
+    assert (start[kept] == np.array([at for _, at in demands.starts])).all()
+    # All forwards of rank 0 are first: no better than GPipe, (m + p - 1)(tF + tB) = 18.
+    assert (result.status, result.makespan) == (Status.OPTIMAL, 18)
+
+
+def test_starts_that_leave_gaps_are_kept_although_shorter_schedules_exist() -> None:
+    problem = PAIR.problem()
+    late = Demands(starts=((problem.task("0F0"), 0), (problem.task("1F0"), 7)))
+    result = solve(problem, ONE, demands=late)
+    assert result.schedule is not None
+    start = starts_by_task(problem, result.schedule)
+    assert start[problem.task("1F0")] - start[problem.task("0F0")] == 7
+    # The other microbatches overtake the late one: 1 tick more than without the demand (12).
+    assert (result.makespan, result.status) == (13, Status.OPTIMAL)
+    mixed = Demands(starts=((problem.task("0F0"), 5), (problem.task("1F0"), 5)))
+    assert solve(problem, ONE, demands=mixed).status is Status.INFEASIBLE
+
+
+def test_the_order_of_one_rank_can_be_kept() -> None:
+    problem = PAIR.problem()
+    gpipe = family("gpipe").schedule(PAIR)
+    result = solve(problem, ONE, demands=orders_of(problem, gpipe, [0]))
+    assert result.schedule is not None
+    ours, theirs = (
+        [s.program.actions.label(int(r)) for r in np.flatnonzero(s.program.resource == 0)]
+        for s in (result.schedule, gpipe)
+    )
+    assert ours == theirs
+
+
+def test_forbidding_turns_an_order_around_on_one_resource_alone() -> None:
+    problem = PAIR.problem()
+    first, second = problem.task("0B0"), problem.task("0F1")
+    assert forbidden(problem, first, second) == (second, first)
+    with pytest.raises(ValueError, match="0F0 and 1F0 share none"):
+        forbidden(problem, problem.task("0F0"), problem.task("1F0"))
+
+
+@given(st.sets(st.integers(0, 9), max_size=9), st.data())
+def test_quickxplain_finds_a_part_that_no_element_can_leave(
+    bad: set[int], data: st.DataObject
+) -> None:
+    # A family of sets that exclude: those that hold one of a few hidden cores.
+    cores = [bad, *data.draw(st.lists(st.sets(st.integers(0, 9), min_size=1), max_size=2))]
+
+    def excludes(chosen: Sequence[int]) -> bool:
+        return any(core <= set(chosen) for core in cores)
+
+    found = quickxplain(excludes, list(range(10)))
+    assert excludes(found)
+    assert not any(excludes([x for x in found if x != left]) for left in found)
+
+
+def test_a_cap_that_two_chunks_overrun_is_explained_by_two_holds() -> None:
+    # One rank, two chunks: 0F0 and 1F0 are held at once whatever the order.
+    problem = Pipeline(num_ranks=1, num_microbatches=3, num_chunks=2, capacity=1).problem()
+    reason = explain(problem, ONE)
+    assert reason is not None
+    assert reason.is_irreducible
+    held = [cause for cause in reason.causes if isinstance(cause, Held)]
+    assert len(held) == len(reason.causes) == 2
+    labels = [{problem.label(task) for task in cause.tasks} for cause in held]
+    number = min(labels[0])[-1]
+    assert labels == [{f"0F{number}", f"0B{number}"}, {f"1F{number}", f"1B{number}"}]
+
+
+def test_a_makespan_out_of_reach_is_explained_by_the_holds_and_orders_behind_it() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=3, capacity=1)
+    problem = pipeline.problem()
+    demands = order(problem, "0F0<0F1", "0F1<0F2")
+    # Room for one: 18. Without any memory: 12.
+    reason = explain(problem, SolveOptions(threads=1, within=13), demands)
+    assert reason is not None
+    kinds = {type(cause) for cause in reason.causes}
+    assert Limit in kinds
+    assert Held in kinds
+    assert explain(problem, SolveOptions(threads=1, within=18), demands) is None
+
+
+def test_contradicting_orders_are_explained_without_the_others() -> None:
+    problem = PAIR.problem()
+    demands = order(problem, "0F0<0F1", "0F1<0F2", "0F2<0F0", "1F0<1F1")
+    assert solve(problem, ONE, demands=demands).status is Status.INFEASIBLE
+    reason = explain(problem, ONE, demands)
+    assert reason is not None
+    assert reason.causes == tuple(
+        Order(problem.task(a), problem.task(b))
+        for a, b in (("0F0", "0F1"), ("0F1", "0F2"), ("0F2", "0F0"))
+    )
+
+
+def fewest_moves(problem: Problem, program: Program) -> int | None:
+    """By trying all orders of each rank: rows less the longest part that keeps its order."""
+    ranks = range(problem.num_ranks)
+    given = [program.actions.take(np.flatnonzero(program.resource == r)) for r in ranks]
+    texts = [[table.label(i) for i in range(len(table))] for table in given]
+
+    def kept(old: Sequence[str], new: Sequence[str]) -> int:
+        place = {text: i for i, text in enumerate(new)}
+        for size in range(len(old), -1, -1):
+            for part in combinations(old, size):
+                places = [place[text] for text in part]
+                if places == sorted(places):
+                    return size
+        return 0
+
+    best: int | None = None
+    for first in permutations(range(len(given[0]))):
+        for second in permutations(range(len(given[1]))):
+            orders = [given[0].take(np.array(first)), given[1].take(np.array(second))]
+            candidate = Program(
+                actions=type(orders[0]).concatenate(orders),
+                resource=np.repeat([0, 1], [len(o) for o in orders]),
+            )
+            try:
+                schedule = left_shift(problem, candidate)
+            except UntimedProgram:
+                continue
+            if not check(problem, schedule).ok:
+                continue
+            moves = sum(
+                len(old) - kept(old, [table.label(i) for i in range(len(table))])
+                for old, table in zip(texts, orders, strict=True)
+            )
+            best = moves if best is None else min(best, moves)
+    return best
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from([None, 1, 2]))
+def test_repairs_move_as_few_tasks_as_any_valid_order(random: object, cap: int | None) -> None:
+    problem = Pipeline(num_ranks=2, num_microbatches=2, capacity=cap).problem()
+    good = family("gpipe").schedule(Pipeline(num_ranks=2, num_microbatches=2)).program
+    rows = [np.flatnonzero(good.resource == rank) for rank in range(2)]
+    for part in rows:
+        random.shuffle(part)  # type: ignore[attr-defined]  # a random.Random
+    broken = Program(
+        actions=good.actions.take(np.concatenate(rows)), resource=np.repeat([0, 1], [4, 4])
+    )
+    found = repair(problem, broken, ONE)
+    assert found is not None
+    assert found.is_fewest
+    assert found.result.schedule is not None
+    assert check(problem, found.result.schedule).ok
+    assert found.num_moves == fewest_moves(problem, broken)
+
+
+def test_missing_and_foreign_rows_are_counted() -> None:
+    problem = PAIR.problem()
+    good = family("1f1b").schedule(PAIR).program
+    rows = np.array([0, 0, *range(2, len(good))])  # row 0 twice, row 1 missing
+    broken = Program(actions=good.actions.take(rows), resource=good.resource[rows])
+    found = repair(problem, broken, ONE)
+    assert found is not None
+    assert (found.moved, len(found.added), found.num_dropped, found.num_moves) == ((), 1, 1, 2)
+    assert found.result.makespan == 12
+
+
+def test_a_valid_program_needs_no_move() -> None:
+    pipeline = Pipeline(num_ranks=3, num_microbatches=4, capacity=3)
+    found = repair(pipeline.problem(), family("1f1b").program(pipeline), ONE)
+    assert found is not None
+    assert (found.num_moves, found.is_fewest) == (0, True)
+    assert found.result.makespan == 18
