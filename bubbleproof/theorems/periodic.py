@@ -78,16 +78,16 @@ def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
         "order": _order,
         "memory": _memory,
     }
-    for rank, peak in enumerate(schedule.peaks):
-        classes = [schedule.classes[k] for k in schedule.on_rank(rank)]
+    for rank, numbers in sorted(schedule.by_rank.items()):
+        classes = [schedule.classes[k] for k in numbers]
         yield _obligation(f"{shape}, rank {rank}: cover", _covers(classes))
         for name, rule in rules.items():
             goals = tuple(_everywhere(schedule, classes, rule))
-            if goals or name != "order":
+            if goals or name not in ("order", "memory"):
                 yield _obligation(f"{shape}, rank {rank}: {name}", goals)
-        yield _obligation(
-            f"{shape}, rank {rank}: the peak is reached", (_reached(schedule, classes, peak),)
-        )
+        if rank < len(schedule.peaks):
+            reached = _reached(schedule, classes, schedule.peaks[rank])
+            yield _obligation(f"{shape}, rank {rank}: the peak is reached", (reached,))
     yield _obligation(f"{shape}: no task ends after the makespan", _ends(schedule))
     yield _obligation(f"{shape}: the makespan is reached", _last_end(schedule))
 
@@ -136,11 +136,11 @@ def _start(task: TaskClass, around: Surroundings) -> Line:
 def _waits(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
     start = _start(task, around)
     yield at_least(start, 0)
-    for (number, lag), piece_number in zip(task.inputs, around.inputs, strict=True):
-        other = schedule.classes[number]
-        piece = other.pieces[piece_number]
-        yield from within(HERE, piece)
-        yield at_least(start, piece.start.plus(other.ticks + lag))
+    for given in around.inputs:
+        other = schedule.classes[given.number]
+        piece = other.pieces[given.piece]
+        yield from within(given.place, piece)
+        yield at_least(start, piece.start.along(given.place).plus(other.ticks + given.lag))
 
 
 def _one_at_a_time(
@@ -174,9 +174,9 @@ def _tight(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) ->
         return
     kind, k = around.held_by
     if kind == "input":
-        number, lag = task.inputs[k]
-        other, place = schedule.classes[number], HERE
-        piece = other.pieces[around.inputs[k]]
+        given = around.inputs[k]
+        other, place, lag = schedule.classes[given.number], given.place, given.lag
+        piece = other.pieces[given.piece]
     else:
         near, lag = around.neighbours[k], 0
         other = schedule.classes[schedule.on_rank(task.rank)[k]]

@@ -4,7 +4,9 @@ Each names a family, its ticks and its shapes. The numbers of the closed form ar
 family's schedule (``periodic_fit``) when the theorem is asked for, and proved by ``periodic``.
 Where the family's order is published as a formula (*keys*: tasks run in the order of
 base + period * place), the closed form's order is proved to be that order. Otherwise that the
-family orders longer steps in the same way is no part of the proof; tests compare many sizes.
+family orders longer steps in the same way is no part of the proof; tests compare many sizes. What
+a task waits for is read off with the rest: the class and, but for T-Offload and DualPipe, the place
+are the same for all tasks of a class.
 """
 
 from __future__ import annotations
@@ -115,6 +117,7 @@ def periodic_theorem(about: Periodic, schedules: tuple[PeriodicSchedule, ...]) -
             f"{about.ticks} (or any common multiple: all starts scale)",
             "the shapes listed, and m from the least on, in the steps told",
             order,
+            "tasks wait, by place, for what they wait for at the sizes read off",
             "links take 0 ticks",
         ),
         symbols="m microbatches, n periods beyond the least m, j place of a task in its class",

@@ -18,7 +18,7 @@ SPLIT = "tF = tI = tW = 1"
 
 def listed() -> tuple[Periodic, ...]:
     """Every theorem on a family that repeats."""
-    return (*_chronos(), *_zero_bubble(), *_waves(), *_slices(), *_groups())
+    return (*_chronos(), *_zero_bubble(), *_overlapped(), *_waves(), *_slices(), *_groups())
 
 
 def _every_microbatch(
@@ -68,12 +68,48 @@ def _chronos() -> Iterator[Periodic]:
         shapes=_every_microbatch("trecomp", range(2, 9), lambda p: 7 * p + 4),
     )
     yield Periodic(
+        id="toffload",
+        heading="T-Pipe with T-Offload, its makespan that of T-Pipe",
+        ticks=f"{FULL}, an off-load, a step and a reload 1 each",
+        shapes=_every_microbatch("toffload", range(2, 7), lambda p: 6 * p + 4),
+        formulas=Formulas(
+            text="makespan 6(m+p-1), all off-loads and steps done by then",
+            makespan=lambda at: (6, 6 * (at["p"] - 1)),
+        ),
+    )
+    yield Periodic(
         id="trecomp-interleaved",
         heading="Interleaved 1F1B with T-Recomp, p | m",
         ticks=f"{FULL}, a recomputation 1",
         shapes=tuple(
             Shape(family="trecomp-interleaved", params=(("p", p),), size=8 * p, repeats=p)
             for p in (2, 3, 4)
+        ),
+    )
+
+
+def _overlapped() -> Iterator[Periodic]:
+    overlap = f"{SPLIT}, a forward and a backward together 3"
+    yield Periodic(
+        id="dualpipe",
+        heading="DualPipe, m counting both directions",
+        ticks=overlap,
+        shapes=tuple(Shape(family="dualpipe", params=(("p", p),), size=20 * p) for p in (2, 4, 6)),
+        formulas=Formulas(
+            text="makespan 3m+p-2 and peak p+1 activations on every rank",
+            makespan=lambda at: (3, at["p"] - 2),
+            peak=lambda at, _: at["p"] + 1,
+        ),
+    )
+    yield Periodic(
+        id="dualpipev",
+        heading="DualPipeV",
+        ticks=overlap,
+        shapes=_every_microbatch("dualpipev", range(2, 6), lambda p: 12 * p),
+        formulas=Formulas(
+            text="makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
+            makespan=lambda at: (6, 2 * (at["p"] - 1)),
+            peak=lambda at, _: 2 * at["p"] + 1,
         ),
     )
 

@@ -3,7 +3,8 @@
 Fix a family's shape (ranks, chunks, slices, ticks). A *class* is what differs by microbatch alone:
 kind, stage and slice (and direction). If the schedule repeats every R microbatches, it is a class
 for each remainder of the microbatch by R. Its tasks are numbered by a *place* j = 0, 1, ..., and a
-schedule of n periods more has one place more in every class:
+schedule of n periods more has one place more in every class (but in one whose tasks are at the
+front or at the back alone):
 
     m = m0 + R n,    n >= 0,    places 0 .. count - 1 + n
 
@@ -81,11 +82,21 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """What a task waits for: class ``number`` at ``place`` (on ``piece``), ``lag`` ticks later."""
+
+    number: int
+    place: Line
+    piece: int
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What stands around the tasks of a class at places ``first`` to ``last``.
 
-    ``piece`` is their own; ``inputs`` are the pieces of the classes they wait for; ``neighbours``
-    are the classes of the rank, in the order of ``PeriodicSchedule.on_rank``, their own among them.
+    ``piece`` is their own; ``inputs`` are the tasks that they wait for; ``neighbours`` are the
+    classes of the rank, in the order of ``PeriodicSchedule.on_rank``, their own among them.
     ``held_by`` says why they start no sooner: None at tick 0, ("input", k) for the end of input k,
     ("rank", k) for the end of the task before, which is of the rank's class k.
     """
@@ -93,7 +104,7 @@ class Surroundings:
     first: Line
     last: Line
     piece: int
-    inputs: tuple[int, ...]
+    inputs: tuple[Input, ...]
     neighbours: tuple[Neighbour, ...]
     held_by: Holder
 
@@ -102,9 +113,9 @@ class Surroundings:
 class TaskClass:
     """Tasks of one kind, stage and slice, one per place.
 
-    ``inputs`` are the classes (by number) whose task of the same place must end ``lag`` ticks
-    before; ``acquired`` units are taken at the start and ``released`` given back at the end.
-    ``key``, where there is one, says when in the published order of the rank a task comes.
+    ``rank`` numbers the resource they run on, the ranks first. ``acquired`` units are taken at the
+    start and ``released`` given back at the end. ``key``, where there is one, says when in the
+    published order of the rank a task comes.
     """
 
     name: str
@@ -112,7 +123,6 @@ class TaskClass:
     ticks: int
     count: Line
     pieces: tuple[Piece, ...]
-    inputs: tuple[tuple[int, int], ...]
     acquired: int
     released: int
     surroundings: tuple[Surroundings, ...]
@@ -123,7 +133,8 @@ class TaskClass:
 class PeriodicSchedule:
     """A schedule of m = ``least`` + ``step`` * n microbatches, for every n >= 0.
 
-    ``makespan`` is in ticks, ``peaks`` are the most units that each rank holds.
+    ``makespan`` is in ticks, ``peaks`` are the most units that each rank holds; resources beyond
+    the ranks hold none.
     """
 
     shape: str
