@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.probing import probe
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
+from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.windows import UNKNOWN, Windows
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify.certificate import Propagation
+from bubbleproof.verify.check import check
 
 Attempt = Callable[[Windows], bool]
 MOST_TASKS = 4096  # windows keep a relation between all pairs of tasks
@@ -79,17 +83,32 @@ def improve(
     ``time.perf_counter``. Where no schedule exists and ``upper`` is None, the bound may reach
     ``longest(problem) + 1``, which proves just that. Precondition: the bounds are not cyclic.
     """
+    return narrow(problem, bounds, upper, deadline).certificate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Narrowed:
+    """What closes in on the optimum: a bound with its proof, and a schedule that was checked."""
+
+    certificate: Propagation | None
+    schedule: Schedule | None
+
+
+def narrow(problem: Problem, bounds: Bounds, upper: int | None, deadline: float) -> Narrowed:
+    """As ``improve``, with the best schedule below ``upper`` that the search met on its way."""
     if problem.num_tasks > MOST_TASKS:
-        return None
+        return Narrowed(certificate=None, schedule=None)
     search = _Improvement(problem, bounds, upper, deadline)
-    for attempt in (search.by_rules, search.by_probing):
-        if upper is None or not search.reach(upper, attempt):
-            search.climb(attempt)
-    return search.proof
+    if upper is None or not search.reach(upper, search.by_rules):
+        search.climb(search.by_rules)
+    if upper is not None and not search.reach(search.upper, search.by_probing):
+        search.bisect()
+    search.climb(search.by_probing)
+    return Narrowed(certificate=search.proof, schedule=search.schedule)
 
 
 class _Improvement:
-    """The best bound so far (``bound``, by ``proof``) and how it grows."""
+    """The best bound so far (``bound``, by ``proof``), the best value, and how they approach."""
 
     def __init__(
         self, problem: Problem, bounds: Bounds, upper: int | None, deadline: float
@@ -99,6 +118,7 @@ class _Improvement:
         self.is_span = bounds.best.objective == "span_idle"
         self.bound = bounds.best.bound
         self.proof: Propagation | None = None
+        self.schedule: Schedule | None = None
         self.propagator = Propagator(problem, bounds, deadline)
 
     def climb(self, attempt: Attempt) -> None:
@@ -116,12 +136,25 @@ class _Improvement:
             else:
                 step, ceiling = 1, target - 1
 
+    def bisect(self) -> None:
+        """Probe the middle of what is open, until nothing is or a probe remains without answer."""
+        while self.bound < self.upper:
+            before = (self.bound, self.upper)
+            self.reach((self.bound + self.upper + 1) // 2, self.by_probing)
+            if (self.bound, self.upper) == before:
+                return
+
     def reach(self, target: int, attempt: Attempt) -> bool:
         """Whether the attempt raises the bound to ``target``, if it is not there."""
         if self.bound >= target:
             return True
         ranks = range(self.problem.num_ranks) if self.is_span else (None,)
-        return any(self._is_refuted(target, rank, attempt) for rank in ranks)
+        for rank in ranks:
+            if self._is_refuted(target, rank, attempt):
+                return True
+            if self.upper < target:  # a schedule was found instead
+                break
+        return False
 
     def _is_refuted(self, target: int, rank: int | None, attempt: Attempt) -> bool:
         state = Windows(self.problem, self.bounds, target - 1, span=rank)
@@ -141,4 +174,19 @@ class _Improvement:
 
     def by_probing(self, state: Windows) -> bool:
         now = time.perf_counter()
-        return probe(self.propagator, state, now + (self.deadline - now) / 2) is None
+        starts = probe(self.propagator, state, now + (self.deadline - now) / 2)
+        if starts is not None:
+            self._offer(starts)
+        return starts is None
+
+    def _offer(self, starts: Ints) -> None:
+        """Keep a schedule that ``verify`` accepts and that is better than the best known."""
+        if starts.min() < UNKNOWN // 2:
+            return  # some transfer has no earliest start
+        schedule = schedule_of_starts(self.problem, starts - starts.min())
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            return
+        value = verdict.measured.span_idle if self.is_span else verdict.measured.makespan
+        if value < self.upper:
+            self.upper, self.schedule = value, schedule

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.propagation import decide, improve, longest, windows
-from bubbleproof.theory.actions import Ints
+from bubbleproof.solvers.propagation import decide, improve, longest, narrow, windows
+from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify.certificate import Certificate, Propagation, check_certificate
 from bubbleproof.verify.check import check
 from proofs_tests.solvers.brute_force import brute_force
@@ -169,7 +168,7 @@ def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: 
     assert bounds.best.bound == machine
     starts = decide(problem, bounds, best, time.perf_counter() + 60)
     assert isinstance(starts, np.ndarray)
-    verdict = check(problem, schedule_at(problem, starts))
+    verdict = check(problem, schedule_of_starts(problem, starts))
     assert verdict.ok
     assert verdict.measured is not None
     assert verdict.measured.makespan == best
@@ -178,7 +177,11 @@ def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: 
     assert proved(problem, proof) == best
 
 
-def schedule_at(problem: Problem, start: Ints) -> Schedule:
-    order = np.lexsort((start, problem.rank_of_task))
-    program = Program(actions=problem.actions.take(order), resource=problem.rank_of_task[order])
-    return Schedule(program=program, start=start[order])
+def test_bound_and_schedule_meet() -> None:
+    problem = late(4, 8).problem()
+    found = narrow(problem, lower_bounds(problem), 100, time.perf_counter() + 60)
+    assert proved(problem, found.certificate) == 80
+    assert found.schedule is not None
+    measured = check(problem, found.schedule).measured
+    assert measured is not None
+    assert measured.makespan == 80
