@@ -114,13 +114,23 @@ def verify(
         list[str] | None,
         typer.Option(help="buffered, rendezvous, pair-stream, rank-stream (default: all)."),
     ] = None,
+    certificate: Annotated[
+        str | None, typer.Option(help="A certificate (.json) of how good the schedule is.")
+    ] = None,
     dialect: Dialect = None,
     json: Json = False,
 ) -> int:
     """Decide every rule for a schedule; print the counterexamples."""
     from bubbleproof.commands.verify import run_verify
 
-    return run_verify(schedule, problem=problem, comm=comm or (), dialect=dialect, as_json=json)
+    return run_verify(
+        schedule,
+        problem=problem,
+        comm=comm or (),
+        certificate=certificate,
+        dialect=dialect,
+        as_json=json,
+    )
 
 
 @app.command()

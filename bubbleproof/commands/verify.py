@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.commands.output import (
@@ -13,7 +14,10 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.verify import Semantics, Verdict, check_whole
+from bubbleproof.formats import read_certificate
+from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
+from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.verify.verdict import Finding, Violation
 
 
 def run_verify(
@@ -21,17 +25,26 @@ def run_verify(
     *,
     problem: str | None,
     comm: Sequence[str],
+    certificate: str | None = None,
     dialect: str | None,
     as_json: bool,
 ) -> int:
-    """Verify one schedule and print the verdict."""
+    """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
     semantics = parse_semantics(comm)
     given = read_given(words, dialect=dialect, problem=problem)
+    proof = None if certificate is None else read_certificate(certificate, given.problem)
     verdict = verify_given(given, semantics)
+    standing = None
+    if proof is not None:
+        standing = stand(given, verdict, proof)
+        verdict = join([verdict, Verdict(findings=standing.findings)])
     if as_json:
-        print_json({"name": given.name, **verdict_to_json(verdict)})
+        extra = {} if standing is None else {"certificate": standing.to_json()}
+        print_json({"name": given.name, **verdict_to_json(verdict), **extra})
     else:
         print_table(given.name, ("rule", "verdict", "statement"), rule_rows(verdict))
+        if standing is not None:
+            console().print(standing.sentence, markup=False, highlight=False, soft_wrap=True)
         for violation in verdict.violations:
             console().print(f"\n{violation}", markup=False, highlight=False, soft_wrap=True)
     return status_of(verdict)
@@ -55,3 +68,68 @@ def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
     own = given.program if given.has_communication else None
     made = given.compute if given.schedule is None else given.schedule
     return check_whole(given.problem, made, lowered=own, semantics=semantics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
+
+    certificate: Certificate
+    findings: tuple[Finding, ...]
+    value: int | None
+    unit: str
+
+    @property
+    def is_proved(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+    @property
+    def gap(self) -> int | None:
+        """Ticks above a bound that is proved."""
+        if self.value is None or not self.is_proved:
+            return None
+        return self.value - self.certificate.bound
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        name, bound = self.certificate.objective, self.certificate.bound
+        if self.gap is None:
+            return f"{name}: nothing is proved about how good the schedule is"
+        value = f"{name} {self.value} {self.unit}"
+        if self.gap == 0:
+            return f"optimal: {value}, and no schedule has less"
+        return (
+            f"within {self.gap} {self.unit} of optimal: {value}, and no schedule is below {bound}"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The same for programs."""
+        return {
+            "kind": type(self.certificate).__name__.lower(),
+            "objective": self.certificate.objective,
+            "bound": self.certificate.bound,
+            "ok": self.is_proved,
+            "value": self.value,
+            "gap": self.gap,
+            "statement": self.sentence,
+        }
+
+
+def stand(given: Given, verdict: Verdict, certificate: Certificate) -> Standing:
+    """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
+    value = None
+    if verdict.measured is not None and all(finding.ok for finding in verdict.findings):
+        by_name = {"makespan": verdict.measured.makespan, "span_idle": verdict.measured.span_idle}
+        value = by_name[certificate.objective]
+    findings = [check_certificate(given.problem, certificate)]
+    if value is not None and findings[0].ok and value < certificate.bound:
+        message = (
+            f"the schedule's {certificate.objective} is {value}, "
+            f"below the bound {certificate.bound} that the certificate claims for all schedules"
+        )
+        violation = Violation(rule=Rule.CERTIFICATE, tasks=(), at=None, message=message)
+        findings = [Finding(rule=Rule.CERTIFICATE, count=1, violations=(violation,))]
+    return Standing(
+        certificate=certificate, findings=tuple(findings), value=value, unit=given.problem.unit
+    )

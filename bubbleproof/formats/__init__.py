@@ -4,6 +4,8 @@ Every reader raises ``UnusableInput`` and nothing else for content it cannot tak
 replaces a file whole or not at all.
 """
 
+from bubbleproof.formats.certificate_json import read_certificate, write_certificate
+from bubbleproof.formats.certificate_layout import certificate_schema
 from bubbleproof.formats.comparison import Comparison, comparison_pipeline
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.inference import infer_pipeline
@@ -27,15 +29,18 @@ __all__ = [
     "ScheduleFile",
     "TableFile",
     "UnusableInput",
+    "certificate_schema",
     "comparison_pipeline",
     "infer_pipeline",
     "problem_schema",
+    "read_certificate",
     "read_problem",
     "read_schedule",
     "read_table",
     "refuse_cut_off",
     "schedule_schema",
     "trace",
+    "write_certificate",
     "write_schedule",
     "write_table",
     "write_trace",

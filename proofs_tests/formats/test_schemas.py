@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import problem_schema, schedule_schema
+from bubbleproof.formats import certificate_schema, problem_schema, schedule_schema
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
 @pytest.mark.parametrize(
-    ("name", "schema"), [("schedule-1", schedule_schema()), ("problem-1", problem_schema())]
+    ("name", "schema"),
+    [
+        ("schedule-1", schedule_schema()),
+        ("problem-1", problem_schema()),
+        ("certificate-1", certificate_schema()),
+    ],
 )
 def test_schema_is_up_to_date(name: str, schema: dict[str, object]) -> None:
     path = SCHEMAS / f"{name}.json"
