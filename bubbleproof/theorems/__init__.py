@@ -1,5 +1,6 @@
-"""Theorems about schedules, for all p, m and durations; Z3 refutes each negated obligation.
+"""Theorems about schedules, for all m and where they can be all p and durations.
 
+Each is a list of obligations, whose negations Z3 refutes.
 ``theorems`` lists them, ``prove_all`` proves them. Importing this room does not load Z3; proving
 does. The closed forms here are written down a second time, apart from ``theory.families``, and the
 tests compare the two tick for tick; those of families that repeat at fixed shapes

@@ -172,7 +172,7 @@ def _waves() -> Iterator[Periodic]:
         id="hanayo",
         heading="Hanayo",
         ticks=FULL,
-        shapes=_remainders("hanayo", (2, 3), lambda p: p, v=2),
+        shapes=_remainders("hanayo", (2, 3, 4), lambda p: p, v=2),
     )
     yield Periodic(
         id="chimera",
