@@ -59,20 +59,68 @@ def solve(
     time_limit: TimeLimit = None,
     seed: Annotated[int, typer.Option(help="Seed of the engine.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the engine.")] = 2,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="Take no engine's word for an optimum.")
+    ] = False,
+    require: Annotated[
+        list[str] | None, typer.Option(help="An order to keep, such as 0F1<0B0; repeatable.")
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(help="An order to avoid on one resource; repeatable.")
+    ] = None,
+    keep: Annotated[str | None, typer.Option(help="A schedule to keep a part of.")] = None,
+    keep_ranks: Annotated[
+        str | None, typer.Option(help="Keep its orders on these ranks, such as 0,1.")
+    ] = None,
+    keep_until: Annotated[
+        int | None, typer.Option(help="Keep its starts before this tick.")
+    ] = None,
     output: Annotated[str | None, typer.Option("-o", help="Write the schedule (.json).")] = None,
+    certificate: Annotated[
+        str | None, typer.Option(help="Write the bound's certificate (.json).")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Find the best schedule of a problem, with a checked bound."""
-    from bubbleproof.commands.solve import run_solve
+    """Find the best schedule of a problem, with a checked bound, or why there is none."""
+    from bubbleproof.commands.solve import SolveFlags, run_solve
 
-    return run_solve(
-        problem,
+    flags = SolveFlags(
         engine=engine,
         objective=objective,
         within=within,
         time_limit=time_limit,
         seed=seed,
         threads=threads,
+        certified=certified,
+        require=tuple(require or ()),
+        forbid=tuple(forbid or ()),
+        keep=keep,
+        keep_ranks=keep_ranks,
+        keep_until=keep_until,
+        target=output,
+        certificate=certificate,
+        as_json=json,
+    )
+    return run_solve(problem, flags)
+
+
+@app.command()
+def repair(
+    schedule: Words,
+    problem: Annotated[str | None, typer.Option(help="Repair it on this problem.")] = None,
+    dialect: Dialect = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    output: Annotated[str | None, typer.Option("-o", help="Write the schedule (.json).")] = None,
+    json: Json = False,
+) -> int:
+    """Find the valid schedule that moves the fewest tasks of a broken one."""
+    from bubbleproof.commands.repair import run_repair
+
+    return run_repair(
+        schedule,
+        problem=problem,
+        dialect=dialect,
+        time_limit=time_limit,
         target=output,
         as_json=json,
     )
@@ -239,8 +287,8 @@ def claims(
     from bubbleproof.commands.claims import Request, run_claims
 
     workforce = Workers(count=workers, address=cluster)
-    request = Request(is_audit=audit, is_quick=quick, limit=limit, workers=workforce)
-    return run_claims(request, paper=paper, target=write, as_json=json)
+    request = Request(paper=paper, is_audit=audit, is_quick=quick, limit=limit, workers=workforce)
+    return run_claims(request, target=write, as_json=json)
 
 
 def main() -> None:

@@ -24,11 +24,10 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.commands.replay import evidence, replay_given
+from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.solve import (
     EXIT,
     options_for,
-    proof_text,
-    result_to_json,
     schedule_file,
     solve_posed,
 )

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
+from bubbleproof.commands.demands import read_demands, why_not
 from bubbleproof.commands.inputs import Posed, read_posed
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
     UNDECIDED,
-    measures_to_json,
     print_json,
     print_table,
     say,
 )
-from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.commands.results import certified, result_rows, result_to_json
+from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
+from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Claim, Program, Schedule
-from bubbleproof.verify.certificate import Certificate, OneMachine
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -34,41 +34,78 @@ EXIT = {
 DEFAULT_TIME_LIMIT = 60.0
 
 
-def run_solve(
-    path: str,
-    *,
-    engine: str,
-    objective: str | None,
-    within: int | None,
-    time_limit: float | None,
-    seed: int,
-    threads: int,
-    target: str | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveFlags:
+    """The command line of ``solve``; None where the problem file or a default decides."""
+
+    engine: str = "auto"
+    objective: str | None = None
+    within: int | None = None
+    time_limit: float | None = None
+    seed: int = 1
+    threads: int = 2
+    certified: bool = False
+    require: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+    keep: str | None = None
+    keep_ranks: str | None = None
+    keep_until: int | None = None
+    target: str | None = None
+    certificate: str | None = None
+    as_json: bool = False
+
+
+def run_solve(path: str, flags: SolveFlags) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
-    if target is not None and not target.endswith(".json"):
-        raise ValueError(f"the schedule's file must end in .json, got {target!r}")
+    for what, target in (("schedule", flags.target), ("certificate", flags.certificate)):
+        if target is not None and not target.endswith(".json"):
+            raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     posed = read_posed(path)
+    demands = read_demands(
+        posed.problem,
+        require=flags.require,
+        forbid=flags.forbid,
+        keep=flags.keep,
+        keep_ranks=flags.keep_ranks,
+        keep_until=flags.keep_until,
+    )
     options = options_for(
         posed,
-        engine=engine,
-        objective=objective,
-        within=within,
-        time_limit=time_limit,
-        seed=seed,
-        threads=threads,
-        quiet=as_json,
+        engine=flags.engine,
+        objective=flags.objective,
+        within=flags.within,
+        time_limit=flags.time_limit,
+        seed=flags.seed,
+        threads=flags.threads,
+        certified=flags.certified,
+        quiet=flags.as_json,
     )
-    posed, result = solve_posed(posed, options)
-    if target is not None and result.schedule is not None:
-        write_schedule(target, schedule_file(posed, result))
-        if not as_json:
-            say(f"wrote {target}")
-    if as_json:
-        print_json(result_to_json(posed, result))
+    original = posed.problem
+    posed, result = solve_posed(posed, options, demands)
+    if flags.target is not None and result.schedule is not None:
+        write_schedule(flags.target, schedule_file(posed, result))
+        if not flags.as_json:
+            say(f"wrote {flags.target}")
+    proved, certificate = certified(posed, result)
+    if flags.certificate is not None and certificate is not None:
+        write_certificate(flags.certificate, proved, certificate, name=posed.name)
+        if not flags.as_json:
+            say(f"wrote {flags.certificate}")
+    causes: tuple[str, ...] = ()
+    if result.status is Status.INFEASIBLE and posed.choices is None:
+        causes = why_not(original, options, demands)
+    if flags.as_json:
+        print_json({**result_to_json(posed, result), "causes": list(causes)})
     else:
-        print_table(posed.name, ("quantity", "value"), result_rows(posed, result))
+        rows = [*result_rows(posed, result), *(("because", cause) for cause in causes)]
+        print_table(posed.name, ("quantity", "value"), rows)
+    return _status(result, flags.certified)
+
+
+def _status(result: Result, certified: bool) -> int:
+    """The exit status: an engine's word is not enough where a certificate was asked for."""
+    if certified and result.proof is Proof.ENGINE:
+        return UNDECIDED
     return EXIT[result.status]
 
 
@@ -81,6 +118,7 @@ def options_for(
     time_limit: float | None = None,
     seed: int = 1,
     threads: int = 2,
+    certified: bool = False,
     quiet: bool = False,
 ) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
@@ -94,6 +132,7 @@ def options_for(
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
         seed=seed,
         threads=threads,
+        certified=certified,
         progress=None if quiet else _report,
     )
 
@@ -103,14 +142,22 @@ def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
     say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
 
 
-def solve_posed(posed: Posed, options: SolveOptions) -> tuple[Posed, Result]:
+def solve_posed(
+    posed: Posed, options: SolveOptions, demands: Demands | None = None
+) -> tuple[Posed, Result]:
     """Solve, starting from the published orders that fit the problem's shape.
 
-    Where the file leaves choices open, the problem given back is the one that was chosen.
+    The problem given back is the one that was solved: with the demands' precedences, and with what
+    was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
     starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
     if posed.file is None or posed.file.allowed is None:
-        return posed, solve(posed.problem, options, starts)
+        result = solve(posed.problem, options, starts, demands=demands)
+        if not demands:
+            return posed, result
+        return replace(posed, problem=demands.demanding(posed.problem), pipeline=None), result
+    if demands:
+        raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
     found = solve_choices(posed.file.pipeline, posed.file.allowed, options, starts)
     chosen = replace(posed, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
@@ -137,111 +184,3 @@ def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
     claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
     pipeline = posed.pipeline if posed.choices is None else None
     return ScheduleFile.of(posed.problem, claimed, pipeline=pipeline, name=posed.name)
-
-
-def proof_text(posed: Posed, result: Result) -> str:
-    """How good the schedule is known to be, in one sentence."""
-    if result.objective == "peak":
-        return _peak_text(posed, result) or "no bound"
-    bound = bound_text(posed, result)
-    if result.proof is Proof.ENGINE:
-        text = f"optimal {Proof.ENGINE.value}; {bound}"
-    elif result.status is Status.OPTIMAL:
-        text = f"optimal: {bound}"
-    else:
-        claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
-        text = f"gap {result.gap} {posed.problem.unit}: {bound}{claim}"
-    peak = _peak_text(posed, result)
-    return f"{text}; {peak}" if peak else text
-
-
-def bound_text(posed: Posed, result: Result) -> str:
-    """The certified bound and what proves it."""
-    problem, certificate = _certified(posed, result)
-    if certificate is None:
-        return "no bound"
-    by = ""
-    if isinstance(certificate, OneMachine):
-        where = problem.resources[certificate.resource].name
-        by = f" by {len(certificate.tasks)} tasks on {where}"
-    by += "" if posed.choices is None else " whatever is chosen"
-    return f"bound {result.lower_bound}{by}, certificate checked"
-
-
-def _certified(posed: Posed, result: Result) -> tuple[Problem, Certificate | None]:
-    """The certificate, and the problem that it is about."""
-    if posed.choices is None:
-        return posed.problem, result.certificate
-    return posed.choices.floor, posed.choices.floor_certificate
-
-
-def _peak_text(posed: Posed, result: Result) -> str:
-    bound = result.peak_bound
-    if bound is None:
-        return ""
-    return f"no peak below {bound.value} {posed.problem.memory_unit} ({bound.reason})"
-
-
-def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
-    """The result for people."""
-    unit = posed.problem.unit
-    rows = [("status", result.status.value)]
-    if result.reason:
-        rows.append(("reason", result.reason))
-    if result.measured is not None:
-        measured = result.measured
-        rows += [
-            ("objective", result.objective),
-            ("makespan", f"{measured.makespan} {unit}"),
-            ("found by", result.origin),
-            ("idle_ratio", f"{measured.idle_ratio}"),
-            ("idle_over_work", f"{measured.idle_over_work}"),
-            ("span_idle", f"{measured.span_idle} {unit}"),
-            ("peak_memory", f"{list(measured.peak_memory)} {posed.problem.memory_unit}"),
-        ]
-    if posed.choices is not None and result.measured is not None:
-        rows += [("chosen", line) for line in posed.choices.chosen]
-    rows += [("proof", proof_text(posed, result)), ("time", f"{result.seconds:.2f} s")]
-    return rows
-
-
-def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
-    """The result for programs."""
-    peak = result.peak_bound
-    return {
-        "name": posed.name,
-        "status": result.status.name,
-        "statement": result.status.value,
-        "objective": result.objective,
-        "value": result.value,
-        "proof": None if result.proof is None else result.proof.name,
-        "reason": result.reason,
-        "makespan": result.makespan,
-        "peak": result.peak,
-        "lower_bound": result.lower_bound,
-        "engine_bound": result.engine_bound,
-        "peak_bound": None
-        if peak is None
-        else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
-        "gap": result.gap,
-        "origin": result.origin,
-        "certificate": _certificate_to_json(*_certified(posed, result)),
-        "chosen": None if posed.choices is None else list(posed.choices.chosen),
-        "measured": None if result.measured is None else measures_to_json(result.measured),
-        "seconds": round(result.seconds, 3),
-    }
-
-
-def _certificate_to_json(
-    problem: Problem, certificate: Certificate | None
-) -> dict[str, object] | None:
-    if certificate is None:
-        return None
-    if isinstance(certificate, OneMachine):
-        return {
-            "kind": "one-machine",
-            "resource": problem.resources[certificate.resource].name,
-            "tasks": [problem.label(task) for task in certificate.tasks],
-            "bound": certificate.bound,
-        }
-    return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

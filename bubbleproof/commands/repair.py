@@ -1,0 +1,91 @@
+"""``bubbleproof repair SCHEDULE``: the valid schedule that moves the fewest of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bubbleproof.commands.demands import why_not
+from bubbleproof.commands.inputs import Given, Posed, read_given
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    UNDECIDED,
+    print_json,
+    print_table,
+    say,
+)
+from bubbleproof.commands.results import result_rows, result_to_json
+from bubbleproof.commands.solve import schedule_file
+from bubbleproof.formats import write_schedule
+from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers.demands import Demands
+from bubbleproof.solvers.repair import Repair, Row, repair
+
+SHOWN = 12
+
+
+def run_repair(
+    words: Sequence[str],
+    *,
+    problem: str | None,
+    dialect: str | None,
+    time_limit: float,
+    target: str | None,
+    as_json: bool,
+) -> int:
+    """Repair one schedule, say what moved, and write it where asked."""
+    if target is not None and not target.endswith(".json"):
+        raise ValueError(f"the schedule's file must end in .json, got {target!r}")
+    given = read_given(words, dialect=dialect, problem=problem)
+    options = SolveOptions(time_limit=time_limit)
+    found = repair(given.problem, given.compute, options)
+    if found is None:
+        return _refuse(given, options, as_json)
+    posed = Posed(name=given.name, problem=given.problem, pipeline=given.pipeline, file=None)
+    if target is not None:
+        write_schedule(target, schedule_file(posed, found.result))
+        if not as_json:
+            say(f"wrote {target}")
+    if as_json:
+        print_json(
+            {
+                "moves": found.num_moves,
+                "is_fewest": found.is_fewest,
+                "moved": [given.problem.label(task) for task, _ in found.moved],
+                "added": [given.problem.label(task) for task, _ in found.added],
+                "dropped": found.num_dropped,
+                **result_to_json(posed, found.result),
+            }
+        )
+    else:
+        rows = [*_rows(given, found), *result_rows(posed, found.result)]
+        print_table(f"{given.name}, repaired", ("quantity", "value"), rows)
+    return HOLDS if found.is_fewest else UNDECIDED
+
+
+def _refuse(given: Given, options: SolveOptions, as_json: bool) -> int:
+    causes = why_not(given.problem, options, Demands())
+    if as_json:
+        print_json({"moves": None, "causes": list(causes)})
+    elif causes:
+        rows = [("because", cause) for cause in causes]
+        print_table(f"{given.name}: no schedule exists", ("quantity", "value"), rows)
+    else:
+        say(f"no repair of {given.name} was found in {options.time_limit:g} s")
+    return BROKEN if causes else UNDECIDED
+
+
+def _rows(given: Given, found: Repair) -> list[tuple[str, str]]:
+    proof = "no fewer suffice, by the engine's word" if found.is_fewest else "fewer may suffice"
+    rows = [("moves", f"{found.num_moves} ({proof})")]
+    for name, tasks in (("moved", found.moved), ("added", found.added)):
+        if tasks:
+            rows.append((name, _named(given, tasks)))
+    if found.num_dropped:
+        rows.append(("dropped", f"{found.num_dropped} rows that are no task of their resource"))
+    return rows
+
+
+def _named(given: Given, tasks: Sequence[Row]) -> str:
+    shown = " ".join(given.problem.label(task) for task, _ in tasks[:SHOWN])
+    return shown if len(tasks) <= SHOWN else f"{shown} and {len(tasks) - SHOWN} more"

@@ -1,0 +1,117 @@
+"""The result of a solve, for people and for programs: what was found, and how good it is."""
+
+from __future__ import annotations
+
+from bubbleproof.commands.inputs import Posed
+from bubbleproof.commands.output import measures_to_json
+from bubbleproof.solvers import Proof, Result, Status
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify.certificate import Certificate, OneMachine
+
+
+def proof_text(posed: Posed, result: Result) -> str:
+    """How good the schedule is known to be, in one sentence."""
+    if result.objective == "peak":
+        return _peak_text(posed, result) or "no bound"
+    bound = bound_text(posed, result)
+    if result.proof is Proof.ENGINE:
+        text = f"optimal {Proof.ENGINE.value}; {bound}"
+    elif result.status is Status.OPTIMAL:
+        text = f"optimal: {bound}"
+    else:
+        claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
+        text = f"gap {result.gap} {posed.problem.unit}: {bound}{claim}"
+    peak = _peak_text(posed, result)
+    return f"{text}; {peak}" if peak else text
+
+
+def bound_text(posed: Posed, result: Result) -> str:
+    """The certified bound and what proves it."""
+    problem, certificate = certified(posed, result)
+    if certificate is None:
+        return "no bound"
+    by = ""
+    if isinstance(certificate, OneMachine):
+        where = problem.resources[certificate.resource].name
+        by = f" by {len(certificate.tasks)} tasks on {where}"
+    by += "" if posed.choices is None else " whatever is chosen"
+    return f"bound {result.lower_bound}{by}, certificate checked"
+
+
+def certified(posed: Posed, result: Result) -> tuple[Problem, Certificate | None]:
+    """The certificate, and the problem that it is about."""
+    if posed.choices is None:
+        return posed.problem, result.certificate
+    return posed.choices.floor, posed.choices.floor_certificate
+
+
+def _peak_text(posed: Posed, result: Result) -> str:
+    bound = result.peak_bound
+    if bound is None:
+        return ""
+    return f"no peak below {bound.value} {posed.problem.memory_unit} ({bound.reason})"
+
+
+def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
+    """The result for people."""
+    unit = posed.problem.unit
+    rows = [("status", result.status.value)]
+    if result.reason:
+        rows.append(("reason", result.reason))
+    if result.measured is not None:
+        measured = result.measured
+        rows += [
+            ("objective", result.objective),
+            ("makespan", f"{measured.makespan} {unit}"),
+            ("found by", result.origin),
+            ("idle_ratio", f"{measured.idle_ratio}"),
+            ("idle_over_work", f"{measured.idle_over_work}"),
+            ("span_idle", f"{measured.span_idle} {unit}"),
+            ("peak_memory", f"{list(measured.peak_memory)} {posed.problem.memory_unit}"),
+        ]
+    if posed.choices is not None and result.measured is not None:
+        rows += [("chosen", line) for line in posed.choices.chosen]
+    rows += [("proof", proof_text(posed, result)), ("time", f"{result.seconds:.2f} s")]
+    return rows
+
+
+def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
+    """The result for programs."""
+    peak = result.peak_bound
+    return {
+        "name": posed.name,
+        "status": result.status.name,
+        "statement": result.status.value,
+        "objective": result.objective,
+        "value": result.value,
+        "proof": None if result.proof is None else result.proof.name,
+        "reason": result.reason,
+        "makespan": result.makespan,
+        "peak": result.peak,
+        "lower_bound": result.lower_bound,
+        "engine_bound": result.engine_bound,
+        "peak_bound": None
+        if peak is None
+        else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
+        "gap": result.gap,
+        "origin": result.origin,
+        "certificate": _certificate_to_json(*certified(posed, result)),
+        "chosen": None if posed.choices is None else list(posed.choices.chosen),
+        "measured": None if result.measured is None else measures_to_json(result.measured),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _certificate_to_json(
+    problem: Problem, certificate: Certificate | None
+) -> dict[str, object] | None:
+    if certificate is None:
+        return None
+    if isinstance(certificate, OneMachine):
+        return {
+            "kind": "one-machine",
+            "resource": problem.resources[certificate.resource].name,
+            "tasks": [problem.label(task) for task in certificate.tasks],
+            "bound": certificate.bound,
+        }
+    return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
