@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,10 +31,10 @@ class Machine:
         return asdict(self)
 
 
-def this_machine() -> Machine:
+def this_machine(packages: Sequence[str] = PACKAGES) -> Machine:
     """The machine of this process; packages that are not installed are left out."""
     versions = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in packages:
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
