@@ -210,7 +210,7 @@ CLAIMS: tuple[Claim, ...] = (
     stated(
         "field.zb-v.bubble-filled",
         ZB_V,
-        "The order for 2p-1 microbatches, less those that are not there, idles nowhere for m >= p.",
+        "ZB-V idles nowhere for m >= p, in the shortest order found where m < 2p-1.",
         "span_idle (chunk ticks)",
         UNIT_FILLED,
         constant(Fraction(0)),
