@@ -1,0 +1,247 @@
+"""The z3 and MILP models, family by family, and what the engines do when stopped or misled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.encoding import Encoding, Objective
+from bubbleproof.solvers.engines import Budget, Outcome, pulp_milp, z3_difference
+from bubbleproof.solvers.engines.judged import value_of
+from bubbleproof.solvers.engines.milp_big_m import BigMModel
+from bubbleproof.solvers.engines.milp_solvers import Answer
+from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
+from bubbleproof.solvers.engines.pulp_milp import Formulation, chosen_formulation, search_with
+from bubbleproof.solvers.engines.z3_difference import Z3Model
+from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.verify import Rule, check
+from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
+
+Search = Callable[[Encoding, Ints | None, Budget], Outcome]
+
+
+def milp(form: Formulation) -> Search:
+    return lambda encoding, hint, budget: search_with("HiGHS", form, encoding, hint, budget)
+
+
+def cbc(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+    return search_with("CBC", "big-M", encoding, hint, budget)
+
+
+MODELS = {
+    "z3": (z3_difference.search, Z3Model),
+    "big-M": (milp("big-M"), BigMModel),
+    "time-indexed": (milp("time-indexed"), TimeIndexedModel),
+}
+LATE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, latency=3).problem()
+WIDE = Pipeline(num_ranks=2, num_microbatches=3).problem()
+TWO_CHUNKS = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem()
+IN_PARTS = Pipeline(
+    num_ranks=2, num_microbatches=2, split_backward=True, activation=2, released_at_input=1,
+    capacity=3, forward=1, input_backward=2, weight_backward=3,
+).problem()  # fmt: skip
+MIXED = Pipeline(
+    num_ranks=1, num_microbatches=3, split_backward=((True, False, True),), capacity=1,
+    weight_backward=3,
+).problem()  # fmt: skip
+# One link for three transfers of 3 ticks that no order of microbatches decides.
+WAYS = ("OFFLOAD", "RELOAD", "LOAD")
+ONE_LINK = by_hand(
+    [(f"0F{j}", 1, (0,)) for j in range(3)]
+    + [(f"0B{j}", 1, (0,)) for j in range(3)]
+    + [(f"0{way}{j}", 3, (1,)) for j, way in enumerate(WAYS)],
+    [(f"0F{j}", f"0{way}{j}", 0) for j, way in enumerate(WAYS)]
+    + [(f"0{way}{j}", f"0B{j}", 0) for j, way in enumerate(WAYS)],
+    resources=RANK_AND_LINK,
+)
+# Eight ranks, latency 1, caps of 1F1B: the optimum is 172 (CP-SAT and SAT, measured elsewhere).
+HARD = Pipeline(
+    num_ranks=8, num_microbatches=16, forward=2, backward=4, latency=1, capacity=8
+).problem()
+
+
+def budget(seconds: float = 60.0) -> Budget:
+    return Budget(deadline=time.perf_counter() + seconds, threads=1)
+
+
+def encoded(
+    problem: Problem, limit: int | None = None, objective: Objective = "makespan"
+) -> Encoding:
+    return Encoding(problem, lower_bounds(problem), objective=objective, limit=limit)
+
+
+def lenient(encoding: Encoding, start: Ints) -> int:
+    """The makespan, whatever else the checker says."""
+    measured = check(encoding.problem, schedule_of_starts(encoding.problem, start)).measured
+    assert measured is not None
+    return measured.makespan
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("method", "problem", "rule"),
+    [
+        ("add_dependencies", LATE, Rule.DEPENDENCIES),
+        ("add_exclusion", WIDE, Rule.EXCLUSIVE),
+        ("add_links", ONE_LINK, Rule.EXCLUSIVE),
+        ("add_memory", TWO_CHUNKS, Rule.MEMORY),
+        ("add_memory", IN_PARTS, Rule.MEMORY),
+        ("add_memory", MIXED, Rule.MEMORY),
+    ],
+    ids=["dependencies", "exclusion", "links", "two chunks", "in parts", "mixed"],
+)
+def test_each_family_is_needed(
+    name: str, method: str, problem: Problem, rule: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, model = MODELS[name]
+    best = brute_force(problem, every_tick=bool((problem.rank_of_task < 0).any()))
+    assert best is not None
+    whole = search(encoded(problem), None, budget())
+    assert whole.start is not None
+    assert (value_of(encoded(problem), whole.start), whole.bound) == (best.makespan,) * 2
+    monkeypatch.setattr(model, method, lambda _: None)
+    for module in (pulp_milp, z3_difference):
+        monkeypatch.setattr(module, "value_of", lenient)
+    broken = search(encoded(problem), None, budget())
+    assert broken.start is not None
+    assert rule in check(problem, schedule_of_starts(problem, broken.start)).broken
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_limits_are_met_or_refuted(name: str) -> None:
+    search, _ = MODELS[name]
+    # 1F1B: (m + p - 1)(tF + tB) = 4 * 3.
+    assert search(encoded(WIDE, 12), None, budget()).bound == 12
+    assert search(encoded(WIDE, 11), None, budget()) == Outcome(bound=12, is_refuted=True)
+    # 0B0 cannot start before 5, yet computation takes 2 ticks: starts are not held below 2.
+    assert search(encoded(prefetch(), 2), None, budget()).bound == 2
+    assert search(encoded(prefetch(), 1), None, budget()) == Outcome(bound=2, is_refuted=True)
+
+
+@pytest.mark.parametrize("search", [z3_difference.search, milp("big-M"), cbc])
+def test_a_known_schedule_is_never_lost(search: Search) -> None:
+    found = solve(HARD, SolveOptions(time_limit=1e-6))
+    assert found.schedule is not None
+    assert found.makespan is not None
+    hint = starts_by_task(HARD, found.schedule)
+    outcome = search(encoded(HARD, found.makespan), hint, budget(2.0))
+    assert not outcome.is_refuted
+    assert outcome.bound is None or outcome.bound <= 172
+    if outcome.start is not None:
+        value = value_of(encoded(HARD), outcome.start)
+        assert value is not None
+        assert 172 <= value <= found.makespan
+
+
+@pytest.mark.parametrize("search", [z3_difference.search, milp("big-M"), cbc])
+def test_stop_ends_the_search_with_what_it_has(search: Search) -> None:
+    limited = budget(300)
+    threading.Timer(2.0, limited.stop.set).start()
+    began = time.perf_counter()
+    outcome = search(encoded(HARD, objective="span_idle"), None, limited)
+    assert time.perf_counter() - began < 60  # a stop takes a fraction of a second on a free machine
+    assert not outcome.is_refuted
+    assert outcome.start is None or value_of(encoded(HARD), outcome.start) is not None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_time_left_is_no_answer(name: str) -> None:
+    outcome = MODELS[name][0](encoded(WIDE), None, budget(0))
+    assert (outcome.start, outcome.is_refuted) == (None, False)
+    assert outcome.bound is None or outcome.bound <= 12
+
+
+def answering(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the MIP solver say ``answer``."""
+    monkeypatch.setattr(pulp_milp, "run", lambda *_: answer)
+
+
+@pytest.mark.parametrize(("dual", "bound"), [(11.00005, 11), (11.2, 12), (11.99999, 12)])
+def test_dual_bounds_are_rounded_up_but_for_a_tolerance(
+    dual: float, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(Answer(bound=dual), monkeypatch)
+    assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=bound)
+
+
+def test_a_refutation_of_a_known_schedule_is_no_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(Answer(is_infeasible=True), monkeypatch)
+    found = solve(WIDE)
+    assert found.schedule is not None
+    hint = starts_by_task(WIDE, found.schedule)
+    assert pulp_milp.search(encoded(WIDE, 12), hint, budget()) == Outcome()
+    assert pulp_milp.search(encoded(WIDE, 11), hint, budget()).is_refuted
+
+
+def test_beyond_the_trusted_horizon_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = replace(WIDE, duration=WIDE.duration * 100_000)
+    outcome = pulp_milp.search(encoded(long), None, budget())
+    assert outcome.bound is None
+    assert outcome.start is not None
+    assert value_of(encoded(long), outcome.start) == 12 * 100_000
+    answering(Answer(is_infeasible=True), monkeypatch)
+    assert pulp_milp.search(encoded(long), None, budget()) == Outcome()
+
+
+def test_a_schedule_that_the_checker_refuses_is_not_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulp_milp, "_rounded", lambda _: np.zeros(WIDE.num_tasks, dtype=np.int64))
+    assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=12)
+
+
+def test_short_windows_are_indexed_by_time() -> None:
+    mixed = Pipeline(
+        num_ranks=2, num_microbatches=4, split_backward=((True, False, True, False),) * 2,
+        capacity=2,
+    ).problem()  # fmt: skip
+    assert chosen_formulation(encoded(mixed)) == "big-M"
+    assert chosen_formulation(encoded(mixed, 14)) == "time-indexed"
+
+
+def test_weights_beyond_32_bits_are_added_up() -> None:
+    unit = 1 << 40
+    pipeline = Pipeline(
+        num_ranks=1, num_microbatches=2, num_chunks=2, activation=(unit, unit + 1),
+        capacity=2 * unit + 1,
+    )  # fmt: skip
+    encoding = encoded(pipeline.problem())
+    model = Z3Model(encoding)
+    model.build()
+    assert not model.is_difference_logic
+    best = brute_force(pipeline.problem())
+    assert best is not None
+    assert z3_difference.search(encoding, None, budget()).bound == best.makespan
+
+
+def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
+    code = (
+        "import sys; from bubbleproof.solvers import solve, SolveOptions\n"
+        "from bubbleproof.theory.pipeline import Pipeline\n"
+        "problem = Pipeline(num_ranks=2, num_microbatches=2).problem()\n"
+        "found = [solve(problem, SolveOptions(engine=e)).makespan for e in ('pulp', 'cpsat')]\n"
+        "assert found == [9, 9] and 'highspy' not in sys.modules, found\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("engine", ["z3", "pulp"])
+def test_through_the_front_door(engine: str) -> None:
+    result = solve(LATE, SolveOptions(engine=engine, threads=1))
+    best = brute_force(LATE)
+    assert best is not None
+    assert (result.status, result.makespan) == (Status.OPTIMAL, best.makespan)
