@@ -49,7 +49,7 @@ def as_milp(solver: Solver, form: Formulation) -> Search:
 
 def searches(problem: Problem, objective: Objective) -> dict[str, Search]:
     """Every registered engine, and each way of the MILP engine that is quick enough."""
-    found = {name: alone(name) for name in ENGINES if name != "pulp"}
+    found = {name: alone(name) for name in ENGINES if not name.startswith("pulp")}
     if problem.num_tasks > MOST_MILP_TASKS[objective]:
         return found
     encoding = Encoding(problem, lower_bounds(problem), objective=objective)

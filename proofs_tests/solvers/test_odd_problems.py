@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bubbleproof.solvers import ENGINES as ALL_ENGINES
 from bubbleproof.solvers import Result, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipeline import Pipeline
@@ -14,7 +15,7 @@ from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, offloading, prefetch
 
 TWO_RANKS = (Resource(name="rank 0", rank=0), Resource(name="rank 1", rank=1))
-ENGINES = ("auto", "cpsat")
+ENGINES = ("auto", *ALL_ENGINES)
 
 
 def solved(problem: Problem, engine: str = "auto") -> Result:

@@ -239,7 +239,7 @@ def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("engine", ["z3", "pulp"])
+@pytest.mark.parametrize("engine", ["z3", "pulp", "pulp-cbc"])
 def test_through_the_front_door(engine: str) -> None:
     result = solve(LATE, SolveOptions(engine=engine, threads=1))
     best = brute_force(LATE)
