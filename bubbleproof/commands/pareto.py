@@ -19,6 +19,7 @@ from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
 from bubbleproof.verify import check
 
 COLUMNS = ("peak", "makespan", "bound", "proof", "schedule")
@@ -103,7 +104,6 @@ def _write_schedules(posed: Posed, front: Front, folder: Path) -> None:
 def _draw(posed: Posed, front: Front, published: Sequence[Published], target: str) -> None:
     from bubbleproof.report.front_chart import FrontPoint, draw_front
 
-    caps = {store.capacity for store in posed.problem.stores[: posed.problem.num_ranks]}
     draw_front(
         target,
         [
@@ -119,7 +119,7 @@ def _draw(posed: Posed, front: Front, published: Sequence[Published], target: st
         title=f"{posed.name}: makespan against peak memory",
         unit=posed.problem.unit,
         memory_unit=posed.problem.memory_unit,
-        capacity=caps.pop() if len(caps) == 1 else None,
+        capacity=_capacity(posed.problem),
     )
 
 
@@ -141,7 +141,13 @@ def _print(posed: Posed, front: Front, published: Sequence[Published]) -> None:
     if taken:
         columns = ("published", "peak", "makespan", "above the front")
         cells = [
-            (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", _excess(p, front)) for p in taken
+            (
+                p.name,
+                f"{p.peak} {memory}",
+                f"{p.makespan} {unit}",
+                _excess(p, front, _capacity(posed.problem)),
+            )
+            for p in taken
         ]
         print_table("the same work in published orders, memory unlimited", columns, cells)
     for p in published:
@@ -153,17 +159,26 @@ def _proof(result: Result) -> str:
     return "not proved" if result.proof is None else result.proof.value
 
 
-def _excess(point: Published, front: Front) -> str:
-    """How many ticks the front saves at the point's peak."""
+def _excess(point: Published, front: Front, capacity: int | None) -> str:
+    """How many ticks the front saves at the point's peak, or what the point has that it has not."""
     spans = [
         other.makespan
         for other in front.points
         if other.peak is not None and other.peak <= point.peak and other.makespan is not None
     ]
     if not spans:
-        return "below every peak of the problem's own shape"
+        return "below every peak of the front (another shape)"
     saved = point.makespan - min(spans)
-    return str(saved) if saved >= 0 else f"{saved} (another shape)"
+    if saved >= 0:
+        return str(saved)
+    is_over = capacity is not None and point.peak > capacity
+    return f"{saved} ({'beyond the capacity' if is_over else 'another shape'})"
+
+
+def _capacity(problem: Problem) -> int | None:
+    """What every rank's memory may hold, where that is one number."""
+    caps = {store.capacity for store in problem.stores[: problem.num_ranks]}
+    return caps.pop() if len(caps) == 1 else None
 
 
 def _to_json(posed: Posed, front: Front, published: Sequence[Published]) -> dict[str, object]:

@@ -13,6 +13,8 @@ def proof_text(posed: Posed, result: Result) -> str:
     """How good the schedule is known to be, in one sentence."""
     if result.objective == "peak":
         return _peak_text(posed, result) or "no bound"
+    if result.status is Status.INFEASIBLE and result.proof is not None:
+        return result.proof.value
     bound = bound_text(posed, result)
     if result.proof is Proof.ENGINE:
         text = f"optimal {Proof.ENGINE.value}; {bound}"

@@ -40,7 +40,7 @@ INTERRUPTED = "interrupted: the best so far"
 class Search:
     """The incumbent and the bounds of one problem as they improve.
 
-    ``is_enough``: the first schedule within ``options.within`` will do; ``is_certifying``: time is
+    ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
     spent on certificates beyond the first. ``problem`` is the given one with the demands.
     """
 
@@ -151,7 +151,7 @@ class Search:
         within = self.options.within
         if within is not None and self._lower_bound > within:
             return True
-        has_enough = self._value is not None and within is not None and self._value <= within
+        has_enough = self._value is not None and (within is None or self._value <= within)
         return self._closed or (self.is_enough and has_enough)
 
     @property
