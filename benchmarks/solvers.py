@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -65,26 +66,35 @@ class Bench:
 def measure_all(
     chosen: Sequence[Instance], engines: Sequence[str], runners: Sequence[Runner]
 ) -> dict[tuple[str, str], Run]:
-    """Every engine on every instance; with several runners, engines side by side."""
-    runs: dict[tuple[str, str], Run] = {}
+    """Every engine on every instance; with several runners, engines side by side.
+
+    After Ctrl-C, what has been measured by the end of the current runs.
+    """
     free: SimpleQueue[Runner] = SimpleQueue()
     for runner in runners:
         free.put(runner)
+    benches: list[Bench] = []
+    stopped = threading.Event()
     with Progress(disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("solving", total=len(chosen) * len(engines))
 
-        def one(engine: str) -> dict[tuple[str, str], Run]:
-            runner = free.get()
-            bench = Bench(runner)
+        def one(engine: str) -> None:
+            bench = Bench(free.get())
+            benches.append(bench)
             for run in bench.measure(chosen, engine):
                 progress.update(bar, advance=1, description=f"{engine}: {run.instance}")
-            free.put(runner)
-            return bench.runs
+                if stopped.is_set():
+                    break
+            free.put(bench.runner)
 
         with ThreadPoolExecutor(len(runners)) as pool:
-            for found in pool.map(one, engines):
-                runs |= found
-    return runs
+            try:
+                for future in [pool.submit(one, engine) for engine in engines]:
+                    future.result()
+            except KeyboardInterrupt:
+                stopped.set()
+                pool.shutdown(cancel_futures=True)
+    return {key: run for bench in benches for key, run in bench.runs.items()}
 
 
 def page(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,6 +99,21 @@ def test_an_engine_is_skipped_after_two_failures_in_a_group_but_auto_never() -> 
     assert [run.note for run in bench.measure(other, "z3")] == [""]
     notes = [run.note for run in bench.measure(named("a", "b", "c", "d"), "auto")]
     assert notes == [""] * 4
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    class Interrupting(Scripted):
+        def run(self, instance: Instance, engine: str) -> Run:
+            if instance.name == "b":
+                time.sleep(0.3)  # the main thread waits by now
+                main_thread = threading.main_thread().ident
+                assert main_thread is not None
+                signal.pthread_kill(main_thread, signal.SIGINT)
+                time.sleep(0.5)
+            return super().run(instance, engine)
+
+    runs = measure_all(named("a", "b", "c"), ["auto", "z3"], [Interrupting(closes=[])])
+    assert list(runs) == [("a", "auto"), ("b", "auto")]
 
 
 def test_the_tables_are_well_formed() -> None:
