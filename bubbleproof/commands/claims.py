@@ -9,6 +9,7 @@ makes the Markdown page of the audit.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,49 +26,83 @@ ONE_PER_CORE = Workers()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Which claims to decide and how far: none unless ``is_audit`` or an answer needs it."""
+    """Which claims to decide and how far: none unless ``is_audit`` or an answer needs it.
 
-    is_audit: bool
+    Raises ``ValueError`` for options that contradict each other.
+    """
+
+    paper: str | None = None
+    is_audit: bool = False
     is_quick: bool = False
     limit: int | None = None
     workers: Workers = ONE_PER_CORE
 
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"--limit must be 1 or more, got {self.limit}")
+        if self.is_quick and not self.is_audit:
+            raise ValueError("--quick goes with --audit; alone it decides nothing")
 
-def run_claims(request: Request, *, paper: str | None, target: str | None, as_json: bool) -> int:
+    @property
+    def is_wide(self) -> bool:
+        return self.is_audit and not self.is_quick
+
+    @property
+    def words(self) -> str:
+        """The options that decide what the audit finds, as they are written."""
+        chosen = (
+            ("--audit", self.is_audit),
+            ("--quick", self.is_quick),
+            (f"--paper {self.paper}", self.paper is not None),
+            (f"--limit {self.limit}", self.limit is not None),
+        )
+        return " ".join(word for word, is_given in chosen if is_given)
+
+
+def run_claims(request: Request, *, target: str | None, as_json: bool) -> int:
     """List or audit the claims (of one paper, where named)."""
-    limit = request.limit
-    if limit is not None and limit < 1:
-        raise ValueError(f"--limit must be 1 or more, got {limit}")
     if target is not None and Path(target).suffix != ".md":
         raise ValueError(f"the audit's page must end in .md, got {target!r}")
-    chosen = claims(paper)
+    chosen = claims(request.paper)
     decisions: Decisions = {}
-    begun = monotonic()
+    effort = ""
     if request.is_audit or as_json or target is not None:
-        is_wide = request.is_audit and not request.is_quick
-        decisions = audit(
-            chosen, is_wide=is_wide, limit=limit, workers=request.workers, quiet=as_json
-        )
-    effort = _effort(decisions, monotonic() - begun, request.workers)
+        decisions, effort = _decided(chosen, request, quiet=as_json)
     if target is not None:
-        write_text(target, markdown(decisions, effort))
+        words = f"claims {request.words}".rstrip()
+        write_text(target, markdown(decisions, f"`bubbleproof {words} --write {target}`", effort))
         say(f"wrote {target}")
     if as_json:
-        print_json({"claims": [_to_json(claim, decisions) for claim in chosen.values()]})
+        found = [_to_json(claim, decisions) for claim in chosen.values()]
+        print_json({"claims": found, "effort": effort})
     else:
         _print(chosen, decisions)
-        if decisions:
+        if effort:
             say(effort)
-    return BROKEN if uncorrected(decisions) and paper is None else HOLDS
+    return BROKEN if uncorrected(decisions) and request.paper is None else HOLDS
 
 
-def _effort(decisions: Decisions, seconds: float, workers: Workers) -> str:
-    """One sentence: how many cases were measured, in how long, by whom."""
+def _decided(
+    chosen: Mapping[str, Claim], request: Request, *, quiet: bool
+) -> tuple[Decisions, str]:
+    """What became of the claims, and one phrase: how many cases, in how long, by whom."""
+    workers, begun, used = request.workers, monotonic(), _processor_seconds()
+    decisions = audit(
+        chosen, is_wide=request.is_wide, limit=request.limit, workers=workers, quiet=quiet
+    )
+    seconds, work = monotonic() - begun, _processor_seconds() - used
     cases = sum(decision.checked for decision in decisions.values())
-    by = f"{workers.count or num_cores()} workers on {num_cores()} cores"
+    by = (
+        f"({work:.0f} s of processor time) by {workers.count or num_cores()} of {num_cores()} cores"
+    )
     if workers.address is not None:
-        by = f"the cluster at {workers.address}"
-    return f"{cases} cases measured in {seconds:.0f} s by {by}"
+        by = f"by the cluster at {workers.address}"
+    return decisions, f"{cases} cases measured in {seconds:.0f} s {by}"
+
+
+def _processor_seconds() -> float:
+    """What this process and the workers that it has waited for have used."""
+    return sum(os.times()[:4])
 
 
 def uncorrected(decisions: Decisions) -> list[str]:
@@ -134,12 +169,12 @@ def _to_json(claim: Claim, decisions: Decisions) -> dict[str, object]:
     }
 
 
-def markdown(decisions: Decisions, effort: str) -> str:
-    """The audit as a page: one table per paper, one row per claim; ``effort`` is a sentence."""
+def markdown(decisions: Decisions, command: str, effort: str) -> str:
+    """The audit as a page: how it came about, then a table per paper with a row per claim."""
     lines = [
         "# The papers' claims, decided by measuring",
         "",
-        f"Generated by `bubbleproof claims --audit --write docs/claims.md`: {effort}. Not edited.",
+        f"Generated by {command}: {effort}. Not edited.",
         "",
         "Proved: a theorem of `bubbleproof prove` implies it. Holds: in every case of the stated",
         "domain. Refuted: by the smallest counterexample (least sum of parameters), with the claim",

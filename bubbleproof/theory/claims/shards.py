@@ -34,7 +34,7 @@ from bubbleproof.theory.claims.claim import (
 from bubbleproof.theory.claims.registry import claims
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
-HEAD = 96  # cases of a head
+HEAD = 96  # cases of a head, fewer where their schedules are large
 LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 
 
@@ -127,7 +127,8 @@ class Audit:
         for claim, domain in self._measurable():
             if not len(domain.points):
                 raise ValueError(f"{claim.id}: the domain ({domain.text}) has no case")
-            shards.append(_shard(claim.paper, [self._slice(claim, domain, slice(0, HEAD))]))
+            head = self._slice(claim, domain, slice(0, self._head(claim, domain)))
+            shards.append(_shard(claim.paper, [head]))
         return shards
 
     def cells(self) -> list[Shard]:
@@ -136,7 +137,7 @@ class Audit:
         for claim, domain in self._measurable():
             if claim.id in self._found:
                 continue
-            rest = self._slice(claim, domain, slice(HEAD, None))
+            rest = self._slice(claim, domain, slice(self._head(claim, domain), None))
             for key, part in _by_first_two(rest):
                 cells[claim.paper, key].append(part)
         papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
@@ -177,6 +178,11 @@ class Audit:
             if claim.missing is None:
                 yield claim, claim.domain_for(is_wide=self.is_wide)
 
+    def _head(self, claim: Claim, domain: Domain) -> int:
+        """How many of the smallest cases make the head: up to HEAD, and LOAD in sum; or one."""
+        loads = _loads(self._slice(claim, domain, slice(0, HEAD)))
+        return max(1, int((np.cumsum(loads) <= LOAD).sum()))
+
     def _slice(self, claim: Claim, domain: Domain, places: slice) -> Slice:
         table = domain.table[: self.limit]
         return Slice(
@@ -206,11 +212,16 @@ def _shard(paper: str, parts: Sequence[Slice]) -> Shard:
 
 
 def _load(part: Slice) -> int:
-    """An estimate: a case costs what p m v s actions cost, or little where it has no schedule."""
+    return int(_loads(part).sum())
+
+
+def _loads(part: Slice) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Estimates: a case costs what p m v s actions cost, or little where it has no schedule."""
     sizes = [part.rows[:, part.names.index(name)] for name in "pmvs" if name in part.names]
-    if not sizes or "p" not in part.names or "m" not in part.names:
-        return len(part.rows)
-    return int(np.prod(np.maximum(sizes, 1), axis=0).sum())
+    if "p" not in part.names or "m" not in part.names:
+        return np.ones(len(part.rows), dtype=np.int64)
+    loads: np.ndarray[tuple[int], np.dtype[np.int64]] = np.prod(np.maximum(sizes, 1), axis=0)
+    return loads
 
 
 def _packed(shards: Iterable[Shard]) -> Iterator[Shard]:
