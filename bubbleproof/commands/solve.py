@@ -128,7 +128,7 @@ def options_for(
     return SolveOptions(
         engine=engine,
         objective=cast(Goal, objective or (file.objective if file else "makespan")),
-        within=within,
+        within=within if within is not None or file is None else file.within,
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
         seed=seed,
         threads=threads,

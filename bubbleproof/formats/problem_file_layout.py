@@ -71,7 +71,9 @@ class SolveLayout(Layout):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    objective: Literal["makespan"] = "makespan"
+    objective: Literal["makespan", "span_idle", "makespan-then-peak", "peak"] = "makespan"
+    within: Count | None = None
+    """Largest value wanted, in ticks; for the objective "peak", the largest makespan."""
     time_limit: Count | None = None
     """Seconds."""
 

@@ -50,7 +50,8 @@
     families = ["gpipe", "1f1b", "interleaved v=2"]
 
     [solve]
-    objective = "makespan"       # the one objective so far
+    objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"
+    within = 500                 # ticks: the largest value wanted; for "peak", the largest makespan
     time_limit = 60              # seconds
 
 Memory is counted in ``memory_unit``; where that is ``bytes``, a string may carry a unit (B kB MB
@@ -99,6 +100,7 @@ class ProblemFile:
     has_split_ticks: bool
     compare: tuple[Comparison, ...]
     objective: str
+    within: int | None
     time_limit: int | None
     allowed: Allowed | None = None
 
@@ -119,6 +121,7 @@ def read_problem(path: FilePath) -> ProblemFile:
         has_split_ticks=layout.durations.input is not None,
         compare=_comparisons(layout, path),
         objective=layout.solve.objective,
+        within=layout.solve.within,
         time_limit=layout.solve.time_limit,
         allowed=_allowed(layout, pipeline, path),
     )
