@@ -54,6 +54,7 @@ from bubbleproof.verify.certificate import Certificate
 from bubbleproof.verify.check import check
 
 Starts = Iterable[tuple[str, Program]]
+RISE = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0)  # of the way from an order's floor to what is known
 MOST_ORDERS = 3  # published and floor orders that are tried with transfers
 
 
@@ -226,21 +227,25 @@ class _MenuSearch:
     def _try_orders(self, starts: tuple[tuple[str, Program], ...]) -> None:
         """Orders of computations that are good for the floor, with transfers put between.
 
-        First within the makespan that the order has on the floor: a tight limit is what makes the
-        search short.
+        A tight limit is what makes the search short, so limits rise in steps from the makespan that
+        the order has on the floor.
         """
-        orders = self._orders(starts)[:MOST_ORDERS]
-        for makespan, _, name, schedule in orders:
-            self._try_order(name, schedule, makespan)
-        for _, _, name, schedule in orders[:1]:
-            self._try_order(name, schedule, self._wanted)
+        for makespan, _, name, schedule in self._orders(starts)[:MOST_ORDERS]:
+            top = self._wanted
+            for part in RISE:
+                limit = makespan + int((top - makespan) * part)
+                if self.done or limit > self._wanted:
+                    break
+                if self._try_order(name, schedule, limit, 0.05 if part else 0.2):
+                    break
 
-    def _try_order(self, name: str, schedule: Schedule, limit: int) -> None:
-        if self.done or limit > self._wanted:
-            return
+    def _try_order(self, name: str, schedule: Schedule, limit: int, part: float) -> bool:
+        """Whether transfers fit the order within the limit, as far as was seen."""
         fixed = floor_orders(self.menu, self.menu.floor, _starts_of(self.menu.floor, schedule))
         frame = replace(self._frame(Symmetry.NONE), fixed=fixed, limit=limit)
-        self._take(self._run(MenuModel(frame), 0.1), name)
+        found = self._run(MenuModel(frame), part)
+        self._take(found, name)
+        return found.start is not None
 
     def _orders(
         self, starts: tuple[tuple[str, Program], ...]
@@ -273,20 +278,20 @@ class _MenuSearch:
     def _search(self) -> None:
         """Steps 4 and 5."""
         exact = symmetry(self.menu)
-        if self.done:
-            return
-        if exact is Symmetry.NONE:
-            self._exact(exact)
-            return
-        if exact is Symmetry.ALL:
-            self._exact(exact)
-            return
-        self._take(self._run(MenuModel(self._frame(Symmetry.ALL)), 0.25), "index order")
-        if not self.done and can_be_anonymous(self.menu):
-            found = self._run(AnonymousModel(self._frame(Symmetry.ALL)), 0.75)
-            self._conclude_from(found)
+        if exact is Symmetry.ONE:
+            if self.value is None:
+                self._relax(0.3)  # else what cannot be done at all is sought for long
+            if not self.done:
+                self._take(self._run(MenuModel(self._frame(Symmetry.ALL)), 0.25), "index order")
+            self._relax(0.75)
         if not self.done:
             self._exact(exact)
+
+    def _relax(self, part: float) -> None:
+        """The bound that forgets whose transfer is whose, where there is one."""
+        if not self.done and can_be_anonymous(self.menu):
+            found = self._run(AnonymousModel(self._frame(Symmetry.ALL)), part)
+            self._conclude_from(found)
 
     def _exact(self, order: Symmetry) -> None:
         found = self._run(MenuModel(self._frame(order)), 1.0)
