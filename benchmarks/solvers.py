@@ -64,21 +64,26 @@ class Bench:
 
 
 def measure_all(
-    chosen: Sequence[Instance], engines: Sequence[str], runners: Sequence[Runner]
+    chosen: Sequence[Instance],
+    engines: Sequence[str],
+    runners: Sequence[Runner],
+    stopped: threading.Event | None = None,
 ) -> dict[tuple[str, str], Run]:
     """Every engine on every instance; with several runners, engines side by side.
 
-    After Ctrl-C, what has been measured by the end of the current runs.
+    After Ctrl-C, which sets ``stopped``, what has been measured by the end of the current runs.
     """
+    stopped = stopped or threading.Event()
     free: SimpleQueue[Runner] = SimpleQueue()
     for runner in runners:
         free.put(runner)
     benches: list[Bench] = []
-    stopped = threading.Event()
     with Progress(disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("solving", total=len(chosen) * len(engines))
 
         def one(engine: str) -> None:
+            if stopped.is_set():
+                return
             bench = Bench(free.get())
             benches.append(bench)
             for run in bench.measure(chosen, engine):

@@ -102,17 +102,20 @@ def test_an_engine_is_skipped_after_two_failures_in_a_group_but_auto_never() -> 
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
+    stopped = threading.Event()
+
     class Interrupting(Scripted):
         def run(self, instance: Instance, engine: str) -> Run:
             if instance.name == "b":
-                time.sleep(0.3)  # the main thread waits by now
+                time.sleep(0.5)  # the main thread waits by now
                 main_thread = threading.main_thread().ident
                 assert main_thread is not None
                 signal.pthread_kill(main_thread, signal.SIGINT)
-                time.sleep(0.5)
+                assert stopped.wait(60)
             return super().run(instance, engine)
 
-    runs = measure_all(named("a", "b", "c"), ["auto", "z3"], [Interrupting(closes=[])])
+    runner = Interrupting(closes=[])
+    runs = measure_all(named("a", "b", "c"), ["auto", "z3"], [runner], stopped)
     assert list(runs) == [("a", "auto"), ("b", "auto")]
 
 
