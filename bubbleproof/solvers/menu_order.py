@@ -43,6 +43,19 @@ def symmetry(menu: Menu) -> Symmetry:
     return Symmetry.ALL if per_stage else Symmetry.ONE
 
 
+def can_be_anonymous(menu: Menu) -> bool:
+    """Whether options are per microbatch, all alike, and add events to their own tasks only."""
+    if symmetry(menu) is not Symmetry.ONE:
+        return False
+    if any(option.microbatch == NONE for option in menu.options):
+        return False
+    whole = menu.whole
+    owner_of_event = menu.task_option[whole.events.task]
+    edges = whole.edges
+    owners = np.maximum(menu.task_option[edges.before], menu.task_option[edges.after])
+    return bool((owner_of_event == menu.event_option).all() and (owners == menu.edge_option).all())
+
+
 def class_of_task(order: IndexOrder) -> Ints:
     """The class of each task."""
     found = np.empty(order.problem.num_tasks, dtype=np.int64)

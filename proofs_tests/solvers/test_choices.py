@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_menu
-from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel, can_be_anonymous
-from bubbleproof.solvers.engines.cpsat_menu import Frame, MenuModel, run_model
+from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
+from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.menu_frame import Frame
 from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry, symmetry
+from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.pipeline_menu import PipelineMenu
 from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.allowed import (

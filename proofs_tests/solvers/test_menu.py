@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers import solve
-from bubbleproof.solvers.engines.cpsat_anonymous import can_be_anonymous
 from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry, order_edges, symmetry
+from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
 from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
 from bubbleproof.theory.actions import NONE

@@ -29,27 +29,15 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.engines.cpsat_menu import Choice, Frame, MenuModel
+from bubbleproof.solvers.engines.cpsat_menu import MenuModel
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
-from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry, class_of_task, symmetry
+from bubbleproof.solvers.menu import Option
+from bubbleproof.solvers.menu_order import class_of_task
 from bubbleproof.solvers.option_holds import optional_holds
 from bubbleproof.theory.actions import NONE, Bools
 from bubbleproof.theory.index_order import index_order
 from bubbleproof.theory.problem import Edges
-
-
-def can_be_anonymous(menu: Menu) -> bool:
-    """Whether options are per microbatch, all alike, and add events to their own tasks only."""
-    if symmetry(menu) is not Symmetry.ONE:
-        return False
-    if any(option.microbatch == NONE for option in menu.options):
-        return False
-    whole = menu.whole
-    owner_of_event = menu.task_option[whole.events.task]
-    edges = whole.edges
-    owners = np.maximum(menu.task_option[edges.before], menu.task_option[edges.after])
-    return bool((owner_of_event == menu.event_option).all() and (owners == menu.edge_option).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

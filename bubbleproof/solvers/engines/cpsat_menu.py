@@ -9,76 +9,19 @@ hold, and those of the plain problem for each store none of whose options is tak
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.thread import watching
-from bubbleproof.solvers.menu import Menu
 from bubbleproof.solvers.menu_order import Symmetry, order_edges
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
 from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.timing import earliest_starts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What a search over a menu found and claims.
-
-    ``start`` (ticks per task of the whole problem; meaningless for options left) and ``taken`` are
-    None unless a schedule was found. No schedule of the model is shorter than ``bound``;
-    ``is_refuted``: there is none within the limit.
-    """
-
-    start: Ints | None = None
-    taken: tuple[int, ...] | None = None
-    bound: int = 0
-    is_refuted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Frame:
-    """What all models of a menu share: the menu, its limit, and windows of what is always there.
-
-    ``limit`` (ticks) is the longest makespan of interest. ``always[t]`` is the task of the whole
-    problem that is task t of the floor.
-    """
-
-    menu: Menu
-    limit: int
-    order: Symmetry
-    least: int = 0
-    fixed: tuple[tuple[int, ...], ...] = field(default=())
-
-    @property
-    def always(self) -> Ints:
-        return np.flatnonzero(self.menu.task_option == NONE)
-
-    def windows(self) -> tuple[Ints, Ints, Edges]:
-        """Heads and tails (ticks) of the tasks of the floor, over the edges that hold there."""
-        floor = self.menu.floor
-        if self.order is Symmetry.ALL and index_order(floor) is not None:
-            bounds = lower_bounds(floor)
-            if not bounds.is_cyclic:
-                return bounds.heads, bounds.tails, bounds.edges
-        edges = floor.edges
-        columns = floor.duration, edges.before, edges.after, edges.lag
-        heads = earliest_starts(*columns)
-        tails = earliest_starts(columns[0], columns[2], columns[1], columns[3])
-        if heads is None or tails is None:
-            raise ValueError("the precedences of the problem have a cycle")
-        return heads, tails, edges
-
-    def longest(self) -> int:
-        """No shortest schedule of any choice takes longer, transfers outside it included."""
-        whole = self.menu.whole
-        return int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
+from bubbleproof.theory.problem import Edges
 
 
 class MenuModel:
@@ -89,7 +32,7 @@ class MenuModel:
         self.problem = frame.menu.whole
         self.model = cp_model.CpModel()
         self.duration: list[int] = self.problem.duration.tolist()
-        self.is_anchored = _is_anchored(self.menu)
+        self.is_anchored = is_anchored(self.menu)
         self.horizon = frame.limit if self.is_anchored else frame.longest()
         self.option = [self.model.new_bool_var("") for _ in self.menu.options]
         self.start = self._starts()
@@ -301,32 +244,6 @@ class MenuModel:
         )
 
 
-def _is_anchored(menu: Menu) -> bool:
-    """Whether the first and the last task of every choice are computations that are always there.
-
-    So it is where each other task has such a one before and after it, without a negative lag.
-    """
-    whole, option = menu.whole, menu.task_option
-    free = set(np.flatnonzero((option != NONE) | (whole.rank_of_task == NONE)).tolist())
-    edges = whole.edges
-    safe = (
-        (edges.lag >= 0) & np.isin(menu.edge_option, (NONE,))
-        | ((edges.lag >= 0) & (menu.edge_option == option[edges.before]))
-        | ((edges.lag >= 0) & (menu.edge_option == option[edges.after]))
-    )
-    for one, other in ((edges.before, edges.after), (edges.after, edges.before)):
-        held: set[int] = set()
-        links = list(zip(one[safe].tolist(), other[safe].tolist(), strict=True))
-        for _ in free:
-            found = {b for a, b in links if b in free and (a not in free or a in held)}
-            if found <= held:
-                break
-            held |= found
-        if free - held:
-            return False
-    return True
-
-
 def run_model(model: MenuModel, budget: Budget) -> Choice:
     """Minimize a model that is complete."""
     if model.is_hopeless:
@@ -346,14 +263,3 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Choice(bound=bound)
     return model.outcome(solver, bound)
-
-
-def floor_orders(menu: Menu, problem: Problem, start: Ints) -> tuple[tuple[int, ...], ...]:
-    """The order of the floor's tasks on each rank in a schedule of it, as tasks of the whole."""
-    always = np.flatnonzero(menu.task_option == NONE)
-    orders = []
-    for rank in range(problem.num_ranks):
-        tasks = problem.occupancy.task[problem.occupancy.resource == rank]
-        ends = start[tasks] + problem.duration[tasks]
-        orders.append(tuple(always[tasks[np.lexsort((ends, start[tasks]))]].tolist()))
-    return tuple(orders)

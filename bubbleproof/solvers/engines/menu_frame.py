@@ -1,0 +1,88 @@
+"""What the models of a menu have in common: limits, windows, anchors, and what they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.menu_order import Symmetry
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.index_order import index_order
+from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.timing import earliest_starts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a search over a menu found and claims.
+
+    ``start`` (ticks per task of the whole problem; meaningless for options left) and ``taken`` are
+    None unless a schedule was found. No schedule of the model is shorter than ``bound``;
+    ``is_refuted``: there is none within the limit.
+    """
+
+    start: Ints | None = None
+    taken: tuple[int, ...] | None = None
+    bound: int = 0
+    is_refuted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frame:
+    """What all models of a menu share: the menu, its limit, and windows of what is always there.
+
+    ``limit`` (ticks) is the longest makespan of interest. ``always[t]`` is the task of the whole
+    problem that is task t of the floor.
+    """
+
+    menu: Menu
+    limit: int
+    order: Symmetry
+    least: int = 0
+    fixed: tuple[tuple[int, ...], ...] = field(default=())
+
+    @property
+    def always(self) -> Ints:
+        return np.flatnonzero(self.menu.task_option == NONE)
+
+    def windows(self) -> tuple[Ints, Ints, Edges]:
+        """Heads and tails (ticks) of the tasks of the floor, over the edges that hold there."""
+        floor = self.menu.floor
+        if self.order is Symmetry.ALL and index_order(floor) is not None:
+            bounds = lower_bounds(floor)
+            if not bounds.is_cyclic:
+                return bounds.heads, bounds.tails, bounds.edges
+        edges = floor.edges
+        columns = floor.duration, edges.before, edges.after, edges.lag
+        heads = earliest_starts(*columns)
+        tails = earliest_starts(columns[0], columns[2], columns[1], columns[3])
+        if heads is None or tails is None:
+            raise ValueError("the precedences of the problem have a cycle")
+        return heads, tails, edges
+
+    def longest(self) -> int:
+        """No shortest schedule of any choice takes longer, transfers outside it included."""
+        whole = self.menu.whole
+        return int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
+
+
+def is_anchored(menu: Menu) -> bool:
+    """Whether the first and the last task of every choice are computations that are always there.
+
+    So it is where each other task has such a one before and after it, without a negative lag.
+    """
+    whole, option = menu.whole, menu.task_option
+    free = set(np.flatnonzero((option != NONE) | (whole.rank_of_task == NONE)).tolist())
+    edges, of_edge = whole.edges, menu.edge_option
+    for one, other in ((edges.before, edges.after), (edges.after, edges.before)):
+        safe = (edges.lag >= 0) & ((of_edge == NONE) | (of_edge == option[other]))
+        links = list(zip(one[safe].tolist(), other[safe].tolist(), strict=True))
+        held: set[int] = set()
+        while found := {b for a, b in links if b in free - held and (a not in free or a in held)}:
+            held |= found
+        if free - held:
+            return False
+    return True
