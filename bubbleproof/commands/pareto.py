@@ -83,6 +83,7 @@ def _published(pipeline: Pipeline) -> list[Published]:
     for name, family in families().items():
         try:
             fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
+            fitted = family.prepared(fitted)
             problem = fitted.problem()
             measured = check(problem, family.schedule(fitted, problem)).measured
         except ValueError as error:

@@ -80,6 +80,13 @@ class Family(ABC):
             overlaps=(),
         )
 
+    def prepared(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with what this family adds to it (recomputation, off-loading), by default.
+
+        Precondition: it has the family's shape.
+        """
+        return pipeline
+
     def pipeline(self, params: Parameters) -> Pipeline:
         """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
         for name in ("v", "s", "f", "e", "d"):

@@ -38,6 +38,12 @@ class TOffload(TwoChunks):
         ticks = params.tF
         return self.offloading(super().pipeline(params), offload=ticks, step=ticks, reload=ticks)
 
+    def prepared(self, pipeline: Pipeline) -> OffloadingPipeline:
+        """The deep chunk off-loaded; each transfer and step as long as the longest forward."""
+        problem = pipeline.problem()
+        ticks = int(problem.duration[problem.actions.is_kind(Kind.F)].max(initial=0))
+        return self.offloading(pipeline, offload=ticks, step=ticks, reload=ticks)
+
     def offloading(self, pipeline: Pipeline, **numbers: int) -> OffloadingPipeline:
         """The pipeline with its deep chunk off-loaded; ``numbers`` as in ``Offload``."""
         p = pipeline.num_ranks

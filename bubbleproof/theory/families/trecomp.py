@@ -44,6 +44,10 @@ class Recomputing(TwoChunks):
     def pipeline(self, params: Parameters) -> RecomputingPipeline:
         return self.recomputing(super().pipeline(params))
 
+    def prepared(self, pipeline: Pipeline) -> RecomputingPipeline:
+        """The shallow chunk recomputed, nothing of it kept."""
+        return self.recomputing(pipeline)
+
     def recomputing(
         self, pipeline: Pipeline, *, kept: int = 0, duration: int | None = None
     ) -> RecomputingPipeline:
