@@ -27,7 +27,7 @@ from bubbleproof.verify.certificate import check_certificate
 from bubbleproof.verify.drup import Drup, Lemma
 from bubbleproof.verify.drup_replay import Literal, Replay
 
-PASSES = 2  # over the lemmas; a pass costs about what a check does
+FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does
 
 
 def refute(
@@ -126,16 +126,22 @@ class _Proof:
         self.full += new
 
     def _shortened(self, proof: list[str]) -> list[Lemma] | None:
-        problem, encoding = self.encoding.problem, self.encoding
-        full, clauses = self.full, list(self._clauses(proof))
-        for _ in range(PASSES):
-            traced = TracedReplay(problem, encoding.limit, encoding.objective, 0)
-            found = core(traced, [list(f.literals) for f in full], clauses, self.is_over)
-            if found is None:
-                return None
-            full, clauses = [full[place] for place in found[0]], found[1]
-        memory = [self._lemma(list(f.literals), f.task) for f in full]
-        return memory + [self._lemma(clause) for clause in clauses]
+        found = self._core(self.full, list(self._clauses(proof)))
+        if found is not None and len(found[1]) <= FEW_LEMMAS:
+            found = self._core(*found)
+        if found is None:
+            return None
+        memory = [self._lemma(list(full.literals), full.task) for full in found[0]]
+        return memory + [self._lemma(clause) for clause in found[1]]
+
+    def _core(
+        self, memory: list[Full], clauses: list[Clause]
+    ) -> tuple[list[Full], list[Clause]] | None:
+        encoding = self.encoding
+        traced = TracedReplay(encoding.problem, encoding.limit, encoding.objective, 0)
+        axioms = [list(full.literals) for full in memory]
+        found = core(traced, axioms, clauses, self.is_over)
+        return None if found is None else ([memory[place] for place in found[0]], found[1])
 
     def _clauses(self, proof: list[str]) -> Iterator[Clause]:
         """The lemmas of the proof in the checker's literals, of each node the weakest."""

@@ -30,10 +30,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.drup_replay import Literal, Replay
 
 LARGEST = 1 << 61  # ticks
+MOST_PAIRS = 4_000_000  # of tasks that share a resource; more would take hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +59,8 @@ class Drup:
 
 def drup_refusal(problem: Problem, certificate: Drup) -> str | None:
     """Why the certificate does not prove its bound, or None."""
-    if not 0 <= certificate.rank < problem.num_ranks:
-        return f"rank {certificate.rank} is none of the problem's {problem.num_ranks}"
-    if abs(certificate.bound) >= LARGEST:
-        return "the bound must be below 2**61 ticks"
+    if (why := _hopeless(problem, certificate)) is not None:
+        return why
     replay = Replay(problem, certificate.bound - 1, certificate.objective, certificate.rank)
     if replay.is_cyclic:
         return "the problem's precedences have a cycle"
@@ -76,6 +77,17 @@ def drup_refusal(problem: Problem, certificate: Drup) -> str | None:
         replay.learn(clause)
     if not replay.is_refuted:
         return f"the lemmas do not refute {certificate.objective} {certificate.bound - 1}"
+    return None
+
+
+def _hopeless(problem: Problem, certificate: Drup) -> str | None:
+    if not 0 <= certificate.rank < problem.num_ranks:
+        return f"rank {certificate.rank} is none of the problem's {problem.num_ranks}"
+    if abs(certificate.bound) >= LARGEST:
+        return "the bound must be below 2**61 ticks"
+    users = np.bincount(problem.occupancy.resource)
+    if int((users * (users - 1) // 2).sum()) > MOST_PAIRS:
+        return f"more than {MOST_PAIRS} pairs of tasks share a resource, too many to check"
     return None
 
 

@@ -146,6 +146,13 @@ def test_the_rest_of_a_certificate_is_looked_at_too() -> None:
     assert refusal(replace(LATE, edges=back), late()) == "the problem's precedences have a cycle"
 
 
+def test_a_problem_of_too_many_pairs_is_refused_at_once() -> None:
+    large = Pipeline(num_ranks=1, num_microbatches=2048).problem()
+    # 4096 tasks on one rank: 4096 * 4095 / 2 pairs.
+    assert "too many to check" in refusal(large, late())
+    assert proof(large, 1) is None
+
+
 def test_a_cycle_of_orders_among_free_tasks_ends() -> None:
     """Without an end to their windows, tasks in a circle would be pushed for ever."""
     problem = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2).problem()

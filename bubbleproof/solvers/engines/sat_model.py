@@ -26,11 +26,12 @@ import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding, Load, Moment, Objective
 from bubbleproof.solvers.engines.engine import Model
-from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses
+from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Edges, Problem
 
 MAX_CLAUSES = 4_000_000  # about 1 GB while a solver takes them in
+MAX_PAIRS = 2_000_000  # of tasks that share a resource
 
 Arc = tuple[int, int, int]  # start(second) >= start(first) + ticks
 
@@ -49,6 +50,9 @@ class SatModel(Model):
         self, encoding: Encoding, limit: int, is_over: Callable[[], bool] = lambda: False
     ) -> None:
         super().__init__(encoding)
+        users = np.bincount(self.problem.occupancy.resource)
+        if int((users * (users - 1) // 2).sum()) > MAX_PAIRS:
+            raise TooLargeError
         self.size = tick_size(self.problem, encoding.objective)
         self.limit = limit // self.size
         self.duration: list[int] = (self.problem.duration // self.size).tolist()

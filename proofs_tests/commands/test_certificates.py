@@ -1,0 +1,111 @@
+"""``verify --certificate`` and ``solve --certificate``: how good a schedule is, with its proof."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.formats import write_certificate
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.proofs import refute
+from bubbleproof.theory.pipeline import Pipeline
+from proofs_tests.commands.conftest import Run
+
+# Four ranks, tF = 2, tB = 4, latency 1: 80 is the optimum, and no one-machine bound says so.
+LATE = (
+    "ranks = 4\nmicrobatches = 8\n[durations]\nforward = 2\nbackward = 4\n"
+    "[links]\nlatency = 1\n[memory]\ncapacity = 4\n"
+)
+PIPELINE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4)
+
+
+@pytest.fixture
+def solved(command: Run, tmp_path: Path) -> tuple[Path, Path]:
+    """An optimal schedule of ``PIPELINE`` and a DRUP certificate of its makespan."""
+    problem = tmp_path / "late.toml"
+    problem.write_text(LATE)
+    assert command("solve", problem, "-o", tmp_path / "s.json", "--json").status == 0
+    problem_ = PIPELINE.problem()
+    deadline = time.perf_counter() + 60
+    certificate = refute(problem_, lower_bounds(problem_), 80, deadline=deadline)
+    assert certificate is not None
+    write_certificate(tmp_path / "c.json", problem_, certificate)
+    return tmp_path / "s.json", tmp_path / "c.json"
+
+
+def test_an_optimal_schedule_is_called_optimal(command: Run, solved: tuple[Path, Path]) -> None:
+    answer = command("verify", solved[0], "--certificate", solved[1])
+    assert answer.status == 0
+    assert "optimal: makespan 80 tick, and no schedule has less" in answer.out
+    assert "the certificate proves its bound" in answer.out
+    found = json.loads(command("verify", solved[0], "--certificate", solved[1], "--json").out)
+    assert found["certificate"]["gap"] == 0
+    assert found["ok"] is True
+    assert found["rules"][-1]["rule"] == "certificate"
+
+
+def test_another_schedule_is_told_its_distance(command: Run, solved: tuple[Path, Path]) -> None:
+    # 1F1B left-shifted on the same problem takes longer than 80.
+    toml = solved[0].parent / "late.toml"
+    words = ("verify", "1f1b", "p=4", "m=8", "--problem", toml, "--certificate", solved[1])
+    found = json.loads(command(*words, "--json").out)
+    gap = found["measured"]["makespan"] - 80
+    assert gap > 0
+    assert found["certificate"]["gap"] == gap
+    answer = command(*words)
+    assert answer.status == 0
+    assert f"within {gap} tick of optimal" in answer.out
+
+
+def test_a_tampered_certificate_is_a_violation(command: Run, solved: tuple[Path, Path]) -> None:
+    schedule, path = solved
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"bound": 81}))
+    answer = command("verify", schedule, "--certificate", path)
+    assert answer.status == 1
+    assert "nothing is proved about how good the schedule is" in answer.out
+    assert "optimal:" not in answer.out
+    path.write_text(json.dumps(content | {"lemmas": content["lemmas"][:-1]}))
+    found = json.loads(command("verify", schedule, "--certificate", path, "--json").out)
+    assert found["ok"] is False
+    assert found["certificate"]["gap"] is None
+    assert found["violations"][0]["message"] == "the lemmas do not refute makespan 79"
+
+
+def test_an_unusable_file_is_one_line(command: Run, solved: tuple[Path, Path]) -> None:
+    schedule, path = solved
+    path.write_text("{}")
+    answer = command("verify", schedule, "--certificate", path)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert 'expected "bubbleproof/certificate"' in answer.err
+    assert command("verify", schedule, "--certificate", path.parent / "none.json").status == 2
+
+
+def test_a_broken_schedule_is_never_optimal(command: Run, solved: tuple[Path, Path]) -> None:
+    schedule, path = solved
+    content = json.loads(schedule.read_text())
+    first = content["orders"]["rank 3"]
+    first[-1][1] -= 20
+    schedule.write_text(json.dumps(content))
+    answer = command("verify", schedule, "--certificate", path)
+    assert answer.status == 1
+    assert "nothing is proved" in answer.out
+
+
+def test_solve_writes_a_certificate_that_verifies(command: Run, tmp_path: Path) -> None:
+    problem = tmp_path / "p.toml"
+    problem.write_text("ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n")
+    schedule, path = tmp_path / "s.json", tmp_path / "c.json"
+    answer = command("solve", problem, "-o", schedule, "--certificate", path)
+    assert answer.status == 0
+    assert f"wrote {path}" in answer.err
+    checked = command("verify", schedule, "--certificate", path)
+    assert checked.status == 0
+    assert "optimal: makespan 15 tick" in checked.out
+    refused = command("solve", problem, "--certificate", tmp_path / "c.txt")
+    assert refused.status == 2
+    assert "certificate's file must end in .json" in refused.err
