@@ -14,6 +14,8 @@ from bubbleproof.solvers.windows import Windows
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Problem
 
+MOST_DEEP = 600  # tasks of a resource up to which edge finding pays
+
 
 class OutOfTime(Exception):  # noqa: N818 - ends a search, not an error of the caller
     """The budget of a search is spent."""
@@ -51,23 +53,31 @@ class Propagator:
 
         The dearer rules wait until the cheaper ones have nothing left to say.
         """
+        windows.flush()
         stale: set[int] = set()
         full: set[int] = set()
         while windows.failure is None:
-            if time.perf_counter() > self.deadline:
-                raise OutOfTime
+            self._watch()
             if touched := self._touched(windows):
                 stale |= touched
                 full |= {store for resource in touched for store in self.stores[resource]}
                 for resource in sorted(touched):
+                    self._watch()
                     sequence(windows, self.tasks[resource], deep=False)
             elif stale:
-                sequence(windows, self.tasks[stale.pop()], deep=True)
+                tasks = self.tasks[stale.pop()]
+                if len(tasks) <= MOST_DEEP:
+                    sequence(windows, tasks, deep=True)
             elif full:
                 hold(windows, self.chains[full.pop()], self.homes)
+                windows.flush()
             else:
                 return False
         return True
+
+    def _watch(self) -> None:
+        if time.perf_counter() > self.deadline:
+            raise OutOfTime
 
     def _touched(self, windows: Windows) -> set[int]:
         changed = (t for t in windows.changed if t < self.problem.num_tasks)

@@ -28,6 +28,7 @@ def sequence(windows: Windows, tasks: Ints, *, deep: bool) -> None:
     for way in (0, 1):
         if windows.failure is None:
             _Pass(windows, tasks, way).run(deep)
+            windows.flush()
 
 
 class _Pass:

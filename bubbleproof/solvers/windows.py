@@ -8,9 +8,9 @@ events behind it give the proof, and nothing else of the search enters it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -66,7 +66,9 @@ class Windows:
         self.failure: Event | None = None
         self.suppositions: list[_Supposition] = []
         self.changed: set[int] = set()
-        self.prior = _closure(problem, given)
+        self.pending: tuple[list[int], list[int]] = ([], [])
+        self.prior, rank = _closure(problem, given)
+        self.rank = (rank, [-place for place in rank])  # the order in which to follow paths
         self.prior_event: dict[tuple[int, int], int] = {}
         edges = given.edges
         for before, after, lag in zip(
@@ -77,8 +79,8 @@ class Windows:
         origin = num_tasks + (span or 0)
         for way in (0, 1):
             self.bounds[way][origin], self.causes[way][origin] = 0, self._event(())
-        for way in (0, 1):
-            self._follow(way, [origin])
+            self.pending[way].append(origin)
+        self.flush()
         self.causes = ([GIVEN] * nodes, [GIVEN] * nodes)
         self.changed = set(range(num_tasks))
 
@@ -109,7 +111,7 @@ class Windows:
         """By the event, the near end of the task's window is ``value`` or more."""
         if self.failure is None and value > self.bounds[way][task]:
             self._set(way, task, value, (event,))
-            self._follow(way, [task])
+            self.pending[way].append(task)
 
     def learn(self, before: int, after: int, event: int) -> None:
         """By the event, ``before`` ends by the start of ``after``."""
@@ -121,8 +123,8 @@ class Windows:
             self.suppositions[-1].learnt.append((before, after))
         self._add_path(before, after, self.ticks[before], event)
         self.changed |= {before, after}
-        self._follow(0, [before])
-        self._follow(1, [after])
+        self.pending[0].append(before)
+        self.pending[1].append(after)
 
     def _event(self, reasons: tuple[int, ...], steps: tuple[Step, ...] = ()) -> int:
         self.events.append(Event(reasons, steps))
@@ -138,17 +140,24 @@ class Windows:
         if far != UNKNOWN and value + self.ticks[node] + far > 0:
             self.failure = Event((cause[node], self.causes[1 - way][node]))
 
-    def _follow(self, way: int, nodes: list[int]) -> None:
-        """Longest paths onward from the given nodes; one in a circle has no end, and fails."""
+    def flush(self) -> None:
+        """Follow the paths from all that changed since the last time."""
+        for way in (0, 1):
+            nodes = set(self.pending[way])
+            self.pending[way].clear()
+            self._follow(way, nodes)
+
+    def _follow(self, way: int, nodes: set[int]) -> None:
+        """Longest paths onward, in the order of paths; one in a circle has no end, and fails."""
         near, cause, paths = self.bounds[way], self.causes[way], self.paths[way]
-        queue = deque(nodes)
-        waiting, hops = set(nodes), dict.fromkeys(nodes, 0)
+        rank, hops = self.rank[way], dict.fromkeys(nodes, 0)
+        nodes = {node for node in nodes if near[node] != UNKNOWN}
+        queue = [(rank[node], node) for node in nodes]
+        heapify(queue)
         while queue and self.failure is None:
-            node = queue.popleft()
-            waiting.discard(node)
+            _, node = heappop(queue)
+            nodes.discard(node)
             begun = near[node]
-            if begun == UNKNOWN:
-                continue
             for other, ticks, event in paths[node]:
                 if begun + ticks > near[other]:
                     self._set(way, other, begun + ticks, (cause[node], event))
@@ -157,9 +166,9 @@ class Windows:
                         self.failure = Event((cause[other],))
                     if self.failure is not None:
                         return
-                    if other not in waiting:
-                        waiting.add(other)
-                        queue.append(other)
+                    if other not in nodes:
+                        nodes.add(other)
+                        heappush(queue, (rank[other], other))
 
     def suppose(self, before: int, after: int) -> None:
         """Try the order; ``retract`` or ``refute`` ends it."""
@@ -179,6 +188,8 @@ class Windows:
             del self.prior_event[before, after]
         self.failure = None
         self.changed.clear()
+        for waiting in self.pending:
+            waiting.clear()
         return failure
 
     def refute(self) -> None:
@@ -215,15 +226,21 @@ class Windows:
         return self.explain(self.failure, GIVEN)[0]
 
 
-def _closure(problem: Problem, given: Bounds) -> Bools:
-    """prior[b, a]: a path of non-negative lags leads from a to b."""
+def _closure(problem: Problem, given: Bounds) -> tuple[Bools, list[int]]:
+    """prior[b, a]: a path of non-negative lags leads from a to b; and a topological place per node.
+
+    The nodes of spans come after the tasks and have place 0.
+    """
+    place = [0] * (problem.num_tasks + problem.num_ranks)
     prior = np.zeros((problem.num_tasks, problem.num_tasks), dtype=np.bool_)
     edges = given.edges
     order, first = successors(problem.num_tasks, edges.before)
     waiting: Ints = np.bincount(edges.after, minlength=problem.num_tasks)
-    ready = np.flatnonzero(waiting == 0).tolist()
+    ready, done = np.flatnonzero(waiting == 0).tolist(), 0
     while ready:
         task = ready.pop()
+        done += 1
+        place[task] = done
         for edge in order[first[task] : first[task + 1]].tolist():
             after = int(edges.after[edge])
             if edges.lag[edge] >= 0:
@@ -232,4 +249,4 @@ def _closure(problem: Problem, given: Bounds) -> Bools:
             waiting[after] -= 1
             if not waiting[after]:
                 ready.append(after)
-    return prior
+    return prior, place
