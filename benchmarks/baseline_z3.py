@@ -19,7 +19,7 @@ from bubbleproof.theory.problem import Problem
 def plain_z3(problem: Problem, objective: str, seconds: float) -> tuple[Ints | None, int]:
     """Starts per task (ticks), if any were found, and the lower bound claimed."""
     optimize = z3.Optimize()
-    optimize.set(timeout=max(1, int(1000 * seconds)))
+    optimize.set(timeout=max(1, int(1000 * seconds)), ctrl_c=False)  # Ctrl-C stays Python's
     start = [z3.Int(f"s{task}") for task in range(problem.num_tasks)]
     end = [begin + int(ticks) for begin, ticks in zip(start, problem.duration, strict=True)]
     optimize.add([begin >= 0 for begin in start])

@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -31,6 +31,7 @@ from bubbleproof.solvers import ENGINES
 COLUMNS = ("auto", *ENGINES, *PLAIN)
 USUAL = tuple(engine for engine in COLUMNS if engine != "pulp-cbc")  # CBC has a plain column
 MOST_FAILURES = 2
+NAP = 0.2  # seconds; Ctrl-C may not wake a longer one
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "highspy", "numpy")
 
 
@@ -95,6 +96,8 @@ def measure_all(
         with ThreadPoolExecutor(len(runners)) as pool:
             try:
                 for future in [pool.submit(one, engine) for engine in engines]:
+                    while not wait([future], timeout=NAP).done:
+                        pass
                     future.result()
             except KeyboardInterrupt:
                 stopped.set()

@@ -227,6 +227,24 @@ def test_weights_beyond_32_bits_are_added_up() -> None:
     assert z3_difference.search(encoding, None, budget()).bound == best.makespan
 
 
+def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
+    # By default z3 puts its own handler in place of Python's and back; since then a signal no
+    # longer wakes a thread that waits.
+    code = (
+        "import os, signal, threading, z3\n"
+        "from bubbleproof.solvers import solve, SolveOptions\n"
+        "from bubbleproof.theory.pipeline import Pipeline\n"
+        "solver = z3.SimpleSolver(); solver.add(z3.Int('x') > 3); solver.check()\n"
+        "problem = Pipeline(num_ranks=8, num_microbatches=24, forward=2, backward=4, latency=1,"
+        " capacity=8).problem()\n"
+        "threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "result = solve(problem, SolveOptions(engine='z3', time_limit=300))\n"
+        "assert result.seconds < 60 and result.reason.startswith('interrupted'), result\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
     code = (
         "import sys; from bubbleproof.solvers import solve, SolveOptions\n"

@@ -28,11 +28,17 @@ def run_interruptibly(call: Callable[[], Value], stop: threading.Event) -> Value
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        wait([future])
+        _wait_for(future)
     except KeyboardInterrupt:
         stop.set()
-        wait([future])
+        _wait_for(future)
     return future.result()
+
+
+def _wait_for(future: Future[Value]) -> None:
+    """Wait in short naps: a signal does not wake an endless one once z3 has handled signals."""
+    while not wait([future], timeout=POLL).done:
+        pass
 
 
 @contextmanager
