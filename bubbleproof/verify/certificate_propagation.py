@@ -27,8 +27,8 @@ store holds at least. Nothing here is shared with the solvers.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate_memory import Moment, chains, least_level
@@ -88,6 +88,7 @@ class _Replay:
         self.learnt: list[tuple[int, int]] = []
         num_nodes = problem.num_tasks + problem.num_ranks  # each rank's span has a node of its own
         self.ticks: list[int] = problem.duration.tolist() + [0] * problem.num_ranks
+        self.place = [0] * num_nodes
         self.bounds = ([UNKNOWN] * num_nodes, [UNKNOWN] * num_nodes)
         self.paths: tuple[list[list[tuple[int, int]]], ...] = tuple(
             [[] for _ in range(num_nodes)] for _ in range(2)
@@ -103,7 +104,8 @@ class _Replay:
     def close(self) -> bool:
         """Take in all edges that are sure; whether they have no cycle."""
         tasks = in_order(self.problem.num_tasks, sure_edges(self.problem))
-        for task, out in tasks or ():
+        for place, (task, out) in enumerate(tasks or (), start=1):
+            self.place[task] = place
             for _, after, lag in out:
                 self._add_path(task, after, self.ticks[task] + lag)
                 if lag >= 0:
@@ -133,15 +135,16 @@ class _Replay:
 
     def _raise(self, way: int, node: int, value: int) -> None:
         """Move the near end of a window and whatever it pushes; a path in a circle refutes."""
-        near, far, work = self.bounds[way], self.bounds[1 - way], deque([(node, value, 0)])
+        near, far, work = self.bounds[way], self.bounds[1 - way], [(0, -value, node, 0)]
         while work and not self.is_refuted:
-            node, value, hops = work.popleft()
-            if value > max(near[node], UNKNOWN // 2):
-                near[node] = value
-                is_empty = far[node] != UNKNOWN and value + self.ticks[node] + far[node] > 0
+            _, negated, node, hops = heappop(work)  # in the order of paths, the greatest first
+            if -negated > max(near[node], UNKNOWN // 2):
+                near[node] = -negated
+                is_empty = far[node] != UNKNOWN and near[node] + self.ticks[node] + far[node] > 0
                 self.is_refuted = is_empty or hops > len(near)
-                paths = self.paths[way][node]
-                work.extend((other, value + ticks, hops + 1) for other, ticks in paths)
+                for other, ticks in self.paths[way][node]:
+                    place = self.place[other] * (1 - 2 * way)
+                    heappush(work, (place, negated - ticks, other, hops + 1))
 
     def _learn(self, before: int, after: int) -> None:
         """``before`` ends by the start of ``after``."""
