@@ -24,6 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.verify_speed
 	$(BIN)/python -m benchmarks.pytorch_tables
 	$(BIN)/python -m benchmarks.optimality --time-limit 2
+	$(BIN)/python -m benchmarks.solvers
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
