@@ -235,6 +235,7 @@ def _summary(posed: Posed, result: Result) -> tuple[tuple[str, str], ...]:
         ("status", result.status.value),
         ("proof", proof_text(posed, result)),
         ("solve time", f"{result.seconds:.2f} s"),
+        *(("chosen", line) for line in (posed.choices.chosen if posed.choices else ())),
     )
 
 

@@ -77,12 +77,12 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     assert answer.status == 0
     for name in ("schedule.json", "schedule.svg", "schedule.perfetto.json", "result.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (folder / "report.html").read_text()
     assert "gpipe" in page
     assert "optimal: bound 15" in answer.out
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
     assert "violated" not in answer.out
-    assert str(tmp_path / "out" / "report.html") in answer.out
+    assert str(folder / "report.html") in answer.out
 
 
 def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
@@ -123,3 +123,15 @@ def test_solve_says_what_it_chose(command: Run, tmp_path: Path) -> None:
     assert [line.split(" microbatches")[0] for line in found["chosen"]] == ["stage 0 off-loads"]
     assert command("verify", target).status == 0
     assert "stage 0 off-loads microbatches" in command("solve", problem).out
+
+
+def test_run_shows_what_was_chosen(command: Run, tmp_path: Path) -> None:
+    text = SMALL + "[memory]\nactivation = 2\ncapacity = 3\n[choices.recompute]\nkept = 1\n"
+    folder = tmp_path / "out"
+    answer = command("run", write(tmp_path, text), "-o", folder, "--backend", "virtual", "--json")
+    found = json.loads(answer.out)
+    assert found["status"] == "OPTIMAL"
+    # Stage 1 runs each backward right after its forward: it needs no room, and R would cost time.
+    assert found["chosen"] == ["stage 0 recomputes"]
+    assert "stage 0 recomputes" in (folder / "report.html").read_text()
+    assert command("verify", folder / "schedule.json").status == 0
