@@ -77,12 +77,12 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     assert answer.status == 0
     for name in ("schedule.json", "schedule.svg", "schedule.perfetto.json", "result.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
-    page = (folder / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
     assert "gpipe" in page
     assert "optimal: bound 15" in answer.out
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
     assert "violated" not in answer.out
-    assert str(folder / "report.html") in answer.out
+    assert str(tmp_path / "out" / "report.html") in answer.out
 
 
 def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
