@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate_paths import Edge, in_order, sure_edges
+from bubbleproof.verify.certificate_paths import Edge, in_order, occupied, sure_edges
 
 NEVER = -(1 << 62)  # no path: such a task makes a bound worthless, not false
 
@@ -38,9 +38,7 @@ class OneMachine:
 
 def one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None:
     """Why the certificate does not prove its bound, or None."""
-    pairs = set(
-        zip(problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True)
-    )
+    pairs = set(occupied(problem))
     tasks = set(certificate.tasks)
     if not tasks or len(tasks) != len(certificate.tasks):
         return "a one-machine certificate names each of its tasks once, and at least one"

@@ -39,3 +39,27 @@ def in_order(num_tasks: int, edges: list[Edge]) -> list[tuple[int, list[Edge]]] 
             if not waiting[after]:
                 ready.append(after)
     return done if len(done) == num_tasks else None
+
+
+def occupied(problem: Problem) -> list[tuple[int, int]]:
+    """(task, resource) of every occupancy."""
+    columns = problem.occupancy.task.tolist(), problem.occupancy.resource.tolist()
+    return list(zip(*columns, strict=True))
+
+
+def span_edges(problem: Problem, objective: str, limit: int) -> list[Edge]:
+    """(a, b, ticks), start(b) >= start(a) + ticks: the spans of an objective of at most ``limit``.
+
+    A span is the node ``num_tasks``, or for span_idle ``num_tasks`` + r for each rank r. All its
+    computations start at its node or later, and end within limit, or work(r) + limit, of it.
+    """
+    is_span, ticks = objective == "span_idle", problem.duration.tolist()
+    rows = [(task, rank) for task, rank in occupied(problem) if rank < problem.num_ranks]
+    length = [limit] * problem.num_ranks
+    for task, rank in rows:
+        length[rank] += ticks[task] if is_span else 0
+    edges = []
+    for task, rank in rows:
+        node = problem.num_tasks + (rank if is_span else 0)
+        edges += [(node, task, 0), (task, node, ticks[task] - length[rank])]
+    return edges

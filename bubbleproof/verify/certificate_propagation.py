@@ -32,7 +32,7 @@ from heapq import heappop, heappush
 
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate_memory import Moment, chains, least_level
-from bubbleproof.verify.certificate_paths import in_order, sure_edges
+from bubbleproof.verify.certificate_paths import in_order, occupied, span_edges, sure_edges
 
 UNKNOWN = -(1 << 62)  # no path gives this bound; all durations and lags add up to less than 2**60
 
@@ -95,11 +95,9 @@ class _Replay:
         )
         self.earlier = [0] * problem.num_tasks
         self.homes: list[set[int]] = [set() for _ in self.earlier]
-        for task, resource in zip(
-            problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
-        ):
+        for task, resource in occupied(problem):
             self.homes[task].add(resource)
-        self.ranks, self.chains = range(problem.num_ranks), chains(problem)
+        self.chains = chains(problem)
 
     def close(self) -> bool:
         """Take in all edges that are sure; whether they have no cycle."""
@@ -114,16 +112,9 @@ class _Replay:
 
     def add_spans(self, claim: Propagation) -> None:
         """The computations of one span lie within its length after its node."""
-        is_span, num_tasks = claim.objective == "span_idle", self.problem.num_tasks
-        rows = [(t, r) for t, where in enumerate(self.homes) for r in where if r in self.ranks]
-        length = [claim.bound - 1 for _ in self.ranks]
-        for task, rank in rows:
-            length[rank] += self.ticks[task] if is_span else 0
-        for task, rank in rows:
-            node = num_tasks + (rank if is_span else 0)
-            self._add_path(node, task, 0)
-            self._add_path(task, node, self.ticks[task] - length[rank])
-        origin = num_tasks + (claim.rank if is_span else 0)
+        for edge in span_edges(self.problem, claim.objective, claim.bound - 1):
+            self._add_path(*edge)
+        origin = self.problem.num_tasks + (claim.rank if claim.objective == "span_idle" else 0)
         self.bounds[1][origin] = 0
         self._raise(0, origin, 0)
         self.bounds[1][origin] = UNKNOWN

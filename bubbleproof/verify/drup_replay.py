@@ -20,7 +20,7 @@ from itertools import combinations
 
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate_memory import Moment, chains, least_level
-from bubbleproof.verify.certificate_paths import in_order, sure_edges
+from bubbleproof.verify.certificate_paths import in_order, occupied, span_edges, sure_edges
 
 UNKNOWN = -(1 << 62)  # no path gives this end; all durations and lags add up to less than 2**60
 MOST_RAISES = 100_000  # for one lemma; a cycle of orders would raise windows without end for ever
@@ -29,7 +29,7 @@ Literal = tuple[int, int]
 
 
 class Replay:
-    """The problem of ``span`` (objective, anchored rank) with an objective of ``limit`` or less."""
+    """All that is sure if an objective is at most ``limit``; ``rank`` is where time 0 is set."""
 
     def __init__(self, problem: Problem, limit: int, objective: str, rank: int) -> None:
         self.problem, self.num_starts = problem, problem.num_tasks + problem.num_ranks
@@ -51,7 +51,8 @@ class Replay:
                     self.earlier[after] |= self.earlier[task] | 1 << task
         self._add_pairs()
         origin = 2 * (problem.num_tasks + (rank if objective == "span_idle" else 0))
-        self._add_spans(limit, objective == "span_idle")
+        for before, after, ticks in span_edges(problem, objective, limit):
+            self._add_arc(2 * before, 2 * after, ticks)
         self.learn([(origin, 0)])
         self.learn([(origin + 1, 0)])
         self._settle()
@@ -60,31 +61,10 @@ class Replay:
         self.arcs[source].append((target, ticks))
         self.arcs[target ^ 1].append((source ^ 1, ticks))
 
-    def _add_spans(self, limit: int, is_span: bool) -> None:
-        """All computations of a span start after its node and end within its length."""
-        tasks = [
-            (t, r)
-            for t, r in zip(
-                self.problem.occupancy.task.tolist(), self.problem.occupancy.resource.tolist(),
-                strict=True,
-            )
-            if r < self.problem.num_ranks
-        ]  # fmt: skip
-        length = [limit] * self.problem.num_ranks
-        for task, rank in tasks:
-            length[rank] += self.ticks[task] if is_span else 0
-        for task, rank in tasks:
-            node = 2 * (self.problem.num_tasks + (rank if is_span else 0))
-            self._add_arc(node, 2 * task, 0)
-            self._add_arc(2 * task, node, self.ticks[task] - length[rank])
-
     def _add_pairs(self) -> None:
         """A variable for each two tasks of a resource that take time and that no path orders."""
         homes: dict[int, list[int]] = {}
-        for task, resource in zip(
-            self.problem.occupancy.task.tolist(), self.problem.occupancy.resource.tolist(),
-            strict=True,
-        ):  # fmt: skip
+        for task, resource in occupied(self.problem):
             if self.ticks[task]:
                 homes.setdefault(resource, []).append(task)
         for tasks in homes.values():
