@@ -260,16 +260,25 @@ class MenuSearch:
             floor_certificate=None if self.floor is None else self.floor.certificate,
         )
 
+    def _verdict(self) -> tuple[Status, str]:
+        """The status and its reason, where it has one."""
+        interrupted = INTERRUPTED if self.options.stop.is_set() else ""
+        if self.value is not None:
+            closed = self.value <= self.bound
+            return Status.OPTIMAL if closed else Status.FEASIBLE, interrupted
+        if self.lower_bound > self.limit:
+            bound = f"{self.lower_bound} is certified whatever is chosen"
+            return Status.INFEASIBLE, f"makespan <= {self.limit} cannot be: {bound}"
+        if self.is_refuted or self.bound > self.limit:
+            within = self.options.within
+            limit = "" if within is None else f" with makespan <= {within}"
+            reason = f"cpsat refuted every schedule of every choice{limit} (not certified)"
+            return Status.INFEASIBLE, reason
+        return Status.UNKNOWN, interrupted
+
     def _conclude(self) -> MenuResult:
-        best, reason = self.best, INTERRUPTED if self.options.stop.is_set() else ""
-        if best is not None:
-            closed = best.measured.makespan <= self.bound
-            status = Status.OPTIMAL if closed else Status.FEASIBLE
-        elif self.is_refuted or self.bound > self.limit:
-            status = Status.INFEASIBLE
-            reason = "cpsat refuted every schedule of every choice (not certified)"
-        else:
-            status = Status.UNKNOWN
+        best = self.best
+        status, reason = self._verdict()
         result = Result(
             status=status,
             schedule=None if best is None else best.schedule,
@@ -280,7 +289,7 @@ class MenuSearch:
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
             reason=reason,
-            is_claimed=status is Status.INFEASIBLE,
+            is_claimed=status is Status.INFEASIBLE and self.lower_bound <= self.limit,
         )
         return MenuResult(
             result=result,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_menu
 from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
 from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
@@ -244,7 +244,12 @@ def test_what_nobody_wants_is_refused() -> None:
 def test_a_limit_below_the_optimum_is_infeasible() -> None:
     limited = SolveOptions(within=79, threads=1)
     found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), limited)
-    assert found.result.status is Status.INFEASIBLE
+    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, Proof.ENGINE)
+    assert "with makespan <= 79 (not certified)" in found.result.reason
+    hopeless = SolveOptions(within=71, threads=1)
+    found = solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), hopeless)
+    assert (found.result.status, found.result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert "71 cannot be: 72 is certified whatever is chosen" in found.result.reason
     enough = SolveOptions(within=80, threads=1)
     assert solve_choices(IN_TWO, Allowed(recompute=RECOMPUTE), enough).result.value == 80
 
