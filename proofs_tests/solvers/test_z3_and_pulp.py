@@ -158,10 +158,12 @@ def test_stop_ends_the_search_with_what_it_has(search: Search) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_time_left_is_no_answer(name: str) -> None:
-    outcome = MODELS[name][0](encoded(WIDE), None, budget(0))
-    assert (outcome.start, outcome.is_refuted) == (None, False)
-    assert outcome.bound is None or outcome.bound <= 12
+def test_no_time_left_is_no_answer_and_no_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    search, model = MODELS[name]
+    built: list[object] = []
+    monkeypatch.setattr(model, "add_horizon", built.append)  # the last family
+    assert search(encoded(WIDE), None, budget(0)) == Outcome()
+    assert not built
 
 
 def answering(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:

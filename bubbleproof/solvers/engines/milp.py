@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.engine import Model
+from bubbleproof.solvers.engines.deadline import require_time
+from bubbleproof.solvers.engines.engine import Budget, Model
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.problem import Edges
@@ -27,8 +28,9 @@ Term = tuple[int, pulp.LpVariable]
 class MilpModel(Model):
     """Minimise the objective; rows say ``sum of coefficient * variable >= least``."""
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
         super().__init__(encoding)
+        self.budget = budget
         self.program = pulp.LpProblem("schedule", pulp.LpMinimize)
         self.duration: list[int] = self.problem.duration.tolist()
         self.earliest: list[int] = encoding.earliest.tolist()
@@ -46,6 +48,7 @@ class MilpModel(Model):
 
     def require(self, terms: Iterable[Term], least: int) -> None:
         """A row; a variable may stand in it several times."""
+        require_time(self.budget)
         row: dict[pulp.LpVariable, int] = {}
         for coefficient, variable in terms:
             row[variable] = row.get(variable, 0) + coefficient

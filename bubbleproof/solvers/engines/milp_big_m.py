@@ -9,6 +9,7 @@ start windows need. Memory beyond its edges asks whether a moment is not after a
 from __future__ import annotations
 
 from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import MilpModel, Term
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.actions import Ints
@@ -17,8 +18,8 @@ from bubbleproof.theory.actions import Ints
 class BigMModel(MilpModel):
     """Starts, orders of pairs, and moments by a moment."""
 
-    def __init__(self, encoding: Encoding) -> None:
-        super().__init__(encoding)
+    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
+        super().__init__(encoding, budget)
         self.start = [
             self.integer(f"s{task}", low, max(low, high))
             for task, (low, high) in enumerate(zip(self.earliest, self.latest, strict=True))

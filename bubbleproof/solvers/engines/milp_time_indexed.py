@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import MilpModel, Term
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.solvers.memory_rules import Held, Stair
@@ -21,8 +22,8 @@ from bubbleproof.theory.actions import Ints
 class TimeIndexedModel(MilpModel):
     """Steps of starts."""
 
-    def __init__(self, encoding: Encoding) -> None:
-        super().__init__(encoding)
+    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
+        super().__init__(encoding, budget)
         self.step = [
             [self.integer(f"x{task}_{t}", 0, 1) for t in range(low, high)]
             for task, (low, high) in enumerate(zip(self.earliest, self.latest, strict=True))

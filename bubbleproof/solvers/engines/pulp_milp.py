@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engines.deadline import OutOfTimeError
 from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.judged import value_of
 from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, MilpModel
@@ -58,8 +59,11 @@ def search_with(
     """The best starts within the limit that a solver finds on a formulation."""
     if encoding.is_hopeless:
         return Outcome(bound=encoding.limit + 1, is_refuted=True)
-    model = MODELS[formulation](encoding)
-    model.build()
+    try:
+        model = MODELS[formulation](encoding, budget)
+        model.build()
+    except OutOfTimeError:
+        return Outcome()
     value = None if hint is None else value_of(encoding, hint)
     if hint is None or value is None or value > encoding.limit:
         return _judged(model, run(solver, model.program, None, budget))

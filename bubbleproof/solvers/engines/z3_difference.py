@@ -14,6 +14,7 @@ import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.engines.deadline import OutOfTimeError, require_time
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome
 from bubbleproof.solvers.engines.judged import value_of
 from bubbleproof.solvers.engines.thread import watching
@@ -27,8 +28,9 @@ LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger on
 class Z3Model(Model):
     """The clauses of an encoding over integer starts, in a context of its own."""
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
         super().__init__(encoding)
+        self.budget = budget
         self.context = z3.Context()
         self.solver = z3.SimpleSolver(ctx=self.context)
         self.duration: list[int] = self.problem.duration.tolist()
@@ -70,6 +72,7 @@ class Z3Model(Model):
 
     def _exclude(self, resource: int) -> None:
         for a, b in self.encoding.undecided_pairs(resource):
+            require_time(self.budget)
             self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
 
     def add_memory(self) -> None:
@@ -79,6 +82,7 @@ class Z3Model(Model):
             ended = [self.ordered(task, stair.later) for task in stair.either]
             self.solver.add(z3.Or(ended, self.context))
         for load in self.encoding.loads:
+            require_time(self.budget)
             self._add_load(load)
 
     def not_after(self, moment: Moment, at: Moment) -> z3.BoolRef:
@@ -156,8 +160,11 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
     """The best starts within the limit that z3 finds in the time given."""
     if encoding.is_hopeless:
         return Outcome(bound=encoding.limit + 1, is_refuted=True)
-    model = Z3Model(encoding)
-    model.build()
+    model = Z3Model(encoding, budget)
+    try:
+        model.build()
+    except OutOfTimeError:
+        return Outcome()
     with watching(budget.stop, model.context.interrupt):
         return _Bisection(model, budget).run(hint)
 
