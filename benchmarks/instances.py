@@ -30,7 +30,8 @@ EQUAL, UNEVEN = (1, 1, 1), (10, 11, 8)
 class Instance:
     """A problem to solve; with ``allowed``, the choices of ``pipeline`` that are left open.
 
-    ``group`` is ``unsplit``, ``split``, ``chunks`` or ``extension``; ``in_table``: one of the 49.
+    ``group`` is ``unsplit``, ``split``, ``span``, ``chunks`` or ``extension``; ``in_table``: one
+    of the 49.
     """
 
     name: str
@@ -121,7 +122,7 @@ def spans() -> Iterator[Instance]:
         for times, text in ((EQUAL, "1/1/1 c=0"), (UNEVEN, "10/11/8 c=1")):
             for name, cap in (("H1", p), ("H2", 2 * p)):
                 yield Instance(
-                    name=f"span z({p},{m}) {text} {name}", group="split", objective="span_idle",
+                    name=f"span z({p},{m}) {text} {name}", group="span", objective="span_idle",
                     pipeline=split_pipeline(p, m, times, cap),
                 )  # fmt: skip
 

@@ -52,7 +52,8 @@ def test_the_table_has_49_instances_and_no_name_stands_twice() -> None:
     table = [instance for instance in found if instance.in_table]
     assert len(table) == 49
     assert sum(instance.group == "unsplit" for instance in table) == 31
-    assert {instance.group for instance in found} == {"unsplit", "split", "chunks", "extension"}
+    groups = {instance.group for instance in found}
+    assert groups == {"unsplit", "split", "span", "chunks", "extension"}
     assert {instance.objective for instance in found} == {"makespan", "span_idle"}
 
 
@@ -99,6 +100,14 @@ def test_an_engine_is_skipped_after_two_failures_in_a_group_but_auto_never() -> 
     assert [run.note for run in bench.measure(other, "z3")] == [""]
     notes = [run.note for run in bench.measure(named("a", "b", "c", "d"), "auto")]
     assert notes == [""] * 4
+
+
+def test_after_five_failures_an_engine_is_skipped_on_all_that_is_larger() -> None:
+    bench = Bench(Scripted(closes=[]))
+    chosen = [named(f"{group}{n}", group=group)[0] for group in "abcd" for n in (1, 2)]
+    notes = [run.note for run in bench.measure(chosen, "z3")]
+    assert notes == [""] * 5 + ["skipped"] * 3
+    assert [run.note for run in bench.measure(chosen[-1:], "sat")] == [""]
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
