@@ -20,7 +20,7 @@ from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.propagation import improve
+from bubbleproof.solvers.propagation import narrow
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.measures import Measures
@@ -33,7 +33,7 @@ from bubbleproof.verify.check import check
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
-PROPAGATING, CERTIFYING = 5.0, 5.0  # seconds at most, unless a certificate is asked for
+NARROWING, CERTIFYING = 2.0, 8.0  # seconds at most, unless a certificate is asked for
 INTERRUPTED = "interrupted: the best so far"
 
 
@@ -78,7 +78,7 @@ class Search:
             self._certify()
             self._try_programs(starts)
             if self._is_open and self.is_certifying:
-                self._improve_bound()
+                self._narrow(NARROWING)
             if self.options.engine != "auto" or self._is_open:
                 self._call_engine()
                 self._certify_claim()
@@ -185,44 +185,45 @@ class Search:
         self.certificate = self.bounds.best
         self._report("bounds")
 
-    def _improve_bound(self) -> None:
-        """A better bound by propagation, up to the value that would do."""
-        deadline = time.perf_counter() + min(PROPAGATING, self._budget(None).seconds)
+    def _narrow(self, seconds: float) -> None:
+        """A better bound by propagation and probing, and the schedules met on the way."""
         upper = self._limit
         if upper is not None and self._value is None:
             upper += 1  # beyond it lies nothing that is wanted
-        self._accept(improve(self.problem, self.bounds, upper, deadline), "propagation")
+        deadline = time.perf_counter() + min(seconds, self._budget(None).seconds)
+        found = narrow(self.problem, self.bounds, upper, deadline)
+        if found.schedule is not None:
+            self._try_schedule("probing", found.schedule)
+        self._accept(found.certificate, "propagation")
 
     def _certify_claim(self) -> None:
         """A certificate for what so far is only an engine's word."""
-        claim = self.engine_bound
-        if (
-            not self.is_certifying
-            or claim is None
-            or claim <= self._lower_bound
-            or not (self._closed or self.is_refuted)
-        ):
+        if not self.is_certifying or not (self._closed or self.is_refuted):
             return
-        left = self._budget(None).seconds
-        seconds = left if self.options.certified else min(CERTIFYING, left)
-        if self.problem.num_tasks > MOST_REFUTED or not seconds:
+        for attempt in (self._narrow, self._refute):
+            left = self._budget(None).seconds
+            if left and self.engine_bound is not None and self.engine_bound > self._lower_bound:
+                attempt(left if self.options.certified else min(CERTIFYING, left))
+
+    def _refute(self, seconds: float) -> None:
+        """A DRUP certificate of the engine's bound."""
+        claim = self.engine_bound
+        if claim is None or self.problem.num_tasks > MOST_REFUTED:
             return
         from bubbleproof.solvers.proofs import refute
 
-        self._accept(
-            run_interruptibly(
-                lambda: refute(
-                    self.problem,
-                    self.bounds,
-                    claim,
-                    objective=self.objective,
-                    deadline=time.perf_counter() + seconds,
-                    stop=self.options.stop,
-                ),
-                self.options.stop,
+        certificate = run_interruptibly(
+            lambda: refute(
+                self.problem,
+                self.bounds,
+                claim,
+                objective=self.objective,
+                deadline=time.perf_counter() + seconds,
+                stop=self.options.stop,
             ),
-            "certificate",
+            self.options.stop,
         )
+        self._accept(certificate, "certificate")
 
     def _accept(self, certificate: Certificate | None, who: str) -> None:
         """Keep a certificate that proves more, if its checker accepts it."""
