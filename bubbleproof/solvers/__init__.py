@@ -1,8 +1,19 @@
 """Finds schedules and lower bounds. Everything it returns has passed ``verify``."""
 
+from bubbleproof.solvers.choices import ChoiceResult, solve_choices
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.options import OBJECTIVES, SolveOptions
 from bubbleproof.solvers.result import Proof, Result, Status
 from bubbleproof.solvers.solve import solve
 
-__all__ = ["ENGINES", "OBJECTIVES", "Proof", "Result", "SolveOptions", "Status", "solve"]
+__all__ = [
+    "ENGINES",
+    "OBJECTIVES",
+    "ChoiceResult",
+    "Proof",
+    "Result",
+    "SolveOptions",
+    "Status",
+    "solve",
+    "solve_choices",
+]

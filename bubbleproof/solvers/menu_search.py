@@ -19,13 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from bubbleproof.solvers.engines import Budget
-from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
-from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame, menu_engine
 from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.floor_order import FloorOrder, good_orders, starts_of
 from bubbleproof.solvers.menu import Menu
@@ -173,7 +172,7 @@ class MenuSearch:
     def _try_order(self, order: FloorOrder, limit: int, part: float) -> bool:
         """Whether transfers fit the order within the limit, as far as was seen."""
         frame = replace(self._frame(Symmetry.NONE), fixed=order.tasks, limit=limit)
-        found = self._run(MenuModel(frame), part)
+        found = self._run("menu", frame, part)
         self._take(found, order.name)
         return found.start is not None
 
@@ -192,7 +191,7 @@ class MenuSearch:
             if self.value is None:
                 self._relax(0.3)  # else what cannot be done at all is sought for long
             if not self.done:
-                self._take(self._run(MenuModel(self._frame(Symmetry.ALL)), 0.25), "index order")
+                self._take(self._run("menu", self._frame(Symmetry.ALL), 0.25), "index order")
             self._relax(0.75)
         if not self.done:
             self._exact(exact)
@@ -200,18 +199,17 @@ class MenuSearch:
     def _relax(self, part: float) -> None:
         """The bound that forgets whose transfer is whose, where there is one."""
         if not self.done and can_be_anonymous(self.menu):
-            found = self._run(AnonymousModel(self._frame(Symmetry.ALL)), part)
+            found = self._run("anonymous", self._frame(Symmetry.ALL), part)
             self._conclude_from(found)
 
     def _exact(self, order: Symmetry) -> None:
-        found = self._run(MenuModel(self._frame(order)), 1.0)
+        found = self._run("menu", self._frame(order), 1.0)
         self._take(found, "cpsat")
         self._conclude_from(found)
 
-    def _run(self, model: MenuModel, part: float) -> Choice:
-        model.build()
-        budget = self._budget(part)
-        return run_interruptibly(lambda: run_model(model, budget), self.options.stop)
+    def _run(self, model: Literal["menu", "anonymous"], frame: Frame, part: float) -> Choice:
+        search, budget = menu_engine(model), self._budget(part)
+        return run_interruptibly(lambda: search(frame, budget), self.options.stop)
 
     def _conclude_from(self, found: Choice) -> None:
         """Believe a bound of a model that loses no schedule."""

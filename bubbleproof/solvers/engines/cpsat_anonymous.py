@@ -29,7 +29,8 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.engines.cpsat_menu import MenuModel
+from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
 from bubbleproof.solvers.menu import Option
@@ -308,3 +309,10 @@ class AnonymousModel(MenuModel):
         """The bound alone: the times belong to no microbatch."""
         del solver
         return Choice(bound=bound)
+
+
+def search(frame: Frame, budget: Budget) -> Choice:
+    """A bound for every choice within the frame."""
+    model = AnonymousModel(frame)
+    model.build()
+    return run_model(model, budget)

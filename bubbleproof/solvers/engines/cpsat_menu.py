@@ -263,3 +263,10 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Choice(bound=bound)
     return model.outcome(solver, bound)
+
+
+def search(frame: Frame, budget: Budget) -> Choice:
+    """The best schedule and choice within the frame that CP-SAT finds in the time given."""
+    model = MenuModel(frame)
+    model.build()
+    return run_model(model, budget)

@@ -1,12 +1,19 @@
-"""What the models of a menu have in common: limits, windows, anchors, and what they answer."""
+"""What the models of a menu have in common: limits, windows, anchors, and what they answer.
+
+``menu_engine`` gives the search with one of the models; CP-SAT is loaded when it is first asked
+for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Literal, Protocol
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.menu import Menu
 from bubbleproof.solvers.menu_order import Symmetry
 from bubbleproof.theory.actions import NONE, Ints
@@ -67,6 +74,18 @@ class Frame:
         """No shortest schedule of any choice takes longer, transfers outside it included."""
         whole = self.menu.whole
         return int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
+
+
+class MenuEngine(Protocol):
+    """A search of one of the models of a menu."""
+
+    def __call__(self, frame: Frame, budget: Budget) -> Choice: ...
+
+
+def menu_engine(name: Literal["menu", "anonymous"]) -> MenuEngine:
+    """The search with the model of ``cpsat_menu`` or of ``cpsat_anonymous``."""
+    found: MenuEngine = import_module(f"bubbleproof.solvers.engines.cpsat_{name}").search
+    return found
 
 
 def is_anchored(menu: Menu) -> bool:
