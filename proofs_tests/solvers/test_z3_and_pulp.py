@@ -15,7 +15,7 @@ import pytest
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, Outcome, pulp_milp, z3_difference
+from bubbleproof.solvers.engines import Budget, Outcome, highs_process, pulp_milp, z3_difference
 from bubbleproof.solvers.engines.judged import value_of
 from bubbleproof.solvers.engines.milp_big_m import BigMModel
 from bubbleproof.solvers.engines.milp_solvers import Answer
@@ -227,6 +227,20 @@ def test_weights_beyond_32_bits_are_added_up() -> None:
     best = brute_force(pipeline.problem())
     assert best is not None
     assert z3_difference.search(encoding, None, budget()).bound == best.makespan
+
+
+def test_a_highs_process_is_kept_and_replaced_when_it_dies() -> None:
+    def run() -> int | None:
+        return pulp_milp.search(encoded(WIDE), None, budget()).bound
+
+    assert run() == 12
+    kept = highs_process._idle[-1]
+    assert run() == 12
+    assert highs_process._idle[-1] is kept
+    kept.process.kill()
+    kept.process.wait()
+    assert run() == 12
+    assert highs_process._idle[-1] is not kept
 
 
 def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -34,8 +37,9 @@ class HighsProcess:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.put(line)
+        with self.process.stdout as lines:
+            for line in lines:
+                self.lines.put(line)
         self.lines.put("")  # it ended
 
     def write(self, message: dict[str, object]) -> None:
@@ -61,13 +65,16 @@ class HighsProcess:
 
     def end(self) -> None:
         """Kill the child."""
+        assert self.process.stdin is not None
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        with suppress(OSError):
+            self.process.stdin.close()
 
 
 def ask_highs(model: str, known: dict[str, int] | None, budget: Budget) -> Reply | None:
     """The answer for an MPS file, None without one; see ``highs_child``."""
-    child = _idle.pop() if _idle else HighsProcess()
+    child = _idle_or_new()
     request: Reply = {
         "model": model,
         "known": known,
@@ -76,7 +83,8 @@ def ask_highs(model: str, known: dict[str, int] | None, budget: Budget) -> Reply
     }
     line = ""
     try:
-        line = child.ask(request, budget)
+        with suppress(BrokenPipeError):
+            line = child.ask(request, budget)
     finally:
         if line:
             _idle.append(child)
@@ -84,3 +92,21 @@ def ask_highs(model: str, known: dict[str, int] | None, budget: Budget) -> Reply
             child.end()
     found: Reply | None = json.loads(line) if line else None
     return found
+
+
+def _idle_or_new() -> HighsProcess:
+    while _idle:
+        child = _idle.pop()
+        if child.process.poll() is None:
+            return child
+        child.end()
+    return HighsProcess()
+
+
+def _end_all() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_idle.clear)  # a child process is its parent's alone
