@@ -9,6 +9,7 @@ the certificate. For ``span_idle`` the same is done within the span of each rank
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -102,14 +103,65 @@ def _one_machine(problem: Problem, resource: int, heads: Ints, tails: Ints) -> O
     """
     tasks = problem.occupancy.task[problem.occupancy.resource == resource]
     tasks = tasks[np.argsort(heads[tasks], kind="stable")]
-    head, tail, work = heads[tasks], tails[tasks], problem.duration[tasks]
-    best, chosen = NEVER, (int(tasks[0]),)
-    for least_tail in np.unique(tail).tolist():
-        late = tail >= least_tail
-        remaining = np.cumsum(np.where(late, work, 0)[::-1])[::-1]
-        reach = np.where(late, head + remaining, NEVER)
-        at = int(np.argmax(reach))
-        if reach[at] + least_tail > best:
-            best = int(reach[at]) + least_tail
-            chosen = tuple(tasks[at:][late[at:]].tolist())
-    return OneMachine(resource=resource, tasks=chosen, bound=best)
+    columns = (heads[tasks].tolist(), problem.duration[tasks].tolist(), tails[tasks].tolist())
+    bound, chosen = critical_set(*columns)
+    return OneMachine(resource=resource, tasks=tuple(tasks[list(chosen)].tolist()), bound=bound)
+
+
+def critical_set(
+    heads: list[int], work: list[int], tails: list[int]
+) -> tuple[int, tuple[int, ...]]:
+    """The largest min head + work + min tail over sets of jobs, and a set (indices) that has it.
+
+    Jackson's preemptive schedule always runs the job of longest tail that is there; its end plus
+    tail is the bound (Carlier 1982), in n log n steps. The set is what runs, without a pause and
+    without a job of shorter tail, up to the end of the job that attains it. Precondition: at least
+    one job, and heads do not fall.
+    """
+    pieces, ended = _preemptive(heads, work, tails)
+    last = max(range(len(heads)), key=lambda job: ended[job] + tails[job])
+    begin = ended[last]
+    for start, end, job in reversed(pieces):
+        if start >= ended[last]:
+            continue
+        if end < begin or tails[job] < tails[last]:
+            break
+        begin = start
+    chosen = tuple(
+        job
+        for job in range(len(heads))
+        if heads[job] >= begin and tails[job] >= tails[last] and ended[job] <= ended[last]
+    )
+    bound = (
+        min(heads[job] for job in chosen)
+        + sum(work[job] for job in chosen)
+        + min(tails[job] for job in chosen)
+    )
+    return bound, chosen
+
+
+def _preemptive(
+    heads: list[int], work: list[int], tails: list[int]
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Jackson's preemptive schedule: (start, end, job) pieces in order, and the end of each job."""
+    left, ended = work.copy(), [0] * len(heads)
+    pieces: list[tuple[int, int, int]] = []
+    ready: list[tuple[int, int]] = []
+    now, coming = heads[0], 0
+    while ready or coming < len(heads):
+        if not ready:
+            now = max(now, heads[coming])
+        while coming < len(heads) and heads[coming] <= now:
+            heappush(ready, (-tails[coming], coming))
+            coming += 1
+        job = ready[0][1]
+        until = now + left[job]
+        if coming < len(heads):
+            until = min(until, heads[coming])
+        pieces.append((now, until, job))
+        left[job] -= until - now
+        now = until
+        if not left[job]:
+            heappop(ready)
+            ended[job] = now
+    return pieces, ended

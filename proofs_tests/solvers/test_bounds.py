@@ -6,8 +6,9 @@ from itertools import combinations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.bounds import Bounds, critical_set, lower_bounds
 from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
@@ -100,3 +101,29 @@ def test_no_other_set_of_one_resource_proves_more(pipeline: Pipeline) -> None:
                 value = min(heads[t] for t in chosen) + min(tails[t] for t in chosen)
                 attainable = max(attainable, value + sum(ticks[t] for t in chosen))
     assert bounds.best.bound == attainable
+
+
+def largest_of_all_sets(heads: list[int], work: list[int], tails: list[int]) -> int:
+    """min head + work + min tail, maximised over every set by trying each pair of minima."""
+    return max(
+        head
+        + tail
+        + sum(w for h, w, t in zip(heads, work, tails, strict=True) if h >= head and t >= tail)
+        for head in heads
+        for tail in tails
+        if any(h >= head and t >= tail for h, t in zip(heads, tails, strict=True))
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(0, 20)), min_size=1, max_size=9
+    )
+)
+def test_jacksons_schedule_gives_the_best_set(jobs: list[tuple[int, int, int]]) -> None:
+    heads, work, tails = (list(column) for column in zip(*sorted(jobs), strict=True))
+    bound, chosen = critical_set(heads, work, tails)
+    of_chosen = (
+        min(heads[j] for j in chosen) + sum(work[j] for j in chosen) + min(tails[j] for j in chosen)
+    )
+    assert bound == of_chosen == largest_of_all_sets(heads, work, tails)
