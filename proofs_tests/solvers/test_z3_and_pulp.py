@@ -267,6 +267,7 @@ def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
         "from bubbleproof.theory.pipeline import Pipeline\n"
         "problem = Pipeline(num_ranks=2, num_microbatches=2).problem()\n"
         "found = [solve(problem, SolveOptions(engine=e)).makespan for e in ('pulp', 'cpsat')]\n"
+        "import bubbleproof.solvers.engines.highs_child\n"
         "assert found == [9, 9] and 'highspy' not in sys.modules, found\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -14,9 +14,10 @@ import json
 import sys
 import threading
 from queue import SimpleQueue
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-import highspy
+if TYPE_CHECKING or __name__ == "__main__":  # never in the process of whoever imports this file
+    import highspy
 
 
 class Request(TypedDict):
