@@ -14,6 +14,10 @@ plus the root of the graph: the output, N d b, or on the last stage the error an
     transformer  16 L N d b                     inputs 1 + 1 + 1 + 4, output gradients 3 + 1 + 4 + 1
 
 So the transformer gives bytes back at I, and the mlp takes more (its tanh saves only its output).
+
+A slice of T_k tokens counts with T_k in the place of T, but attends to the slices before it: with
+T_0 + ... + T_k = U_k its probabilities are B h T_k U_k. The keys and values of earlier slices are
+theirs and are not counted again.
 These formulas are read off the shapes; nothing here is measured and torch is not loaded.
 """
 
@@ -37,14 +41,23 @@ class Footprint:
         return self.activation_bytes - self.weight_bytes
 
 
-def footprint(spec: ModelSpec, stage: int, num_stages: int) -> Footprint:
-    """The footprint of ``stage`` of ``num_stages``, see the module docstring."""
-    tokens = spec.batch * spec.sequence
+def input_bytes(spec: ModelSpec) -> int:
+    """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
+    return spec.batch * spec.sequence * spec.hidden * spec.element_bytes
+
+
+def footprint(
+    spec: ModelSpec, stage: int, num_stages: int, *, slice_index: int = 0, num_slices: int = 1
+) -> Footprint:
+    """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
+    length = spec.slice_length(slice_index, num_slices)
+    attended = spec.slice_start(slice_index, num_slices) + length
+    tokens = spec.batch * length
     block = tokens * spec.hidden
     if spec.kind == "mlp":
         saved, operands = 6 * block + 2 * tokens, 10 * block
     else:
-        probabilities = spec.batch * spec.heads * spec.sequence**2
+        probabilities = spec.batch * spec.heads * length * attended
         saved, operands = 16 * block + 4 * tokens + probabilities, 16 * block
     root = block + 1 if stage == num_stages - 1 else block
     layers, element = spec.layers_of(stage), spec.element_bytes

@@ -1,6 +1,7 @@
 """What each process of the gloo driver runs: one rank, its transport, and its report.
 
-Messages carry no tags, as on NCCL: what arrives is what the order says. A receive is posted at its
+Messages carry no tags, as on NCCL: what arrives is what the order says. EVICT and LOAD have a group
+of their own, so that a message never stands in the way of a transfer. A receive is posted at its
 RECV and waited for where it is used; a send's buffer is kept, and waited for, until the end.
 """
 
@@ -20,8 +21,7 @@ import numpy.typing as npt
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.models import DTYPES
-from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Blocked, Rank, RankResult
 from bubbleproof.theory.actions import Action
 
@@ -46,7 +46,7 @@ class Report:
     state: str
     text: str = ""
     gradients: dict[tuple[int, str], Array] = field(default_factory=dict)
-    losses: dict[int, Array] = field(default_factory=dict)
+    losses: dict[tuple[int, int], Array] = field(default_factory=dict)
     live_bytes: tuple[int, ...] = ()
 
     @property
@@ -111,20 +111,21 @@ class _GlooTransfer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GlooTransport:
     is_blocking = False
-    shape: tuple[int, ...]
-    dtype: torch.dtype
+    links: torch.distributed.ProcessGroup | None
 
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _GlooTransfer:
         message = tensor.contiguous()
-        work = torch.distributed.isend(message, destination)
+        work = torch.distributed.isend(message, destination, group=self._group(tag))
         assert work is not None, f"{tag}: no process group to send in"
         return _GlooTransfer(work=work, tensor=message)
 
-    def irecv(self, tag: Action, *, source: int) -> _GlooTransfer:
-        buffer = torch.empty(self.shape, dtype=self.dtype)
-        work = torch.distributed.irecv(buffer, source)
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _GlooTransfer:
+        work = torch.distributed.irecv(buffer, source, group=self._group(tag))
         assert work is not None, f"{tag}: no process group to receive in"
         return _GlooTransfer(work=work, tensor=buffer)
+
+    def _group(self, tag: Action) -> torch.distributed.ProcessGroup | None:
+        return self.links if tag.kind in TRANSFER_KINDS else None
 
 
 def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
@@ -153,7 +154,7 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
         rank=seat.rank,
         world_size=plan.num_ranks,
     )
-    transport = _GlooTransport(shape=plan.spec.shape, dtype=DTYPES[plan.spec.dtype])
+    transport = _GlooTransport(links=torch.distributed.new_group() if plan.acceptors else None)
     rank = Rank(plan, seat.rank, transport)
     parent.send(Report(state="ready"))
     deadline = time.monotonic() + seat.timeout

@@ -12,6 +12,9 @@ A stage is called with a ``WeightGradStore`` by a rank (its linears then know F/
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,6 +26,16 @@ from bubbleproof.reference_exec.spec import INNER_FACTOR, ModelSpec
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 _STREAMS = {"weights": 0, "input": 1, "target": 2}
+
+
+class Prefix(Protocol):
+    """The keys and values of one sample's earlier slices in one layer."""
+
+    def extend(
+        self, key: torch.Tensor, value: torch.Tensor
+    ) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
+        """Take in those of the next slice; return those of the slices before it, in order."""
+        ...
 
 
 class MLPLayer(nn.Module):
@@ -37,7 +50,10 @@ class MLPLayer(nn.Module):
         self.down = DeferredLinear(inner, spec.hidden, dtype)
         self.down_bias = nn.Parameter(torch.empty(spec.hidden, dtype=dtype))
 
-    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+    def forward(
+        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        del prefix  # no token looks at another
         inner = torch.tanh(self.up(self.norm(x), store) + self.up_bias)
         result: torch.Tensor = x + (self.down(inner, store) + self.down_bias)
         return result
@@ -68,20 +84,33 @@ class TransformerLayer(nn.Module):
         parts = x.view(batch, sequence, self.heads, hidden // self.heads).transpose(1, 2)
         return parts.reshape(batch * self.heads, sequence, hidden // self.heads)
 
-    def _attention(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+    def _attention(
+        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
+    ) -> torch.Tensor:
         query, key, value = (
             self._heads_first(linear(x, store)) for linear in (self.query, self.key, self.value)
         )
+        earlier = [] if prefix is None else prefix.extend(key, value)
         scale = query.shape[-1] ** -0.5
-        scores = torch.baddbmm(self.mask, query, key.transpose(1, 2), alpha=scale)
-        mixed = torch.bmm(torch.softmax(scores, dim=-1), value)
+        length = x.shape[1]
+        own = torch.baddbmm(self.mask[:length, :length], query, key.transpose(1, 2), alpha=scale)
+        scores = [torch.bmm(query, k.transpose(1, 2)) * scale for k, _ in earlier]
+        weights = torch.softmax(torch.cat([*scores, own], dim=-1) if scores else own, dim=-1)
+        values = [*(v for _, v in earlier), value]
+        ends = list(accumulate((v.shape[1] for v in values), initial=0))
+        shares = [weights[..., begin:end] for begin, end in pairwise(ends)]
+        mixed = torch.bmm(shares[0], values[0])
+        for share, v in zip(shares[1:], values[1:], strict=True):
+            mixed = mixed + torch.bmm(share, v)
         batch, sequence, hidden = x.shape
         together = mixed.view(batch, self.heads, sequence, hidden // self.heads).transpose(1, 2)
         result: torch.Tensor = self.output(together.reshape(batch, sequence, hidden), store)
         return result
 
-    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
-        x = x + self._attention(self.norm1(x), store)
+    def forward(
+        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        x = x + self._attention(self.norm1(x), store, prefix)
         inner = nn.functional.gelu(self.up(self.norm2(x), store))
         result: torch.Tensor = x + self.down(inner, store)
         return result
@@ -105,9 +134,15 @@ class Stage(nn.Module):
             for name, parameter in self.named_parameters():
                 parameter.copy_(_initial(name, parameter.shape, generator))
 
-    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
-        for layer in self.layers:
-            x = layer(x, store)
+    def forward(
+        self,
+        x: torch.Tensor,
+        store: WeightGradStore | None,
+        prefixes: Sequence[Prefix] | None = None,
+    ) -> torch.Tensor:
+        """The stage's output; ``prefixes`` has an entry per layer where the sample is sliced."""
+        for index, layer in enumerate(self.layers):
+            x = layer(x, store, None if prefixes is None else prefixes[index])
         return x
 
     def gemm_weights(self) -> frozenset[str]:
@@ -148,18 +183,27 @@ def microbatch_loss(
     return loss
 
 
-def microbatch_input(spec: ModelSpec, microbatch: int) -> torch.Tensor:
-    """The input activations of one microbatch, shape (batch, sequence, hidden)."""
-    return _data(spec, "input", microbatch)
+def microbatch_input(
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
+) -> torch.Tensor:
+    """The input of one microbatch or of a slice of it, shape (batch, length, hidden)."""
+    return _data(spec, "input", microbatch, slice_index, num_slices)
 
 
-def microbatch_target(spec: ModelSpec, microbatch: int) -> torch.Tensor:
-    """What the last stage should put out, shape (batch, sequence, hidden)."""
-    return _data(spec, "target", microbatch)
+def microbatch_target(
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
+) -> torch.Tensor:
+    """What the last stage should put out, shape (batch, length, hidden)."""
+    return _data(spec, "target", microbatch, slice_index, num_slices)
 
 
-def _data(spec: ModelSpec, stream: str, microbatch: int) -> torch.Tensor:
-    values = _generator(spec, stream, microbatch).standard_normal(spec.shape)
+def _data(
+    spec: ModelSpec, stream: str, microbatch: int, slice_index: int, num_slices: int
+) -> torch.Tensor:
+    sample = _generator(spec, stream, microbatch).standard_normal(spec.shape)
+    start = spec.slice_start(slice_index, num_slices)
+    values = sample[:, start : start + spec.slice_length(slice_index, num_slices)]
+    values = np.ascontiguousarray(values)
     return torch.from_numpy(values).to(DTYPES[spec.dtype], copy=True)  # torch's own alignment
 
 

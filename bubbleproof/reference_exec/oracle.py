@@ -2,8 +2,11 @@
 
 - *Order-matched*: the contribution of each microbatch alone, by torch's ordinary unpipelined
   backward, then summed in the program's own order (for GEMM weights the order of B and W on their
-  stage, for other parameters that of B and I). Floating-point sums depend on their order and on
-  nothing else here, so a replay must equal this bit for bit (``torch.equal``).
+  stage, for other parameters that of B and I). Where samples are sliced, each slice has a copy of
+  the weights of its own, so that one backward of the whole sample, through the keys and values
+  that slices share, gives the contribution of each. Where a stage is on two ranks, each sums its
+  own and the sum of the higher rank is added to that of the lower. Floating-point sums depend on
+  their order and on nothing else here, so a replay must equal this bit for bit (``torch.equal``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
   wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
@@ -20,6 +23,7 @@ from contextlib import contextmanager
 
 import torch
 
+from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.models import (
     Stage,
     microbatch_input,
@@ -27,11 +31,11 @@ from bubbleproof.reference_exec.models import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.rank import Gradients
 from bubbleproof.theory.actions import Action, Kind
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
-Orders = dict[int, list[int]]
+Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
+Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 @contextmanager
@@ -46,42 +50,71 @@ def single_threaded() -> Iterator[None]:
 
 
 def accumulation_orders(plan: Plan) -> tuple[Orders, Orders]:
-    """The microbatches of each stage as its GEMM weights (B, W) and its others (B, I) add them."""
-    gemm: Orders = {stage: [] for stage in range(plan.num_stages)}
-    other: Orders = {stage: [] for stage in range(plan.num_stages)}
-    for action in plan.program.actions:
+    """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks."""
+    replicas = [(stage, rank) for rank in range(plan.num_ranks) for stage in plan.stages_of(rank)]
+    gemm: Orders = {replica: [] for replica in replicas}
+    other: Orders = {replica: [] for replica in replicas}
+    rows = zip(plan.program.actions, plan.program.resource.tolist(), strict=True)
+    for action, rank in rows:
         done: Action = action.partner or action
         if done.kind in (Kind.B, Kind.W):
-            gemm[done.stage].append(done.microbatch)
+            gemm[done.stage, rank].append((done.microbatch, done.slice))
         if done.kind in (Kind.B, Kind.I):
-            other[done.stage].append(done.microbatch)
+            other[done.stage, rank].append((done.microbatch, done.slice))
     return gemm, other
 
 
-def order_matched(plan: Plan) -> tuple[Gradients, dict[int, torch.Tensor]]:
-    """The gradients and the losses by microbatch that the replay must equal bit for bit."""
-    spec = plan.spec
-    stages = [Stage(spec, stage) for stage in range(plan.num_stages)]
-    alone: list[Gradients] = []
+class _AttachedPrefix:
+    """A ``models.Prefix`` whose keys and values stay in one graph."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Pair] = []
+
+    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+        earlier = list(self._blocks)
+        self._blocks.append((key, value))
+        return earlier
+
+
+def order_matched(plan: Plan) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
+    """The gradients, and the losses by (microbatch, slice), that the replay must equal."""
+    spec, slices = plan.spec, range(plan.num_slices)
+    copies = [[Stage(spec, stage) for stage in range(plan.num_stages)] for _ in slices]
+    alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
     for microbatch in range(plan.num_microbatches):
-        y = microbatch_input(spec, microbatch)
-        for module in stages:
-            module.zero_grad(set_to_none=True)
-            y = module(y, None)
-        target = microbatch_target(spec, microbatch)
-        loss = microbatch_loss(spec, y, target, plan.num_microbatches)
-        torch.autograd.backward(loss)
-        losses[microbatch] = loss.detach()
-        alone.append(_gradients(stages))
+        own = _sample_losses(plan, copies, microbatch)
+        torch.autograd.backward(own)
+        for k in slices:
+            losses[microbatch, k] = own[k].detach()
+            alone[microbatch, k] = _gradients(copies[k])
     gemm, other = accumulation_orders(plan)
     total: Gradients = {}
-    for stage, module in enumerate(stages):
-        weights = module.gemm_weights()
-        for name, _ in module.named_parameters():
-            order = (gemm if name in weights else other)[stage]
-            total[stage, name] = _sum([alone[j][stage, name] for j in order])
+    for stage, rank in sorted(gemm):
+        weights = copies[0][stage].gemm_weights()
+        for name, _ in copies[0][stage].named_parameters():
+            order = (gemm if name in weights else other)[stage, rank]
+            replica = _sum([alone[part][stage, name] for part in order])
+            total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return total, losses
+
+
+def _sample_losses(plan: Plan, copies: list[list[Stage]], microbatch: int) -> list[torch.Tensor]:
+    """The loss of each slice of one sample, slice k on the weights of ``copies[k]``."""
+    spec, slices = plan.spec, plan.num_slices
+    prefixes = None
+    if slices > 1:
+        layers = [spec.layers_of(stage) for stage in range(plan.num_stages)]
+        prefixes = [[_AttachedPrefix() for _ in range(count)] for count in layers]
+    losses = []
+    for k, stages in enumerate(copies):
+        y = microbatch_input(spec, microbatch, k, slices)
+        for stage, module in enumerate(stages):
+            module.zero_grad(set_to_none=True)
+            y = module(y, None, None if prefixes is None else prefixes[stage])
+        target = microbatch_target(spec, microbatch, k, slices)
+        losses.append(microbatch_loss(spec, y, target, plan.num_microbatches))
+    return losses
 
 
 def ordinary(plan: Plan) -> tuple[Gradients, float]:

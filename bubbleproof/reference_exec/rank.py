@@ -3,9 +3,11 @@
 ``Rank.run`` is a generator, so the same code serves every driver: it yields ``None`` after each
 action (another rank may go on here) and ``Blocked`` where it cannot go on until a transfer ends.
 SEND and RECV only post (unless the transport is blocking); the action that consumes a message
-waits for it. What the program promises is asserted as it runs: an action may only use what an
-earlier one left, and at the end nothing is left over, no storage is held and every parameter has a
-gradient.
+waits for it. EVICT and LOAD stand twice in the program of either of their ranks: the first posts
+the transfer, the second waits for it. Its bytes count on both ranks in between.
+
+What the program promises is asserted as it runs: an action may only use what an earlier one left,
+and at the end nothing is left over, no storage is held and every parameter has a gradient.
 """
 
 from __future__ import annotations
@@ -15,20 +17,13 @@ from dataclasses import dataclass
 
 import torch
 
-from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.models import (
-    Stage,
-    microbatch_input,
-    microbatch_loss,
-    microbatch_target,
-)
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.compute import Compute, Gradients
+from bubbleproof.reference_exec.footprint import footprint
+from bubbleproof.reference_exec.models import DTYPES, microbatch_input
+from bubbleproof.reference_exec.plan import Plan, key_of
+from bubbleproof.reference_exec.saved import Hold
 from bubbleproof.reference_exec.transport import Transfer, Transport
 from bubbleproof.theory.actions import Action, Kind
-
-Key = tuple[int, int]
-Gradients = dict[tuple[int, str], torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,23 +43,14 @@ class Blocked:
 class RankResult:
     """What a rank has to show for its program.
 
-    ``gradients`` by (stage, parameter name); ``losses`` by microbatch, on the last stage's rank;
-    ``live_bytes`` after each F, B, I and W (an overlapped pair counts as its two parts).
+    ``gradients`` by (stage, parameter name); ``losses`` by (microbatch, slice), on the last stage's
+    rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
+    recomputed forward as itself and its drop) and after each post and wait of an EVICT or LOAD.
     """
 
     gradients: Gradients
-    losses: dict[int, torch.Tensor]
+    losses: dict[tuple[int, int], torch.Tensor]
     live_bytes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Forwarded:
-    """What F leaves for B or I: the stage's input and output, both held, and its GEMMs' store."""
-
-    x: torch.Tensor
-    root: torch.Tensor
-    store: WeightGradStore
-    holds: tuple[Hold, Hold]
 
 
 class Rank:
@@ -76,23 +62,21 @@ class Rank:
         self.position = 0
         self._plan = plan
         self._transport = transport
-        self._stages = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(rank)}
-        self._ledger = Ledger()
-        for module in self._stages.values():
-            self._ledger.exclude(module.parameters())
-        self._forwarded: dict[Key, _Forwarded] = {}
-        self._deferred: dict[Key, WeightGradStore] = {}
+        self._compute = Compute(plan, rank)
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
-        self._losses: dict[int, torch.Tensor] = {}
-        self._live_bytes: list[int] = []
+        self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
+        self._hosted: dict[tuple[int, int], Hold] = {}  # parked here for another rank
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.B: self._backward,
             Kind.I: self._backward,
             Kind.W: self._weight,
+            Kind.R: self._recompute,
             Kind.OVERLAP_F_B: self._overlap,
+            Kind.EVICT: self._move,
+            Kind.LOAD: self._move,
             Kind.SEND_F: self._send,
             Kind.SEND_B: self._send,
             Kind.RECV_F: self._receive,
@@ -103,7 +87,10 @@ class Rank:
         """Run the program; see the module docstring for what is yielded."""
         for position, action in enumerate(self.actions):
             self.position = position
-            yield from self._handlers[action.kind](action)
+            try:
+                yield from self._handlers[action.kind](action)
+            except AssertionError as error:
+                raise AssertionError(self._at(str(error))) from error
             self._leaving = [sent for sent in self._leaving if not sent.transfer.is_done()]
             yield None
         for sent in self._leaving:
@@ -113,58 +100,40 @@ class Rank:
 
     def result(self) -> RankResult:
         """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
-        gradients: Gradients = {}
-        for stage, module in self._stages.items():
-            for name, parameter in module.named_parameters():
-                assert parameter.grad is not None, self._at(f"stage {stage} {name} has no gradient")
-                gradients[stage, name] = parameter.grad
+        compute = self._compute
         return RankResult(
-            gradients=gradients, losses=self._losses, live_bytes=tuple(self._live_bytes)
+            gradients=compute.gradients(),
+            losses=compute.losses,
+            live_bytes=tuple(compute.live_bytes),
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
-        plan, stage, microbatch = self._plan, action.stage, action.microbatch
-        key = (stage, microbatch)
-        assert key not in self._forwarded, self._at(f"{action} runs twice")
-        if stage == 0:
-            x = microbatch_input(plan.spec, microbatch)
+        plan = self._plan
+        if action.stage == 0:
+            x = microbatch_input(plan.spec, action.microbatch, action.slice, plan.num_slices)
         else:
             x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
-        store = WeightGradStore(self._ledger)
-        with self._ledger.hooks():
-            root = self._stages[stage](x, store)
-            if stage == plan.num_stages - 1:
-                target = microbatch_target(plan.spec, microbatch)
-                root = microbatch_loss(plan.spec, root, target, plan.num_microbatches)
-                self._losses[microbatch] = root.detach()
-            else:
-                self._hand_over(_tag(action, Kind.RECV_F, 1), root.detach())
-        holds = (Hold(self._ledger, x), Hold(self._ledger, root))
-        self._forwarded[key] = _Forwarded(x=x, root=root, store=store, holds=holds)
-        self._sample()
+        output = self._compute.forward(key_of(action), x)
+        if output is not None:
+            self._hand_over(_tag(action, Kind.RECV_F, 1), output)
 
     def _backward(self, action: Action) -> Iterator[Blocked]:
-        stage, key = action.stage, (action.stage, action.microbatch)
-        assert key in self._forwarded, self._at(f"{action} without its forward, or again")
+        key = key_of(action)
+        self._compute.require_forwarded(key, action.kind.name)
         output_gradient = None
-        if stage < self._plan.num_stages - 1:
+        if action.stage < self._plan.num_stages - 1:
             output_gradient = yield from self._take(action, Kind.RECV_B)
-        forwarded = self._forwarded.pop(key)
-        forwarded.store.is_deferring = action.kind is Kind.I
-        torch.autograd.backward(forwarded.root, output_gradient)
-        if stage > 0:
-            assert forwarded.x.grad is not None
-            self._hand_over(_tag(action, Kind.RECV_B, -1), forwarded.x.grad)
-        if action.kind is Kind.I:
-            self._deferred[key] = forwarded.store
-        del forwarded
-        self._sample()
+        gradient = self._compute.backward(key, output_gradient, is_split=action.kind is Kind.I)
+        if action.stage > 0:
+            assert gradient is not None
+            self._hand_over(_tag(action, Kind.RECV_B, -1), gradient)
 
     def _weight(self, action: Action) -> Iterator[Blocked]:
-        key = (action.stage, action.microbatch)
-        assert key in self._deferred, self._at(f"{action} without its I, or again")
-        self._deferred.pop(key).run()
-        self._sample()
+        self._compute.weight(key_of(action))
+        yield from ()
+
+    def _recompute(self, action: Action) -> Iterator[Blocked]:
+        self._compute.recompute(key_of(action))
         yield from ()
 
     def _overlap(self, action: Action) -> Iterator[Blocked]:
@@ -172,12 +141,51 @@ class Rank:
         yield from self._forward(action)
         yield from self._backward(action.partner)
 
+    def _move(self, action: Action) -> Iterator[Blocked]:
+        """Post an EVICT or a LOAD, or wait for the one posted."""
+        sample = (action.stage, action.microbatch)
+        home = self._plan.rank_of(*sample)
+        if action not in self._moving:
+            is_sender = (action.kind is Kind.EVICT) == (home == self.rank)
+            hold = self._cargo(action, is_home=home == self.rank)
+            peer = self._plan.acceptors[sample] if home == self.rank else home
+            if is_sender:
+                transfer = self._transport.isend(action, hold.tensor, destination=peer)
+            else:
+                transfer = self._transport.irecv(action, hold.tensor, source=peer)
+            waits = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+            self._moving[action] = waits, hold
+        else:
+            waits, hold = self._moving[action]
+            yield from _until_done(waits)
+            del self._moving[action]
+            if home == self.rank and action.kind is Kind.LOAD:
+                self._compute.unpark(key_of(action), hold.tensor)
+            elif home != self.rank and action.kind is Kind.EVICT:
+                self._hosted[sample] = hold
+            del waits, hold
+        self._compute.sample()
+
+    def _cargo(self, action: Action, *, is_home: bool) -> Hold:
+        """The bytes to send, or the buffer to receive into."""
+        sample = (action.stage, action.microbatch)
+        ledger = self._compute.ledger
+        size = footprint(self._plan.spec, action.stage, self._plan.num_stages).activation_bytes
+        if action.kind is Kind.LOAD and not is_home:
+            assert sample in self._hosted, f"{action} of what is not here"
+            return self._hosted.pop(sample)
+        if action.kind is Kind.LOAD or not is_home:
+            return Hold(ledger, torch.empty(size, dtype=torch.uint8))
+        content = self._compute.park(key_of(action))
+        assert len(content) == size, f"{action} moves {len(content)} bytes, {size} were expected"
+        return Hold(ledger, content)
+
     def _send(self, action: Action) -> Iterator[Blocked]:
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
         tag = _tag(action, kind, step)
-        assert tag in self._ready, self._at(f"{action} has nothing to send")
-        peer = self._plan.stage_ranks[action.stage + step]
+        assert tag in self._ready, f"{action} has nothing to send"
+        peer = self._plan.rank_of(action.stage + step, action.microbatch)
         transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
         sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
         self._leaving.append(sent)
@@ -185,10 +193,12 @@ class Rank:
             yield from _until_done(sent)
 
     def _receive(self, action: Action) -> Iterator[Blocked]:
-        step = -1 if action.kind is Kind.RECV_F else 1
-        assert action not in self._arriving, self._at(f"{action} runs twice")
-        peer = self._plan.stage_ranks[action.stage + step]
-        transfer = self._transport.irecv(action, source=peer)
+        spec, step = self._plan.spec, -1 if action.kind is Kind.RECV_F else 1
+        assert action not in self._arriving, f"{action} runs twice"
+        peer = self._plan.rank_of(action.stage + step, action.microbatch)
+        length = spec.slice_length(action.slice, self._plan.num_slices)
+        buffer = torch.empty((spec.batch, length, spec.hidden), dtype=DTYPES[spec.dtype])
+        transfer = self._transport.irecv(action, buffer, source=peer)
         arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
         self._arriving[action] = arriving
         if self._transport.is_blocking:
@@ -197,38 +207,39 @@ class Rank:
     def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
         """Make a tensor ready for its SEND, or for its consumer on this rank.
 
-        The latter gets a copy, as a message is one: its bytes are the consumer's own.
+        The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
+        SEND of what is evicted: its storage is freed, perhaps before the message is through.
         """
-        assert tag not in self._ready, self._at(f"{tag} is ready twice")
-        here = self._plan.stage_ranks[tag.stage] == self.rank
-        self._ready[tag] = tensor.clone() if here else tensor
+        assert tag not in self._ready, f"{tag} is ready twice"
+        stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
+        parts = (tag.stage - 1, tag.microbatch) in self._plan.acceptors
+        self._ready[tag] = tensor.clone() if stays or parts else tensor
 
     def _take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
         """The message that ``action`` consumes, waiting for it where it comes from another rank."""
         tag = _tag(action, kind, 0)
         if tag in self._ready:
             return self._ready.pop(tag)
-        assert tag in self._arriving, self._at(f"{action} needs {tag}, which is not posted")
+        assert tag in self._arriving, f"{action} needs {tag}, which is not posted"
         arriving = self._arriving.pop(tag)
         waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
         yield from _until_done(waiting)
         return waiting.transfer.get()
-
-    def _sample(self) -> None:
-        self._live_bytes.append(self._ledger.live_bytes)
 
     def _at(self, message: str) -> str:
         return f"rank {self.rank}, action {self.position}: {message}"
 
     def _assert_nothing_left(self) -> None:
         left = [
-            *(f"{stage}F{microbatch} without backward" for stage, microbatch in self._forwarded),
-            *(f"{stage}I{microbatch} without W" for stage, microbatch in self._deferred),
+            *self._compute.left_over(),
+            *(f"{action} not waited for" for action in self._moving),
+            *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),
         ]
         assert not left, self._at(f"left over: {', '.join(left)}")
-        assert not self._ledger.live_bytes, self._at(f"{self._ledger.live_bytes} bytes still held")
+        held = self._compute.ledger.live_bytes
+        assert not held, self._at(f"{held} bytes still held")
 
 
 def _tag(action: Action, kind: Kind, step: int) -> Action:

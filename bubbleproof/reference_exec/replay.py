@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.gloo import run_gloo
 from bubbleproof.reference_exec.oracle import (
     TOLERANCES,
@@ -22,11 +23,16 @@ from bubbleproof.reference_exec.oracle import (
     ordinary,
     single_threaded,
 )
-from bubbleproof.reference_exec.plan import Plan, predicted_peak_bytes, training_step
-from bubbleproof.reference_exec.rank import Gradients, RankResult
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.prediction import predicted_peak_bytes
+from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.transfers import with_transfers
 from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.actions import Action
+from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
@@ -91,15 +97,11 @@ def replay(
         raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
     step = training_step(problem)
     spec.require_stages(step.num_stages)
+    spec.require_slices(step.num_slices)
     _require_ok(check(problem, schedule))
     lowered = lower(problem, schedule) if program is None else program
-    compute = _verified_compute(step, schedule, lowered, chosen)
-    plan = Plan(
-        spec=spec,
-        program=lowered,
-        stage_ranks=step.stage_ranks,
-        num_microbatches=step.num_microbatches,
-    )
+    _require_verified(step, schedule, lowered, chosen)
+    plan = replay_plan(problem, step, schedule, lowered, spec)
     with single_threaded():
         begun = time.perf_counter()
         if backend == "virtual":
@@ -110,12 +112,33 @@ def replay(
         return _compare(
             plan,
             results,
-            predicted=predicted_peak_bytes(step, compute, spec),
+            predicted=predicted_peak_bytes(step, problem, schedule, spec),
             backend=backend,
             semantics=chosen,
             seed=seed,
             seconds=seconds,
         )
+
+
+def replay_plan(
+    problem: Problem, step: Pipeline, schedule: Schedule, lowered: Program, spec: ModelSpec
+) -> Plan:
+    """The plan of a lowered program, its schedule's transfers put in; nothing is verified here."""
+    evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
+    ends = {
+        Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
+        for e in evictions
+        for kind in TRANSFER_KINDS
+    }
+    return Plan(
+        spec=spec,
+        program=with_transfers(problem, schedule, lowered, ends) if ends else lowered,
+        stage_ranks=step.stage_ranks,
+        num_microbatches=step.num_microbatches,
+        num_slices=step.num_slices,
+        is_bidirectional=step.is_bidirectional,
+        acceptors={(e.stage, e.microbatch): e.target for e in evictions},
+    )
 
 
 def _semantics(backend: str, semantics: Semantics | str | None) -> Semantics:
@@ -139,10 +162,10 @@ def _require_ok(verdict: Verdict) -> None:
     raise NotVerified(f"replay refuses what is not verified: {rule.name.lower()} undecided: {why}")
 
 
-def _verified_compute(
+def _require_verified(
     step: Pipeline, schedule: Schedule, lowered: Program, semantics: Semantics
-) -> Program:
-    """The compute rows of the lowered program, once they are the schedule's and messages match."""
+) -> None:
+    """Raise ``NotVerified`` unless the computations are the schedule's and the messages match."""
     on_ranks = np.flatnonzero(schedule.program.resource < step.num_ranks)
     expected = schedule.program.actions.take(on_ranks), schedule.program.resource[on_ranks]
     compute = compute_part(lowered)
@@ -153,7 +176,6 @@ def _verified_compute(
             "the schedule's, in its order"
         )
     _require_ok(check_communication(step.problem(), lowered, (semantics,)))
-    return compute
 
 
 def _compare(
@@ -166,14 +188,13 @@ def _compare(
     seed: int,
     seconds: float,
 ) -> ReplayReport:
-    gradients: Gradients = {}
-    losses: dict[int, torch.Tensor] = {}
+    gradients = summed_replicas(results)
+    losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
-        gradients |= result.gradients
         losses |= result.losses
     matched, matched_losses = order_matched(plan)
     exact, exact_loss = ordinary(plan)
-    loss = sum(losses[microbatch].item() for microbatch in sorted(losses))
+    loss = sum(losses[part].item() for part in sorted(losses))
     error = max(
         max_relative_error(gradients, exact), abs(loss - exact_loss) / max(abs(exact_loss), 1e-300)
     )
@@ -188,7 +209,7 @@ def _compare(
         microbatches=plan.num_microbatches,
         gradients_equal=are_equal(gradients, matched),
         losses_equal=losses.keys() == matched_losses.keys()
-        and all(torch.equal(losses[j], matched_losses[j]) for j in losses),
+        and all(torch.equal(losses[part], matched_losses[part]) for part in losses),
         max_relative_error=error,
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
@@ -198,3 +219,12 @@ def _compare(
         seconds=seconds,
         torch_version=torch.__version__,
     )
+
+
+def summed_replicas(results: list[RankResult]) -> Gradients:
+    """The gradients of all ranks; where two hold a stage, the higher's are added to the lower's."""
+    total: Gradients = {}
+    for result in results:
+        for key, gradient in result.gradients.items():
+            total[key] = total[key] + gradient if key in total else gradient
+    return total

@@ -2,9 +2,9 @@
 
 A ``Ledger`` counts the storages of one rank. A ``Hold`` stands for one need of one tensor; it is
 owned by whoever needs it (the autograd graph through saved-tensor hooks, the rank's root of the
-graph, the weight-gradient store) and its death is the release, so a storage counts exactly as long
-as its last owner lives. Parameters do not count; neither do messages, which are buffers between an
-action and the next, nor gradients.
+graph, the weight-gradient store, a transfer) and its death is the release, so a storage counts
+exactly as long as its last owner lives. Parameters do not count; neither do messages, which are
+buffers between an action and the next, nor gradients.
 
 The ledger is *sampled at action boundaries*, after each action: what an action allocates and frees
 within itself is not seen, as it is not in the model of a schedule.
@@ -12,6 +12,7 @@ within itself is not seen, as it is not in the model of a schedule.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 
 import torch
@@ -21,7 +22,7 @@ from torch.autograd.graph import saved_tensors_hooks
 class Hold:
     """One need of one tensor; the ledger counts its storage for as long as this object lives."""
 
-    __slots__ = ("_key", "_ledger", "tensor")
+    __slots__ = ("__weakref__", "_key", "_ledger", "tensor")
 
     def __init__(self, ledger: Ledger, tensor: torch.Tensor) -> None:
         self.tensor = tensor.detach()  # never the graph: a graph that owns itself is never freed
@@ -43,14 +44,14 @@ class Ledger:
 
     def exclude(self, parameters: Iterable[torch.Tensor]) -> None:
         """Do not count the storages of ``parameters``."""
-        self._parameters.update(p.untyped_storage().data_ptr() for p in parameters)
+        self._parameters.update(storage_key(p) for p in parameters)
 
     def acquire(self, tensor: torch.Tensor) -> int:
         """Count one more need of the tensor's storage; returns the storage's key."""
-        storage = tensor.untyped_storage()
-        key = storage.data_ptr()
+        key = storage_key(tensor)
         if key not in self._holds:
-            self._bytes[key] = 0 if key in self._parameters else storage.nbytes()
+            counts = key not in self._parameters
+            self._bytes[key] = tensor.untyped_storage().nbytes() if counts else 0
             self.live_bytes += self._bytes[key]
         self._holds[key] = self._holds.get(key, 0) + 1
         return key
@@ -62,6 +63,34 @@ class Ledger:
             del self._holds[key]
             self.live_bytes -= self._bytes.pop(key)
 
-    def hooks(self) -> saved_tensors_hooks:
-        """A context in which everything autograd saves is held in this ledger by the graph."""
-        return saved_tensors_hooks(lambda tensor: Hold(self, tensor), lambda hold: hold.tensor)
+    def resized(self, tensor: torch.Tensor) -> None:
+        """Count the tensor's held storage anew, after its bytes were freed or allocated again."""
+        key = storage_key(tensor)
+        assert key in self._holds, "a storage that nobody holds was resized"
+        if key not in self._parameters:
+            size = tensor.untyped_storage().nbytes()
+            self.live_bytes += size - self._bytes[key]
+            self._bytes[key] = size
+
+    def is_parameter(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor's storage is a parameter's."""
+        return storage_key(tensor) in self._parameters
+
+    def hooks(self, saved: list[weakref.ref[Hold]]) -> saved_tensors_hooks:
+        """A context in which everything autograd saves is held in this ledger by the graph.
+
+        ``saved`` is told of each hold without owning it.
+        """
+
+        def pack(tensor: torch.Tensor) -> Hold:
+            hold = Hold(self, tensor)
+            saved.append(weakref.ref(hold))
+            return hold
+
+        return saved_tensors_hooks(pack, lambda hold: hold.tensor)
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """A number of the tensor's storage, its own for as long as it lives, whatever its size."""
+    key: int = tensor.untyped_storage()._cdata
+    return key

@@ -75,9 +75,26 @@ class ModelSpec:
     def element_bytes(self) -> int:
         return ELEMENT_BYTES[self.dtype]
 
+    def slice_length(self, slice_index: int, num_slices: int) -> int:
+        """The tokens of one slice: the sequence cut as evenly as it goes, longer slices first."""
+        length, longer = divmod(self.sequence, num_slices)
+        return length + (slice_index < longer)
+
+    def slice_start(self, slice_index: int, num_slices: int) -> int:
+        """The tokens of a sample before one slice."""
+        return sum(self.slice_length(k, num_slices) for k in range(slice_index))
+
     def layers_of(self, stage: int) -> int:
         """The number of layers of one stage."""
         return self.layers if isinstance(self.layers, int) else self.layers[stage]
+
+    def require_slices(self, num_slices: int) -> None:
+        """Raise ``ValueError`` where a slice would have no token."""
+        if num_slices > self.sequence:
+            raise ValueError(
+                f"model sequence must be {num_slices} or more, one token per slice, "
+                f"got {self.sequence}"
+            )
 
     def require_stages(self, num_stages: int) -> None:
         """Raise ``ValueError`` where ``layers`` is per stage and not for ``num_stages`` stages."""

@@ -1,8 +1,10 @@
 """What a rank needs of whatever carries its messages.
 
 A message is named by the action that receives it (its *tag*): SEND_F of stage g and RECV_F of stage
-g+1 carry the tag ``<g+1>RECV_F<microbatch>``. Both calls return at once; a transfer is done when
-the message is in the receiver's hands (there) or its buffer may be used again (at the sender).
+g+1 carry the tag ``<g+1>RECV_F<microbatch>``; what an EVICT or a LOAD moves is named by itself and
+has a communicator of its own, one in-order stream per pair of ranks. Both calls return at once; a
+transfer is done when the message is in the receiver's buffer (there) or the sender's may be used
+again (here).
 """
 
 from __future__ import annotations
@@ -36,6 +38,6 @@ class Transport(Protocol):
         """Post a send."""
         ...
 
-    def irecv(self, tag: Action, *, source: int) -> Transfer:
-        """Post a receive of one boundary activation or gradient."""
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> Transfer:
+        """Post a receive into ``buffer``, which has the shape and the type of the message."""
         ...

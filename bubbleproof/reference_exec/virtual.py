@@ -8,8 +8,10 @@ queue is the *semantics*, named as in ``verify``:
 - ``pair-stream``: a rank keeps one queue per peer for sends and receives together;
 - ``rank-stream``: a rank keeps one queue for everything.
 
-Real channels carry no tags; here every message does, and two ends that meet with different tags are
-a ``MessageMismatch``. A run that cannot go on is a ``ReplayStalled`` with what each rank waits for.
+EVICT and LOAD have queues of their own, always one per unordered pair of ranks: a link carries one
+transfer at a time. Real channels carry no tags; here every message does, and two ends that meet
+with different tags, shapes or types are a ``MessageMismatch``. A run that cannot go on is a
+``ReplayStalled`` with what each rank waits for.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Blocked, Rank, RankResult
 from bubbleproof.theory.actions import Action
 from bubbleproof.verify.communication import Semantics
@@ -52,11 +54,14 @@ class _Post:
         return self.done
 
     def get(self) -> torch.Tensor:
-        assert self.tensor is not None, f"{self.tag} has not arrived"
+        assert self.done, f"{self.tag} has not arrived"
+        assert self.tensor is not None
         return self.tensor
 
     def key(self, semantics: Semantics) -> QueueKey:
         """The queue this end stands in."""
+        if self.tag.kind in TRANSFER_KINDS:
+            return (self.rank, self.peer, 0, 0)
         if semantics is Semantics.RANK_STREAM:
             return (self.rank,)
         if semantics is Semantics.PAIR_STREAM:
@@ -78,7 +83,8 @@ class Network:
 
     def post(self, post: _Post) -> None:
         """Queue one end and let every message pass that now can."""
-        post.done = post.is_send and self._semantics is Semantics.BUFFERED
+        buffered = self._semantics is Semantics.BUFFERED and post.tag.kind not in TRANSFER_KINDS
+        post.done = post.is_send and buffered
         key = post.key(self._semantics)
         self._queues[key].append(post)
         self._pass(key)
@@ -110,7 +116,14 @@ def _transfer(send: _Post, receive: _Post) -> None:
             f"rank {send.rank} sent {send.tag} where rank {receive.rank} expected {receive.tag}"
         )
     assert send.tensor is not None
-    receive.tensor, send.tensor = send.tensor.detach().clone(), None
+    assert receive.tensor is not None
+    if (send.tensor.shape, send.tensor.dtype) != (receive.tensor.shape, receive.tensor.dtype):
+        raise MessageMismatch(
+            f"rank {send.rank} sent {send.tag} as {tuple(send.tensor.shape)} {send.tensor.dtype}, "
+            f"rank {receive.rank} expected {tuple(receive.tensor.shape)} {receive.tensor.dtype}"
+        )
+    receive.tensor.copy_(send.tensor.detach())
+    send.tensor = None
     send.done = receive.done = True
 
 
@@ -127,8 +140,8 @@ class Endpoint:
         self.network.post(post)
         return post
 
-    def irecv(self, tag: Action, *, source: int) -> _Post:
-        post = _Post(rank=self.rank, peer=source, tag=tag, is_send=False)
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
+        post = _Post(rank=self.rank, peer=source, tag=tag, is_send=False, tensor=buffer)
         self.network.post(post)
         return post
 

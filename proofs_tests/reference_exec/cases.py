@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.replay import replay_plan
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import families
 from bubbleproof.theory.families.family import FamilyMember
@@ -40,18 +42,23 @@ class Case:
     lowered: Program
 
     def plan(self, spec: ModelSpec = TINY, program: Program | None = None) -> Plan:
-        """A plan of the lowered program, or of another one on the same stages."""
-        return Plan(
-            spec=spec,
-            program=program or self.lowered,
-            stage_ranks=self.pipeline.stage_ranks,
-            num_microbatches=self.pipeline.num_microbatches,
-        )
+        """A plan of the lowered program, or of another one on the same stages.
+
+        The lowered program gets its transfers; another one is taken as it is.
+        """
+        step = training_step(self.problem)
+        plan = replay_plan(self.problem, step, self.schedule, self.lowered, spec)
+        return plan if program is None else replace(plan, program=program)
+
+    def orders(self) -> list[list[str]]:
+        """The actions of each rank's whole program, transfers included."""
+        program = self.plan().program
+        return [[str(a) for a in order] for order in program.orders(self.pipeline.num_ranks)]
 
 
-def family_case(name: str, *, p: int, m: int, v: int | None = None) -> Case:
-    """A published schedule."""
-    member: FamilyMember = families()[name].member(Parameters(p=p, m=m, v=v))
+def family_case(name: str, **params: int | None) -> Case:
+    """A published schedule: p, m, v, s, tF, ... as in ``Parameters``."""
+    member: FamilyMember = families()[name].member(Parameters(**params))  # type: ignore[arg-type]
     return Case(
         pipeline=member.pipeline,
         problem=member.problem,

@@ -42,6 +42,34 @@ def test_published_schedules_replay_on_gloo(name: str, v: int | None, dtype: str
     assert ranks_alive() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "params", "dtype"),
+    [
+        ("trecomp", {"p": 2, "m": 3}, "float64"),
+        ("bpipe", {"p": 4, "m": 5}, "float32"),
+        ("chimera", {"p": 2, "m": 4}, "float64"),
+        ("svpp-w", {"p": 2, "m": 2, "s": 3}, "float32"),
+    ],
+)
+def test_choices_and_slices_replay_on_gloo(name: str, params: dict[str, int], dtype: str) -> None:
+    case = family_case(name, **params)
+    spec = replace(SPEC, dtype=dtype)
+    report = replay(case.problem, case.schedule, spec, backend="gloo")
+    assert report.ok, str(report)
+    assert report.live_bytes == replay(case.problem, case.schedule, spec).live_bytes
+    assert ranks_alive() == []
+
+
+def test_a_load_that_never_comes_ends_the_run() -> None:
+    case = family_case("bpipe", p=4, m=5)
+    orders = case.orders()
+    orders[3] = [action for action in orders[3] if "LOAD" not in action]
+    with pytest.raises(RankFailed) as caught:
+        run_gloo(case.plan(program=Program.from_orders(orders)), timeout=1.5)
+    assert "0EVICT1 never loaded" in str(caught.value) or "waits for 0LOAD1" in str(caught.value)
+    assert ranks_alive() == []
+
+
 def test_a_message_that_never_comes_ends_the_run() -> None:
     # gloo looks at no tags: the gradient of the last microbatch is what never comes
     case = family_case("1f1b", p=2, m=2)

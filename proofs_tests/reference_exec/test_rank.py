@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable, training_step
+from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable
 from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.saved import Hold
+from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.virtual import Endpoint, Network, run_virtual
 from bubbleproof.theory.actions import Action, ActionTable
+from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Occupancy, Problem, Resource
+from bubbleproof.theory.recompute import Recompute
 from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.transfers import Eviction
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 
@@ -92,7 +96,7 @@ def test_an_unsent_output_is_noticed() -> None:
 def test_a_storage_that_is_held_at_the_end_is_noticed() -> None:
     endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
     rank = Rank(alone("0F0", "0B0"), 0, endpoint)
-    leak = Hold(rank._ledger, torch.zeros(7, dtype=torch.float64))
+    leak = Hold(rank._compute.ledger, torch.zeros(7, dtype=torch.float64))
     with pytest.raises(AssertionError, match="56 bytes still held"):
         list(rank.run())
     del leak
@@ -103,15 +107,17 @@ def test_every_runnable_kind_has_a_handler() -> None:
     assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(RUNNABLE_KINDS)
 
 
-@pytest.mark.parametrize("text", ["0R0", "1EVICT3", "0OFFLOAD0", "2UNSHARD", "0STEP"])
+@pytest.mark.parametrize("text", ["0OFFLOAD0", "1RELOAD3", "2UNSHARD", "0REDUCE_GRAD", "0STEP"])
 def test_other_kinds_are_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=f"replay runs F, B, I, W.*; got {text}$"):
         alone("0F0", text)
 
 
-def test_slices_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"replay runs unsliced microbatches; got 0F0\.1"):
-        require_runnable(ActionTable.from_actions([Action.parse("0F0.0"), Action.parse("0F0.1")]))
+@pytest.mark.parametrize("text", ["0R0", "0EVICT0", "0LOAD0"])
+def test_recomputing_or_moving_slices_is_refused_by_name(text: str) -> None:
+    actions = [Action.parse("0F0.0"), Action.parse("0F0.1"), Action.parse(text)]
+    with pytest.raises(ValueError, match=f"unsliced microbatches only; got {text}.0"):
+        require_runnable(ActionTable.from_actions(actions))
 
 
 def test_the_training_step_is_read_back_from_its_tasks() -> None:
@@ -165,13 +171,46 @@ def test_a_task_beyond_the_training_step_is_refused() -> None:
         training_step(problem)
 
 
-def test_a_stage_on_two_ranks_is_refused() -> None:
-    twice = Program.from_orders([["0F0", "0B0"], ["0F1", "0B1"]])
-    problem = Problem(
-        resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(2)),
-        actions=twice.actions,
-        duration=np.ones(4, dtype=np.int64),
-        occupancy=Occupancy(task=np.arange(4), resource=twice.resource),
+def placed(*orders: list[str]) -> Problem:
+    """The tasks of a program on its ranks, without precedences."""
+    program = Program.from_orders(orders)
+    return Problem(
+        resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(len(orders))),
+        actions=program.actions,
+        duration=np.ones(len(program), dtype=np.int64),
+        occupancy=Occupancy(task=np.arange(len(program)), resource=program.resource),
     )
-    with pytest.raises(ValueError, match="replay needs each stage on one rank; stage 0 is not"):
+
+
+def test_a_single_stage_on_two_ranks_is_refused() -> None:
+    problem = placed(["0F0", "0B0", "1F0", "1B0", "1F1", "1B1"], ["0F1", "0B1"])
+    with pytest.raises(ValueError, match="in opposite directions; stage 0 is on neither"):
         training_step(problem)
+
+
+def test_two_directions_are_read_back_and_no_other_sharing_of_stages() -> None:
+    step = Pipeline(num_ranks=2, num_microbatches=3, placement="bidirectional")
+    rows = tuple(tuple(row) for row in np.zeros((2, 3), dtype=bool).tolist())
+    assert training_step(step.problem()) == step.with_changes(split_backward=rows)
+    # of three microbatches the first two run downward (stage g on rank g), here only the first
+    orders = [
+        ["0F0", "0B0", "1F1", "1B1", "1F2", "1B2"],
+        ["1F0", "1B0", "0F1", "0B1", "0F2", "0B2"],
+    ]
+    with pytest.raises(ValueError, match="replay needs 1F1 on rank 1, where its direction runs"):
+        training_step(placed(*orders))
+
+
+def test_choices_are_read_back() -> None:
+    pipeline = ChosenPipeline(
+        num_ranks=2,
+        num_microbatches=3,
+        placement=(0, 1),
+        split_backward=((False,) * 3,) * 2,
+        recompute=Recompute(stages=(1,), samples=((0, 2),)),
+        evictions=(Eviction(stage=0, microbatch=1, source=0, target=1, duration=4),),
+    )
+    assert training_step(pipeline.problem()) == pipeline
+    weightless = pipeline.with_changes(activation=0).problem()
+    with pytest.raises(ValueError, match="memory of one rank; 0EVICT1 adds to 0"):
+        training_step(weightless)

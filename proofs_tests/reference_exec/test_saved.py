@@ -55,12 +55,12 @@ def test_parameters_do_not_count() -> None:
 
 def test_the_graph_owns_what_it_saved() -> None:
     ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
-    with ledger.hooks():
+    with ledger.hooks([]):
         y = x.exp().exp()  # each exp saves its own result, 40 bytes
     assert ledger.live_bytes == 80
     torch.autograd.backward(y.sum())
     assert ledger.live_bytes == 0
-    with ledger.hooks():
+    with ledger.hooks([]):
         y = x.exp()
     assert ledger.live_bytes == 40
     del y  # never run backward: nothing may keep the graph alive
@@ -99,7 +99,7 @@ def test_footprint_is_what_the_store_holds_after_the_input_backward(spec: ModelS
     ledger.exclude(module.parameters())
     store = WeightGradStore(ledger)
     store.is_deferring = True
-    with ledger.hooks():
+    with ledger.hooks([]):
         y = module(microbatch_input(spec, 0).requires_grad_(), store)
     y.backward(microbatch_target(spec, 0))
     assert ledger.live_bytes == footprint(spec, 0, 2).weight_bytes

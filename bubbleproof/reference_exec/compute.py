@@ -1,0 +1,180 @@
+"""What a rank computes: F, R, B, I and W on its stages, and the bytes that lie there meanwhile.
+
+The callers hand in what a stage needs and take what it makes; who sends it where is ``rank``'s
+business. What an action uses must have been left by an earlier one, which is asserted. Live bytes
+are sampled after each action. The forward of a sample that is recomputed is sampled twice: as it
+ends with everything saved, which is what ``theory.recompute`` counts while a forward runs, and
+after it has dropped all but its input. (A forward that saves nothing from the start would hold less
+while it runs.)
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+import torch
+
+from bubbleproof.reference_exec.linear import WeightGradStore
+from bubbleproof.reference_exec.models import Stage, microbatch_loss, microbatch_target
+from bubbleproof.reference_exec.parking import Parked
+from bubbleproof.reference_exec.plan import Key, Plan
+from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.sliced import SlicedSample
+
+Gradients = dict[tuple[int, str], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Forwarded:
+    """What F leaves for B or I: the stage's input and output, both held, and its GEMMs' store.
+
+    ``saved`` refers to what autograd saved, which its graph owns.
+    """
+
+    x: torch.Tensor
+    root: torch.Tensor
+    store: WeightGradStore
+    holds: tuple[Hold, Hold]
+    saved: list[weakref.ref[Hold]]
+
+
+class Compute:
+    """The stages of one rank, what their actions have left, and the ledger of its bytes."""
+
+    def __init__(self, plan: Plan, rank: int) -> None:
+        self._plan = plan
+        self._stages = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(rank)}
+        self._recomputed = plan.recomputed()
+        self.ledger = Ledger()
+        for module in self._stages.values():
+            self.ledger.exclude(module.parameters())
+        self._forwarded: dict[Key, _Forwarded] = {}
+        self._checkpoints: dict[Key, Hold] = {}
+        self._deferred: dict[Key, WeightGradStore] = {}
+        self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
+        self._sliced: dict[tuple[int, int], SlicedSample] = {}
+        self.losses: dict[tuple[int, int], torch.Tensor] = {}
+        self.live_bytes: list[int] = []
+
+    def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+        """Run F; the stage's output, None on the last stage, where it is the loss."""
+        left = (self._forwarded, self._checkpoints, self._parked)
+        assert not any(key in kept for kept in left), f"{_label(key, 'F')} runs twice"
+        forwarded = self._run(key, x)
+        output = forwarded.root.detach()
+        self.sample()
+        if key in self._recomputed:
+            self._checkpoints[key] = Hold(self.ledger, x)
+            del forwarded
+            self.sample()
+        else:
+            self._forwarded[key] = forwarded
+        if not self._is_last(key):
+            return output
+        self.losses[key[1:]] = output
+        return None
+
+    def recompute(self, key: Key) -> None:
+        """Run R: the forward again, from its input."""
+        assert key in self._checkpoints, f"{_label(key, 'R')} without its forward, or again"
+        x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
+        self._forwarded[key] = self._run(key, x)
+        del self._checkpoints[key]
+        self.sample()
+
+    def require_forwarded(self, key: Key, kind: str) -> None:
+        """Assert that the backward of ``key`` can start here and now."""
+        assert key not in self._parked, f"{_label(key, kind)} while its activation is away"
+        assert key not in self._checkpoints, f"{_label(key, kind)} without its R"
+        assert key in self._forwarded, f"{_label(key, kind)} without its forward, or again"
+
+    def backward(
+        self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
+    ) -> torch.Tensor | None:
+        """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
+        forwarded = self._forwarded.pop(key)
+        forwarded.store.is_deferring = is_split
+        roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
+        if self._plan.num_slices > 1:
+            sample = self._sliced[key[:2]]
+            assert sample.num_forwarded == key[2] + 1, f"{_label(key, 'B')} before a later slice's"
+            roots += sample.pop()
+        torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
+        del roots
+        if is_split:
+            self._deferred[key] = forwarded.store
+        gradient = forwarded.x.grad
+        assert gradient is not None or key[0] == 0
+        del forwarded
+        self.sample()
+        return gradient
+
+    def weight(self, key: Key) -> None:
+        """Run W: the weight gradients that I left."""
+        assert key in self._deferred, f"{_label(key, 'W')} without its I, or again"
+        self._deferred.pop(key).run()
+        self.sample()
+
+    def park(self, key: Key) -> torch.Tensor:
+        """Everything saved for the backward of ``key`` as bytes; its storages are freed."""
+        assert key in self._forwarded, f"{_label(key, 'EVICT')} without its forward, or again"
+        forwarded = self._forwarded.pop(key)
+        alive = [hold for ref in forwarded.saved if (hold := ref()) is not None]
+        parked = Parked(self.ledger, [*alive, *forwarded.holds])
+        self._parked[key] = forwarded, parked
+        return parked.pack()
+
+    def unpark(self, key: Key, content: torch.Tensor) -> None:
+        """Fill what ``park`` freed with the same bytes again."""
+        forwarded, parked = self._parked.pop(key)
+        parked.restore(content)
+        self._forwarded[key] = forwarded
+
+    def sample(self) -> None:
+        """Note the live bytes."""
+        self.live_bytes.append(self.ledger.live_bytes)
+
+    def gradients(self) -> Gradients:
+        """The gradients by (stage, parameter name). Precondition: the program has ended."""
+        found: Gradients = {}
+        for stage, module in self._stages.items():
+            for name, parameter in module.named_parameters():
+                assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
+                found[stage, name] = parameter.grad
+        return found
+
+    def left_over(self) -> list[str]:
+        """What was begun and not ended, one phrase each."""
+        return [
+            *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
+            *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
+            *(f"{_label(key, 'EVICT')} without LOAD" for key in self._parked),
+            *(f"{_label(key, 'I')} without W" for key in self._deferred),
+        ]
+
+    def _is_last(self, key: Key) -> bool:
+        return key[0] == self._plan.num_stages - 1
+
+    def _run(self, key: Key, x: torch.Tensor) -> _Forwarded:
+        """The stage on ``x``, and the loss on the last stage, with everything saved held."""
+        stage, microbatch, slice_ = key
+        plan, saved = self._plan, list[weakref.ref[Hold]]()
+        store, prefixes = WeightGradStore(self.ledger), None
+        if plan.num_slices > 1:
+            sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
+            assert sample.num_forwarded == slice_, f"{_label(key, 'F')} before an earlier slice's"
+            sample.num_forwarded += 1
+            prefixes = sample.prefixes
+        with self.ledger.hooks(saved):
+            root = self._stages[stage](x, store, prefixes)
+            if self._is_last(key):
+                target = microbatch_target(plan.spec, microbatch, slice_, plan.num_slices)
+                root = microbatch_loss(plan.spec, root, target, plan.num_microbatches)
+        holds = (Hold(self.ledger, x), Hold(self.ledger, root))
+        return _Forwarded(x=x, root=root, store=store, holds=holds, saved=saved)
+
+
+def _label(key: Key, kind: str) -> str:
+    stage, microbatch, slice_ = key
+    return f"{stage}{kind}{microbatch}" + (f".{slice_}" if slice_ else "")

@@ -1,0 +1,51 @@
+"""Parking: the storages of one sample packed into one message, freed, and filled again.
+
+``Parked`` takes every storage that the autograd graph of a sample and its root hold, parameters
+aside, copies their bytes into one buffer and frees them: the tensors stay, of size 0, until
+``restore`` allocates and fills them again. Within ``pack`` and ``restore`` both copies exist for a
+moment, as with any action's inner workings this is not seen at action boundaries.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import torch
+
+from bubbleproof.reference_exec.saved import Hold, Ledger, storage_key
+
+
+class Parked:
+    """The emptied storages of one sample, in the order in which autograd saved them."""
+
+    def __init__(self, ledger: Ledger, holds: list[Hold]) -> None:
+        self._ledger = ledger
+        unique = {storage_key(hold.tensor): hold.tensor for hold in holds}
+        self._tensors = [tensor for tensor in unique.values() if not ledger.is_parameter(tensor)]
+        self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
+
+    def pack(self) -> torch.Tensor:
+        """All bytes as one tensor, shape (bytes,); the storages are freed."""
+        buffer = torch.empty(sum(self._sizes), dtype=torch.uint8)
+        for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
+            part.copy_(_bytes_of(tensor))
+            tensor.untyped_storage().resize_(0)
+            self._ledger.resized(tensor)
+        return buffer
+
+    def restore(self, buffer: torch.Tensor) -> None:
+        """Allocate the storages again and fill them with what ``pack`` gave."""
+        for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
+            tensor.untyped_storage().resize_(len(part))
+            _bytes_of(tensor).copy_(part)
+            self._ledger.resized(tensor)
+
+    def _parts(self, buffer: torch.Tensor) -> list[torch.Tensor]:
+        """The buffer cut into one part per storage."""
+        ends = list(accumulate(self._sizes, initial=0))
+        return [buffer[begin:end] for begin, end in pairwise(ends)]
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The whole storage of a tensor as bytes, without a copy."""
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())

@@ -1,0 +1,88 @@
+"""Predicted bytes: the memory model of ``theory`` in the reference model's own bytes.
+
+The rules are theory's (acquired at F, released at B or W, dropped and made again around R, counted
+on both ends of an EVICT or LOAD); only the sizes come from here, from shapes alone
+(``footprint``). Slices of one sample differ in size, so events are taken slice by slice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.reference_exec.footprint import footprint, input_bytes
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.memory import memory_profile
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import MemoryEvents, Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import left_shift
+
+ONE_TICK = {"forward": 1, "backward": 1, "input_backward": 1, "weight_backward": 1}
+
+
+def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipeline:
+    """The pipeline with the bytes of one slice on each stage as its memory, from shapes alone.
+
+    Capacities are dropped: they were in other units.
+    """
+    stages, slices = range(pipeline.num_stages), pipeline.num_slices
+    spec.require_stages(pipeline.num_stages)
+    held = [
+        footprint(spec, stage, pipeline.num_stages, slice_index=slice_index, num_slices=slices)
+        for stage in stages
+    ]
+    sized = pipeline.with_changes(
+        activation=tuple(f.activation_bytes for f in held),
+        released_at_input=tuple(f.released_at_input_bytes for f in held),
+        static=0,
+        capacity=None,
+        memory_unit="byte",
+    )
+    if isinstance(sized, ChosenPipeline) and sized.recompute is not None:
+        return replace(sized, recompute=replace(sized.recompute, kept=input_bytes(spec)))
+    return sized
+
+
+def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
+    """The problem of the pipeline with every memory event in bytes."""
+    problems = [in_bytes(pipeline, spec, k).problem() for k in range(pipeline.num_slices)]
+    first = problems[0]
+    if len(problems) == 1:
+        return first
+    own = [p.actions.slice[p.events.task] == k for k, p in enumerate(problems)]
+    columns = {
+        name: np.concatenate(
+            [getattr(p.events, name)[mask] for p, mask in zip(problems, own, strict=True)]
+        )
+        for name in ("task", "at_end", "store", "delta")
+    }
+    return replace(first, events=MemoryEvents(**columns))
+
+
+def predicted_peak_bytes(
+    pipeline: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
+) -> tuple[int, ...]:
+    """The peak of live activation bytes of each rank, by the memory model of ``theory``.
+
+    Without transfers a peak follows from each rank's order alone, so every action takes one tick
+    here (two actions of no duration would share an instant). Transfers run beside computations, and
+    when they do is told by the schedule's own times on its own problem.
+    """
+    if problem.actions.is_kind(*TRANSFER_KINDS).any():
+        sized = problem_in_bytes(pipeline, spec)
+        task = problem.locate(sized.actions)[sized.events.task]
+        timed = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
+    else:
+        timed = problem_in_bytes(pipeline.with_changes(**ONE_TICK), spec)
+        on_ranks = schedule.program.resource < pipeline.num_ranks
+        compute = Program(
+            actions=schedule.program.actions.take(on_ranks),
+            resource=schedule.program.resource[on_ranks],
+        )
+        schedule = left_shift(timed, compute)
+    profile = memory_profile(timed, timed.locate(schedule.program.actions), schedule.start)
+    return tuple(profile.peaks(timed).tolist())[: pipeline.num_ranks]
