@@ -89,6 +89,9 @@ def verdict_to_json(verdict: Verdict) -> dict[str, object]:
         "undecided": [
             {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.undecided
         ],
+        "inapplicable": [
+            {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.inapplicable
+        ],
         "violations": [
             {
                 "rule": violation.rule.name.lower(),
@@ -104,9 +107,10 @@ def verdict_to_json(verdict: Verdict) -> dict[str, object]:
 
 
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
-    """(rule, verdict, statement or reason), one row per finding and undecided rule."""
+    """(rule, verdict, statement or reason), one row per rule, or case of one."""
     rows = [(_rule_name(f), _state(f), f.rule.value) for f in verdict.findings]
     rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
+    rows += [(rule.name.lower(), "inapplicable", why) for rule, why in verdict.inapplicable]
     return rows
 
 

@@ -60,7 +60,7 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
 
 
 def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
-    """Rules 1 to 5 and 8 of the schedule (or its left-shifted program), and rule 6.
+    """Rules 1 to 8 of the schedule (or its left-shifted program).
 
     A program with its own SEND and RECV is judged as it is; others are lowered first, which needs
     every task in its place.

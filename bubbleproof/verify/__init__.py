@@ -1,11 +1,12 @@
 """The judge: whether a given schedule, program or certificate is right. Small; read it first.
 
 ``check`` decides rules 1 to 5 and 8 for a schedule, ``check_program`` for an order without times,
-``check_communication`` rule 6 for a program with SEND and RECV.
+``check_communication`` rule 6 for a program with SEND and RECV, ``dataflow`` rule 7.
 """
 
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
 from bubbleproof.verify.whole import check_whole
 
@@ -17,6 +18,8 @@ __all__ = [
     "Violation",
     "check",
     "check_communication",
+    "check_dataflow",
+    "check_dataflow_of_program",
     "check_program",
     "check_whole",
     "compute_part",

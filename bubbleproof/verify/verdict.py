@@ -22,6 +22,7 @@ class Rule(Enum):
     EXCLUSIVE = "each resource does one task at a time, in the stated order"
     MEMORY = "no store exceeds its capacity"
     COMMUNICATION = "messages match in order and nothing waits for itself"
+    DATAFLOW = "each gradient sums every contribution once, each from the right inputs"
     CLAIMS = "claimed numbers equal measured ones"
     CERTIFICATE = "the certificate proves its bound"
 
@@ -64,11 +65,13 @@ class Finding:
 class Verdict:
     """The findings of all rules that were decided, and why others were not.
 
-    ``undecided`` pairs a rule with the reason; ``measured`` is there when all tasks have times.
+    ``undecided`` pairs a rule with the reason; ``inapplicable`` a rule that does not speak of such
+    a problem with the reason; ``measured`` is there when all tasks have times.
     """
 
     findings: tuple[Finding, ...]
     undecided: tuple[tuple[Rule, str], ...] = ()
+    inapplicable: tuple[tuple[Rule, str], ...] = ()
     measured: Measures | None = None
 
     @property
@@ -92,6 +95,7 @@ class Verdict:
             state = "holds" if finding.ok else f"VIOLATED {finding.count}x"
             lines.append(f"{name:<28} {state:<12} {finding.rule.value}")
         lines += [f"{rule.name.lower():<28} undecided    {why}" for rule, why in self.undecided]
+        lines += [f"{rule.name.lower():<28} inapplicable {why}" for rule, why in self.inapplicable]
         lines += [f"\n{violation}" for violation in self.violations]
         return "\n".join(lines)
 
@@ -103,5 +107,6 @@ def join(verdicts: Iterable[Verdict]) -> Verdict:
     return Verdict(
         findings=tuple(f for part in parts for f in part.findings),
         undecided=tuple(dict.fromkeys(u for part in parts for u in part.undecided)),
+        inapplicable=tuple(dict.fromkeys(u for part in parts for u in part.inapplicable)),
         measured=measured,
     )

@@ -1,14 +1,23 @@
-"""All rules at once: what ``check`` decides of a schedule, and rule 6 of its lowered program."""
+"""All rules at once: ``check`` of a schedule, rule 6 of its lowered program, and rule 7."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.dataflow import (
+    NoTrainingStep,
+    check_dataflow,
+    check_dataflow_of_program,
+)
 from bubbleproof.verify.verdict import Rule, Verdict, join
 
 
@@ -19,10 +28,11 @@ def check_whole(
     lowered: Program | None = None,
     semantics: Sequence[Semantics] = tuple(Semantics),
 ) -> Verdict:
-    """Rules 1 to 5 and 8 of a schedule (a program's is the left-shifted one), and rule 6.
+    """Rules 1 to 5, 7 and 8 of a schedule (a program's is the left-shifted one), and rule 6.
 
     ``lowered`` is the author's own program with SEND and RECV, judged as it is; a ``given`` program
     may hold them itself. Otherwise the schedule is lowered first, which needs every task in place.
+    Rule 7 is decided of the author's own SEND and RECV too, and of a program that has no times.
     """
     schedule: Schedule | None
     if isinstance(given, Schedule):
@@ -32,9 +42,39 @@ def check_whole(
         if len(compute) < len(given):
             lowered = given
         verdict, schedule = check_program(problem, compute)
+    flow = _dataflow(problem, schedule, given if isinstance(given, Program) else None, lowered)
     if lowered is None and schedule is not None:
         lowered = lower(problem, schedule)
     if lowered is None:
         why = "the program cannot be lowered: it has no times"
-        return join([verdict, Verdict(findings=(), undecided=((Rule.COMMUNICATION, why),))])
-    return join([verdict, check_communication(problem, lowered, semantics)])
+        undecided = Verdict(findings=(), undecided=((Rule.COMMUNICATION, why),))
+        return join([verdict, undecided, flow])
+    return join([verdict, check_communication(problem, lowered, semantics), flow])
+
+
+def _dataflow(
+    problem: Problem, schedule: Schedule | None, program: Program | None, lowered: Program | None
+) -> Verdict:
+    """Rule 7 by time and, where there is an author's own, of the program with SEND and RECV."""
+    own = lowered if lowered is not None else program if schedule is None else None
+    try:
+        findings = [] if schedule is None else [check_dataflow(problem, schedule)]
+        if own is not None:
+            flow = check_dataflow_of_program(problem, _with_engines(problem, own, schedule))
+            findings.append(flow if lowered is None else replace(flow, detail="messages"))
+    except NoTrainingStep as why:
+        reason = f"rule 7 speaks of whole training steps; of this problem: {why}"
+        return Verdict(findings=(), inapplicable=((Rule.DATAFLOW, reason),))
+    return Verdict(findings=tuple(findings))
+
+
+def _with_engines(problem: Problem, program: Program, schedule: Schedule | None) -> Program:
+    """The program with the schedule's rows on links and engines where it has none of its own."""
+    ranks = problem.num_ranks
+    if schedule is None or (program.resource >= ranks).any():
+        return program
+    other = schedule.program.resource >= ranks
+    return Program(
+        actions=ActionTable.concatenate([program.actions, schedule.program.actions.take(other)]),
+        resource=np.concatenate([program.resource, schedule.program.resource[other]]),
+    )

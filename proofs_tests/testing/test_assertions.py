@@ -73,7 +73,7 @@ def test_sends_and_receives_of_the_program_itself_are_judged() -> None:
     row = next(i for i, a in enumerate(lowered.actions) if a.kind.name == "SEND_F")
     with pytest.raises(InvalidSchedule) as caught:
         assert_valid(SMALL.problem, lowered.without(row))
-    assert caught.value.verdict.broken == (Rule.COMMUNICATION,)
+    assert caught.value.verdict.broken == (Rule.COMMUNICATION, Rule.DATAFLOW)
 
 
 def test_a_false_claim_fails() -> None:

@@ -1,0 +1,111 @@
+"""Parameters: which copies of a stage's parameters lie on the device, and of which version.
+
+The step starts with version 0 everywhere; STEP makes the next one. A stage whose parameters stay on
+its ranks has one copy there. A gathered stage has the copies that its UNSHARDs made (``UNSHARD.n``
+makes copy n, ``RESHARD.n`` frees it), a hosted one the copy that RELOAD brought and OFFLOAD drops.
+F, R, B and I use version 0, so all of one microbatch use the same (W needs none: it multiplies
+activations and output gradients). A copy must last as long as the work that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.verify.dataflow.faults import Fault, Thing, Work, said
+from bubbleproof.verify.dataflow.training_step import TrainingStep
+
+PARAMETER_USERS = (Kind.F, Kind.R, Kind.B, Kind.I)
+
+
+class Parameters:
+    """The copies of each stage's parameters (copy number to version) and who changed them last."""
+
+    def __init__(self, step: TrainingStep) -> None:
+        self._step = step
+        stages = range(step.num_stages)
+        self._version = dict.fromkeys(stages, 0)
+        self._copies: dict[int, dict[int, int]] = {
+            g: {} if g in step.gathered | step.hosted else {NONE: 0} for g in stages
+        }
+        self._made_by: dict[tuple[int, int], Work] = {}
+        self._changed_by: dict[int, Work] = {}
+        self._stepped_by: dict[int, Work] = {}
+
+    def of_use(self, work: Work) -> Iterator[Fault]:
+        """The rank holds the stage, and a copy of the step's parameters lies there."""
+        stage = work.part[0]
+        if work.resource not in self._step.holders[stage]:
+            needed = said(f"the parameters of stage {stage} on rank {work.resource}")
+            ranks = ", ".join(map(str, sorted(self._step.holders[stage])))
+            yield Fault(needed=needed, found=said(f"they are on rank {ranks}"))
+            return
+        if 0 in self._copies[stage].values():
+            return
+        needed = said(f"the parameters of stage {stage} of this step")
+        if self._copies[stage]:
+            by = self._stepped_by[stage]
+            found: Thing = ("{} has updated them", by.kind, by.part)
+            yield Fault(needed=needed, found=found, origin=by.row)
+            return
+        kind = Kind.UNSHARD if stage in self._step.gathered else Kind.RELOAD
+        supply = (kind, stage)
+        if (last := self._changed_by.get(stage)) is None:
+            found = said(f"no {kind.name} has brought them")
+            yield Fault(needed=needed, found=found, awaited=supply)
+        else:
+            found = ("{} has freed them", last.kind, last.part)
+            yield Fault(needed=needed, found=found, origin=last.row, awaited=supply)
+
+    def of_change(self, work: Work) -> Iterator[Fault]:
+        """A copy is made once and freed while it is there."""
+        stage, _, number = work.part
+        is_there = number in self._copies[stage]
+        by = self._made_by.get((stage, number))
+        if work.kind in (Kind.UNSHARD, Kind.RELOAD) and by is not None:
+            found: Thing = ("{} has brought it", by.kind, by.part)
+            yield Fault(needed=said("to bring a copy for the first time"), found=found)
+        elif work.kind in (Kind.RESHARD, Kind.OFFLOAD) and not is_there:
+            needed = said(f"the gathered parameters of stage {stage}")
+            if by is None:
+                kind = Kind.UNSHARD if work.kind is Kind.RESHARD else Kind.RELOAD
+                found = said(f"no {kind.name} has brought them")
+                yield Fault(needed=needed, found=found, awaited=(kind, stage))
+            else:
+                last = self._changed_by[stage]
+                found = ("{} has freed them", last.kind, last.part)
+                yield Fault(needed=needed, found=found, origin=last.row)
+
+    def begin(self, work: Work) -> None:
+        """RESHARD and OFFLOAD free their copy as they start."""
+        stage, _, number = work.part
+        if work.kind in (Kind.RESHARD, Kind.OFFLOAD):
+            self._copies[stage].pop(number, None)
+            self._changed_by[stage] = work
+
+    def end(self, work: Work) -> None:
+        """UNSHARD and RELOAD have brought the current version; STEP has made the next."""
+        stage, _, number = work.part
+        if work.kind is Kind.STEP:
+            self._version[stage] += 1
+            self._stepped_by[stage] = work
+            if NONE in self._copies[stage]:
+                self._copies[stage][NONE] = self._version[stage]
+        elif work.kind in (Kind.UNSHARD, Kind.RELOAD):
+            self._copies[stage][number] = self._version[stage]
+            self._made_by[stage, number] = work
+            self._changed_by[stage] = work
+
+    def left_over(self) -> Iterator[Fault]:
+        """Stages that the problem steps and the run does not, once; copies that are not freed."""
+        for stage in sorted(self._step.stepped):
+            if (version := self._version[stage]) != 1:
+                subject, needed = f"stage {stage}", said("one STEP")
+                found = said(f"it has had {version}")
+                origin = self._stepped_by[stage].row if version else NONE
+                yield Fault(needed=needed, found=found, origin=origin, subject=subject)
+        for (stage, number), by in self._made_by.items():
+            if (stage, number) in self._step.freed and number in self._copies[stage]:
+                subject = f"copy {number} of the parameters of stage {stage}"
+                needed, found = said("to be freed"), said("no RESHARD has freed it")
+                yield Fault(needed=needed, found=found, origin=by.row, subject=subject)

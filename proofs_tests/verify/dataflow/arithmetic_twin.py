@@ -1,0 +1,377 @@
+"""A second judge of rule 7: run the program on numbers and compare the gradients.
+
+Every stage g is a function of one weight w, on numbers modulo a prime. Slice k of a sample:
+
+    h = w x + S,  y = h^2 + x,  S = sum of the x of its earlier slices (the key/value states)
+
+and the loss is a random combination of the last stage's outputs, so
+
+    dw = 2 dy h x,  dx = dy (2 h w + 1) + sum over later slices of (2 dy h).
+
+Piece q of a cut W computes (q + 2) dw of a weight gradient of its own. Nothing is checked as the
+program runs: what is not where an action looks for it is a random number, so a mistake that matters
+makes a gradient wrong (but for a chance of about 2^-61). Nothing is shared with ``verify``; the
+true gradients come from plain loops over whole samples.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.problem import Problem
+
+PRIME = (1 << 61) - 1
+Part = tuple[int, int, int]
+Tensor = tuple[str, int, int, int]  # "F" or "B" of (stage, microbatch, slice)
+Gradients = dict[tuple[int, int], int]  # by (stage, piece of W)
+_MESSAGES = {Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", -1), Kind.SEND_B: ("B", -1),
+             Kind.RECV_B: ("B", 1)}  # fmt: skip
+_LATE = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.OFFLOAD, Kind.STEP)
+
+
+def number(*name: object) -> int:
+    """A number that is random but for its name."""
+    return Random(repr(name)).randrange(1, PRIME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The tasks of a problem by kind: which rank each (stage, microbatch, slice) runs on."""
+
+    tasks: dict[Kind, dict[Part, int]]
+    pieces: dict[Part, list[int]]
+    num_stages: int
+    slices: dict[int, int]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Shape:
+        tasks: dict[Kind, dict[Part, int]] = {kind: {} for kind in Kind}
+        pieces: dict[Part, list[int]] = defaultdict(list)
+        for action, rank in zip(problem.actions, problem.rank_of_task.tolist(), strict=True):
+            for one in parts(action):
+                tasks[one.kind][one.stage, one.microbatch, one.slice] = rank
+            if action.kind is Kind.W:
+                pieces[action.stage, action.microbatch, action.slice].append(action.part)
+        forwards = tasks[Kind.F]
+        slices: dict[int, int] = {}
+        for _, j, k in forwards:
+            slices[j] = max(slices.get(j, 0), k + 1)
+        return cls(
+            tasks=tasks,
+            pieces=pieces,
+            num_stages=1 + max(g for g, _, _ in forwards),
+            slices=slices,
+        )
+
+    def true_gradients(self) -> Gradients:
+        """By plain loops: every sample through all stages and back."""
+        total: Gradients = defaultdict(int)
+        for j, s in self.slices.items():
+            x = [number("x", j, k) for k in range(s)]
+            inputs, inner = [], []
+            for g in range(self.num_stages):
+                h = [number("w", g) * x[k] + sum(x[:k]) for k in range(s)]
+                inputs.append(x)
+                inner.append(h)
+                x = [(h[k] * h[k] + x[k]) % PRIME for k in range(s)]
+            dy = [number("t", j, k) for k in range(s)]
+            for g in reversed(range(self.num_stages)):
+                h, w = inner[g], number("w", g)
+                for k in range(s):
+                    own = self.pieces.get((g, j, k), [NONE])
+                    for piece in own:
+                        total[g, piece] += 2 * dy[k] * h[k] * inputs[g][k] * (piece + 2)
+                dy = [
+                    (dy[k] * (2 * h[k] * w + 1) + sum(2 * dy[n] * h[n] for n in range(k + 1, s)))
+                    % PRIME
+                    for k in range(s)
+                ]
+        return {key: value % PRIME for key, value in total.items()}
+
+
+def parts(action: Action) -> list[Action]:
+    """An action, or the F and the B of an overlapped pair."""
+    if action.partner is None:
+        return [action]
+    forward = Action(
+        stage=action.stage, kind=Kind.F, microbatch=action.microbatch, slice=action.slice
+    )
+    return [forward, action.partner]
+
+
+class Twin:
+    """The numbers of a run, wherever they lie."""
+
+    def __init__(self, problem: Problem, *, explicit: bool) -> None:
+        self.shape, self.explicit = Shape.of(problem), explicit
+        self.num_ranks = problem.num_ranks
+        self.noise = Random(0)
+        tasks, stages = self.shape.tasks, range(self.shape.num_stages)
+        steps = {g: rank for (g, _, _), rank in tasks[Kind.STEP].items()}
+        self.hosted = {g for g, _, _ in tasks[Kind.OFFLOAD] if steps.get(g, 0) == NONE}
+        self.away = {g for g, _, _ in tasks[Kind.UNSHARD]} | self.hosted
+        self.weight = {g: number("w", g) for g in stages}
+        self.memory: dict[tuple[Hashable, ...], tuple[int, ...]] = {
+            ("copy", g, NONE): (self.weight[g],) for g in stages if g not in self.away
+        }
+        self.sums: dict[Hashable, Gradients] = defaultdict(lambda: defaultdict(int))
+        self.seen_by_step: dict[int, list[Gradients]] = defaultdict(list)
+        self.running: dict[Hashable, tuple[int, ...]] = {}
+
+    # What lies where.
+    def get(self, *place: Hashable) -> tuple[int, ...]:
+        """The numbers at a place; noise where there are none (three suffice everywhere)."""
+        found = self.memory.get(place)
+        return found or (self.junk(), self.junk(), self.junk())
+
+    def pop(self, *place: Hashable) -> tuple[int, ...]:
+        found = self.get(*place)
+        self.memory.pop(place, None)
+        return found
+
+    def junk(self) -> int:
+        return self.noise.randrange(PRIME)
+
+    def parameter(self, g: int, rank: int) -> int:
+        if not any(r == rank for (h, _, _), r in self.shape.tasks[Kind.F].items() if h == g):
+            return self.junk()
+        copies = [v[0] for place, v in self.memory.items() if place[:2] == ("copy", g)]
+        fresh = number("w", g)
+        return fresh if fresh in copies else copies[0] if copies else self.junk()
+
+    def knows(self, action: Action) -> bool:
+        """Whether the action works on a sample and stage of the problem, or on a whole stage."""
+        if action.microbatch == NONE:
+            return action.stage < self.shape.num_stages
+        return (action.stage, action.microbatch, action.slice) in self.shape.tasks[Kind.F]
+
+    def at(self, rank: int) -> int:
+        return rank if self.explicit else NONE
+
+    # The work: what it takes as it begins, and what it leaves as it ends.
+    def begin(self, action: Action, resource: int, row: int = 0) -> None:
+        g, j, k = action.stage, action.microbatch, action.slice
+        taken: tuple[int, ...] = ()
+        if action.kind is Kind.F:
+            x = number("x", j, k) if g == 0 else self.pop("F", self.at(resource), g - 1, j, k)[0]
+            states = [self.get("state", resource, g, j, n)[0] for n in range(k)]
+            taken = (x, sum(states), self.parameter(g, resource))
+        elif action.kind in (Kind.B, Kind.I):
+            last = g == self.shape.num_stages - 1
+            dy = number("t", j, k) if last else self.pop("B", self.at(resource), g + 1, j, k)[0]
+            x, h = self.pop("saved", resource, g, j, k)[:2]
+            later = [
+                self.get("added", resource, g, j, n)[0] for n in range(k + 1, self.shape.slices[j])
+            ]
+            self.memory.pop(("state", resource, g, j, k), None)
+            taken = (dy, x, h, sum(later), self.parameter(g, resource))
+        elif action.kind is Kind.W:
+            taken = self.get("left", resource, g, j, k)[:3]
+        elif action.kind is Kind.R:
+            taken = (*self.pop("kept", resource, g, j, k)[:2], self.parameter(g, resource))
+        else:
+            taken = self.begin_transfer(action, resource)
+        self.running[action, row] = taken
+
+    def begin_transfer(self, action: Action, resource: int) -> tuple[int, ...]:
+        g, j, k = action.stage, action.microbatch, action.slice
+        rank = self.shape.tasks[Kind.F].get((g, j, k), NONE)
+        if action.kind is Kind.RESHARD or (action.kind is Kind.OFFLOAD and g in self.hosted):
+            self.memory.pop(("copy", g, k), None)
+        if action.kind is Kind.REDUCE_GRAD or (action.kind is Kind.OFFLOAD and g in self.hosted):
+            moving = self.sums["moving", action]
+            for r in range(self.num_ranks):
+                for key, value in self.sums.pop((r, g), {}).items():
+                    moving[key] += value
+        if action.kind is Kind.STEP:
+            self.seen_by_step[g].append(self.summed(g, resource))
+        if g in self.hosted:
+            return ()
+        if action.kind in (Kind.EVICT, Kind.OFFLOAD):
+            return self.pop("saved", rank, g, j, k)
+        if action.kind is Kind.LOAD:
+            return self.pop("parked", resource, g, j, k)
+        return self.pop("host", g, j, k) if action.kind is Kind.RELOAD else ()
+
+    def summed(self, g: int, resource: int) -> Gradients:
+        """The gradient as a STEP on that resource finds it."""
+        if self.shape.tasks[Kind.REDUCE_GRAD] and any(
+            h == g for h, _, _ in self.shape.tasks[Kind.REDUCE_GRAD]
+        ):
+            return dict(self.sums["moved", g])
+        if g in self.hosted:
+            return dict(self.sums["moved", g])
+        ranks = [resource] if resource < self.num_ranks else range(self.num_ranks)
+        total: Gradients = defaultdict(int)
+        for r in ranks:
+            for key, value in self.sums[r, g].items():
+                total[key] += value
+        return total
+
+    def end(self, action: Action, resource: int, row: int = 0) -> None:
+        g, j, k = action.stage, action.microbatch, action.slice
+        taken = self.running.pop((action, row))
+        if action.kind in (Kind.F, Kind.R, Kind.B, Kind.I):
+            is_there = any(place[:2] == ("copy", g) for place in self.memory)
+            taken = taken if is_there else tuple(self.junk() for _ in taken)
+        if action.kind in (Kind.F, Kind.R):
+            x, states, w = taken
+            h = (w * x + states) % PRIME
+            recomputed = (g, j, k) in self.shape.tasks[Kind.R] and action.kind is Kind.F
+            self.memory["kept" if recomputed else "saved", resource, g, j, k] = (
+                (x, states) if recomputed else (x, h)
+            )
+            if action.kind is Kind.F:
+                self.memory["state", resource, g, j, k] = (x,)
+                self.memory["F", self.at(resource), g, j, k] = ((h * h + x) % PRIME,)
+        elif action.kind in (Kind.B, Kind.I):
+            dy, x, h, later, w = taken
+            self.memory["added", resource, g, j, k] = (2 * dy * h % PRIME,)
+            dx = (dy * (2 * h * w + 1) + later) % PRIME
+            self.memory["B", self.at(resource), g, j, k] = (dx,)
+            if action.kind is Kind.I:
+                self.memory["left", resource, g, j, k] = (dy, x, h)
+            else:
+                self.sums[resource, g][g, NONE] += 2 * dy * h * x
+        elif action.kind is Kind.W:
+            dy, x, h = taken
+            self.sums[resource, g][g, action.part] += 2 * dy * h * x * (action.part + 2)
+        else:
+            self.end_transfer(action, resource, taken)
+
+    def end_transfer(self, action: Action, resource: int, taken: tuple[int, ...]) -> None:
+        g, j, k = action.stage, action.microbatch, action.slice
+        rank = self.shape.tasks[Kind.F].get((g, j, k), NONE)
+        if ("moving", action) in self.sums:
+            moved = self.sums["moved", g]
+            for key, value in self.sums.pop(("moving", action)).items():
+                moved[key] += value
+        if action.kind is Kind.STEP:
+            self.weight[g] = number("new w", g)
+            if ("copy", g, NONE) in self.memory:
+                self.memory["copy", g, NONE] = (self.weight[g],)
+        elif action.kind is Kind.UNSHARD or (action.kind is Kind.RELOAD and g in self.hosted):
+            self.memory["copy", g, k] = (self.weight[g],)
+        elif g in self.hosted:
+            return
+        elif action.kind is Kind.EVICT:
+            self.memory["parked", resource, g, j, k] = taken
+        elif action.kind is Kind.OFFLOAD:
+            self.memory["host", g, j, k] = taken
+        elif action.kind in (Kind.LOAD, Kind.RELOAD):
+            self.memory["saved", rank, g, j, k] = taken
+
+    # The verdict.
+    def is_right(self) -> bool:
+        """Whether every gradient is the true one, where STEP saw it and at the end."""
+        true = self.shape.true_gradients()
+        for g in range(self.shape.num_stages):
+            mine = {key: value for key, value in true.items() if key[0] == g}
+            total: Gradients = defaultdict(int, self.sums["moved", g])
+            unmoved = [s for r in range(self.num_ranks) for s in self.sums[r, g].items()]
+            for key, value in unmoved:
+                total[key] += value
+            if _reduced(total) != mine:
+                return False
+            if unmoved and any(h == g for h, _, _ in self.shape.tasks[Kind.REDUCE_GRAD]):
+                return False
+            if any(h == g for h, _, _ in self.shape.tasks[Kind.STEP]) and (
+                [_reduced(seen) for seen in self.seen_by_step[g]] != [mine]
+            ):
+                return False
+        return True
+
+
+def _reduced(gradients: Gradients) -> Gradients:
+    return {key: value % PRIME for key, value in gradients.items()}
+
+
+Timed = Sequence[tuple[int, Action, int, int]]  # resource, action, start, end (ticks)
+
+
+def right_by_time(problem: Problem, rows: Timed) -> bool:
+    """Whether the run at these times gives the true gradients. At one instant ends come first."""
+    twin = Twin(problem, explicit=False)
+    events = []
+    for row, (resource, action, start, end) in enumerate(rows):
+        if not all(twin.knows(one) for one in parts(action)):
+            continue
+        for one in parts(action):
+            phase = 1 if one.kind is Kind.UNSHARD else 3 if one.kind in _LATE else 2
+            events.append((start, phase, row, 0, one, resource))
+            events.append((end, phase if end == start else 0, row, 1, one, resource))
+    for _, _, row, is_end, one, resource in sorted(events, key=lambda event: event[:4]):
+        (twin.end if is_end else twin.begin)(one, resource, row)
+    return twin.is_right()
+
+
+def right_by_messages(problem: Problem, orders: Sequence[Sequence[Action]]) -> bool:
+    """Whether the ranks' orders with SEND and RECV end, and give the true gradients.
+
+    An action waits for the messages that its rank has asked for and that it uses; nothing else
+    waits. The k-th SEND of a channel meets the k-th RECV, and none is left alone.
+    """
+    twin, position = Twin(problem, explicit=True), [0] * len(orders)
+    post = _Post(twin)
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while position[rank] < len(order):
+                action = order[position[rank]]
+                if action.kind in _MESSAGES:
+                    post.run(action, rank)
+                elif any(place in post.open for place in _inputs(action, rank)):
+                    break
+                else:
+                    for one in parts(action):
+                        twin.begin(one, rank)
+                        twin.end(one, rank)
+                position[rank] += 1
+                moved = True
+    ended = all(p == len(o) for p, o in zip(position, orders, strict=True))
+    return ended and not any([*post.sent.values(), *post.asked.values()]) and twin.is_right()
+
+
+Place = tuple[str, int, int, int, int]  # letter, rank, stage, microbatch, slice
+
+
+def _inputs(action: Action, rank: int) -> list[Place]:
+    steps = {Kind.F: ("F", -1), Kind.B: ("B", 1), Kind.I: ("B", 1)}
+    return [
+        (steps[one.kind][0], rank, one.stage + steps[one.kind][1], one.microbatch, one.slice)
+        for one in parts(action)
+        if one.kind in steps
+    ]
+
+
+class _Post:
+    """The channels: numbers sent and not received, places asked for and not yet filled."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.twin = twin
+        self.sent: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+        self.asked: dict[tuple[int, int], deque[Place]] = defaultdict(deque)
+        self.open: set[Place] = set()
+
+    def run(self, action: Action, rank: int) -> None:
+        letter, step = _MESSAGES[action.kind]
+        g, j, k = action.stage, action.microbatch, action.slice
+        peer = self.twin.shape.tasks[Kind.F].get((g + step, j, k))
+        if peer is None:
+            return
+        if action.kind in (Kind.SEND_F, Kind.SEND_B):
+            channel = (rank, peer)
+            self.sent[channel].append(self.twin.pop(letter, rank, g, j, k)[0])
+        else:
+            channel, place = (peer, rank), (letter, rank, g + step, j, k)
+            self.asked[channel].append(place)
+            self.open.add(place)
+        while self.sent[channel] and self.asked[channel]:
+            filled = self.asked[channel].popleft()
+            self.open.discard(filled)
+            self.twin.memory[filled] = (self.sent[channel].popleft(),)
