@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
@@ -33,7 +34,9 @@ from bubbleproof.verify.check import check
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
-NARROWING, CERTIFYING = 2.0, 8.0  # seconds at most, unless a certificate is asked for
+NARROWING, CERTIFYING = 4.0, 8.0  # seconds at most, unless a certificate is asked for
+# Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
+PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
 INTERRUPTED = "interrupted: the best so far"
 
 
@@ -67,6 +70,7 @@ class Search:
         self.certificate: Certificate | None = None
         self.engine_bound: int | None = None
         self.is_refuted = False
+        self.engine = ""  # the one that was called last
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
@@ -79,12 +83,24 @@ class Search:
             self._try_programs(starts)
             if self._is_open and self.is_certifying:
                 self._narrow(NARROWING)
-            if self.options.engine != "auto" or self._is_open:
-                self._call_engine()
-                self._certify_claim()
+            self._search()
         except KeyboardInterrupt:
             self.options.stop.set()
         return self._conclude(INTERRUPTED if self.options.stop.is_set() else "")
+
+    def _search(self) -> None:
+        """Engines in turn; after each, its schedule may be all that a proof by probing needs."""
+        if self.options.engine != "auto":
+            self._call_engine(self.options.engine, 1.0)
+        else:
+            for name, share, most_tasks in PARTS:
+                if self.problem.num_tasks > most_tasks:
+                    continue
+                if self._is_open and not self.is_refuted:
+                    self._call_engine(name, share)
+                if self._is_open and not self.is_refuted and self.is_certifying:
+                    self._narrow(NARROWING)
+        self._certify_claim()
 
     def _conclude(self, reason: str) -> Result:
         within = self.options.within
@@ -96,7 +112,7 @@ class Search:
             return self._result(Status.INFEASIBLE, reason)
         if self.is_refuted:
             limit = "" if within is None else f" with {self.objective} <= {within}"
-            reason = f"{self._engine} refuted every schedule{limit} (not certified)"
+            reason = f"{self.engine} refuted every schedule{limit} (not certified)"
             return self._result(Status.INFEASIBLE, reason)
         return self._result(Status.UNKNOWN, reason)
 
@@ -155,10 +171,6 @@ class Search:
         return self._closed or (self.is_enough and has_enough)
 
     @property
-    def _engine(self) -> str:
-        return "cpsat" if self.options.engine == "auto" else self.options.engine
-
-    @property
     def _value(self) -> int | None:
         """The objective's value of the incumbent."""
         return None if self.measured is None else self._value_of(self.measured)
@@ -200,10 +212,14 @@ class Search:
         """A certificate for what so far is only an engine's word."""
         if not self.is_certifying or not (self._closed or self.is_refuted):
             return
-        for attempt in (self._narrow, self._refute):
-            left = self._budget(None).seconds
-            if left and self.engine_bound is not None and self.engine_bound > self._lower_bound:
-                attempt(left if self.options.certified else min(CERTIFYING, left))
+        seconds = self._budget(None).seconds
+        end = time.perf_counter() + (
+            seconds if self.options.certified else min(CERTIFYING, seconds)
+        )
+        for attempt, share in ((self._narrow, 0.6), (self._refute, 1.0)):
+            left = min(end - time.perf_counter(), self._budget(None).seconds)
+            if left > 0 and self.engine_bound is not None and self.engine_bound > self._lower_bound:
+                attempt(share * left)
 
     def _refute(self, seconds: float) -> None:
         """A DRUP certificate of the engine's bound."""
@@ -294,8 +310,8 @@ class Search:
             self._report(name)
         return True
 
-    def _call_engine(self) -> None:
-        """Let an engine improve the incumbent and the bound."""
+    def _call_engine(self, name: str, share: float) -> None:
+        """Let an engine improve the incumbent and the bound in a share of the time left."""
         limit = self._limit
         encoding = Encoding(
             self.problem,
@@ -306,12 +322,14 @@ class Search:
             extra=self.latest,
         )
         budget = self._budget(self._engine_progress)
+        budget = replace(budget, deadline=time.perf_counter() + share * budget.seconds)
         hint = None if self.schedule is None else starts_by_task(self.problem, self.schedule)
-        search = engine(self._engine)
+        search = engine(name)
+        self.engine = name
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)
         if outcome.start is not None:
             found = schedule_of_starts(self.problem, outcome.start)
-            accepted = self._try_schedule(self._engine, found)
+            accepted = self._try_schedule(name, found)
             assert accepted, "the engine returned a schedule that the checker refuses"
         if outcome.is_refuted:
             assert self._value is None or self._value > encoding.limit, (
@@ -327,7 +345,7 @@ class Search:
             seconds = time.perf_counter() - self.began
             best = self._value if value is None else value
             known = max(bound or 0, self._lower_bound)
-            self.options.progress(self._engine, best, known, seconds)
+            self.options.progress(self.engine, best, known, seconds)
 
     def _report(self, who: str) -> None:
         if self.options.progress is not None:
