@@ -95,13 +95,31 @@ def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
             "holds" if report.max_relative_error <= report.tolerance else "violated",
         ),
     ]
-    same = report.measured_peak_bytes == report.predicted_peak_bytes
-    rows.append(
+    peaks = [
         (
             "peak live activation bytes per rank",
-            " ".join(map(str, report.predicted_peak_bytes)),
-            " ".join(map(str, report.measured_peak_bytes)),
-            "holds" if same else "violated",
+            report.predicted_peak_bytes,
+            report.measured_peak_bytes,
         )
-    )
+    ]
+    if report.num_updated_stages:
+        rows.append(
+            (
+                f"weights of {report.num_updated_stages} stages that the host updates",
+                "equal bit for bit to a step with the expected gradients",
+                "equal" if report.weights_equal else "different",
+                "holds" if report.weights_equal else "violated",
+            )
+        )
+        peaks = [
+            ("peak live bytes per rank, weights on the move included", *peaks[0][1:]),
+            (
+                "peak live bytes per rank's host",
+                report.predicted_host_peak_bytes,
+                report.measured_host_peak_bytes,
+            ),
+        ]
+    for name, predicted, measured in peaks:
+        verdict = "holds" if predicted == measured else "violated"
+        rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
     return rows

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
+from bubbleproof.reference_exec.host import Host
 from bubbleproof.reference_exec.linear import WeightGradStore
 from bubbleproof.reference_exec.models import Stage, microbatch_loss, microbatch_target
 from bubbleproof.reference_exec.parking import Parked
@@ -47,8 +48,11 @@ class Compute:
         self._stages = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(rank)}
         self._recomputed = plan.recomputed()
         self.ledger = Ledger()
-        for module in self._stages.values():
-            self.ledger.exclude(module.parameters())
+        updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
+        self.host = Host(self.ledger, updated)
+        for stage, module in self._stages.items():
+            if stage not in updated:  # what the host updates counts while it is here
+                self.ledger.exclude(module.parameters())
         self._forwarded: dict[Key, _Forwarded] = {}
         self._checkpoints: dict[Key, Hold] = {}
         self._deferred: dict[Key, WeightGradStore] = {}
@@ -59,6 +63,7 @@ class Compute:
 
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
         """Run F; the stage's output, None on the last stage, where it is the loss."""
+        self.host.require_present(key[0])
         left = (self._forwarded, self._checkpoints, self._parked)
         assert not any(key in kept for kept in left), f"{_label(key, 'F')} runs twice"
         forwarded = self._run(key, x)
@@ -77,6 +82,7 @@ class Compute:
 
     def recompute(self, key: Key) -> None:
         """Run R: the forward again, from its input."""
+        self.host.require_present(key[0])
         assert key in self._checkpoints, f"{_label(key, 'R')} without its forward, or again"
         x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
         self._forwarded[key] = self._run(key, x)
@@ -85,6 +91,7 @@ class Compute:
 
     def require_forwarded(self, key: Key, kind: str) -> None:
         """Assert that the backward of ``key`` can start here and now."""
+        self.host.require_present(key[0])
         assert key not in self._parked, f"{_label(key, kind)} while its activation is away"
         assert key not in self._checkpoints, f"{_label(key, kind)} without its R"
         assert key in self._forwarded, f"{_label(key, kind)} without its forward, or again"
@@ -137,8 +144,9 @@ class Compute:
 
     def gradients(self) -> Gradients:
         """The gradients by (stage, parameter name). Precondition: the program has ended."""
-        found: Gradients = {}
-        for stage, module in self._stages.items():
+        found: Gradients = dict(self.host.gradients)
+        for stage in self._stages.keys() - self._plan.updated():
+            module = self._stages[stage]
             for name, parameter in module.named_parameters():
                 assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
                 found[stage, name] = parameter.grad
@@ -151,6 +159,7 @@ class Compute:
             *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
             *(f"{_label(key, 'EVICT')} without LOAD" for key in self._parked),
             *(f"{_label(key, 'I')} without W" for key in self._deferred),
+            *self.host.left_over(),
         ]
 
     def _is_last(self, key: Key) -> bool:

@@ -41,6 +41,17 @@ class Footprint:
         return self.activation_bytes - self.weight_bytes
 
 
+def weight_bytes(spec: ModelSpec, stage: int) -> int:
+    """The bytes of a stage's parameters, which are those of its gradients too.
+
+    With d = hidden, a layer of the mlp has 8 d^2 + 7 d of them (two GEMMs, two biases, a norm), one
+    of the transformer 12 d^2 + 4 d (six GEMMs, two norms).
+    """
+    d = spec.hidden
+    layer = 8 * d**2 + 7 * d if spec.kind == "mlp" else 12 * d**2 + 4 * d
+    return spec.layers_of(stage) * layer * spec.element_bytes
+
+
 def input_bytes(spec: ModelSpec) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     return spec.batch * spec.sequence * spec.hidden * spec.element_bytes

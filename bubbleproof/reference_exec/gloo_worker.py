@@ -48,6 +48,8 @@ class Report:
     gradients: dict[tuple[int, str], Array] = field(default_factory=dict)
     losses: dict[tuple[int, int], Array] = field(default_factory=dict)
     live_bytes: tuple[int, ...] = ()
+    updated: dict[tuple[int, str], Array] = field(default_factory=dict)
+    host_live_bytes: tuple[int, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -69,6 +71,8 @@ class Report:
             gradients={key: value.numpy() for key, value in result.gradients.items()},
             losses={key: value.numpy() for key, value in result.losses.items()},
             live_bytes=result.live_bytes,
+            updated={key: value.numpy() for key, value in result.updated.items()},
+            host_live_bytes=result.host_live_bytes,
         )
 
     def result(self) -> RankResult:
@@ -77,6 +81,8 @@ class Report:
             gradients={key: torch.tensor(value) for key, value in self.gradients.items()},
             losses={key: torch.tensor(value) for key, value in self.losses.items()},
             live_bytes=self.live_bytes,
+            updated={key: torch.tensor(value) for key, value in self.updated.items()},
+            host_live_bytes=self.host_live_bytes,
         )
 
 

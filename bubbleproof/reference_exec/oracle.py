@@ -24,6 +24,7 @@ from contextlib import contextmanager
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
+from bubbleproof.reference_exec.host import LEARNING_RATE
 from bubbleproof.reference_exec.models import (
     Stage,
     microbatch_input,
@@ -115,6 +116,18 @@ def _sample_losses(plan: Plan, copies: list[list[Stage]], microbatch: int) -> li
         target = microbatch_target(spec, microbatch, k, slices)
         losses.append(microbatch_loss(spec, y, target, plan.num_microbatches))
     return losses
+
+
+def stepped(plan: Plan, gradients: Gradients) -> Gradients:
+    """The weights of the stages that the host updates, after torch's own SGD with the gradients."""
+    found: Gradients = {}
+    for stage in sorted(plan.updated()):
+        module = Stage(plan.spec, stage)
+        for name, parameter in module.named_parameters():
+            parameter.grad = gradients[stage, name]
+        torch.optim.SGD(module.parameters(), lr=LEARNING_RATE).step()
+        found |= {(stage, name): p.detach() for name, p in module.named_parameters()}
+    return found
 
 
 def ordinary(plan: Plan) -> tuple[Gradients, float]:

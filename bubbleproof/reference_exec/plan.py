@@ -19,7 +19,8 @@ from bubbleproof.theory.schedule import Program
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R, Kind.OVERLAP_F_B)
 TRANSFER_KINDS = (Kind.EVICT, Kind.LOAD)
-RUNNABLE_KINDS = (*COMPUTE_KINDS, *TRANSFER_KINDS, *COMMUNICATION_KINDS)
+HOST_KINDS = (Kind.OFFLOAD, Kind.RELOAD, Kind.STEP)
+RUNNABLE_KINDS = (*COMPUTE_KINDS, *TRANSFER_KINDS, *HOST_KINDS, *COMMUNICATION_KINDS)
 Key = tuple[int, int, int]  # (stage, microbatch, slice)
 
 
@@ -35,7 +36,8 @@ class Plan:
     ``program`` has one order per rank. ``stage_ranks`` is the rank of each stage, for downward
     microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
-    the transfer is posted and where it is waited for (see ``transfers``). Raises ``ValueError``
+    the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
+    RELOAD of a stage that the host updates, on its one rank. Raises ``ValueError``
     naming the first action that a rank cannot run.
     """
 
@@ -84,6 +86,11 @@ class Plan:
         again = self.program.actions.is_kind(Kind.R)
         return frozenset(map(key_of, self.program.actions.take(again)))
 
+    def updated(self) -> frozenset[int]:
+        """The stages that the host updates: those with a STEP."""
+        steps = self.program.actions.is_kind(Kind.STEP)
+        return frozenset(self.program.actions.stage[steps].tolist())
+
 
 def require_runnable(actions: ActionTable) -> None:
     """Raise ``ValueError`` naming the first action that no rank can run."""
@@ -98,6 +105,11 @@ def require_runnable(actions: ActionTable) -> None:
         raise ValueError(
             f"replay runs R, EVICT and LOAD of unsliced microbatches only; got {label}"
         )
+    updated = actions.stage[actions.is_kind(Kind.STEP)]
+    lone = actions.is_kind(Kind.OFFLOAD, Kind.RELOAD) & ~np.isin(actions.stage, updated)
+    if lone.any():
+        label = actions.label(int(np.argmax(lone)))
+        raise ValueError(f"replay off-loads stages that have a STEP, no activations; got {label}")
     if (actions.part != NONE).any():
         row = int(np.argmax(actions.part != NONE))
         raise ValueError(f"replay runs each weight gradient whole; got {actions.label(row)}")

@@ -11,13 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.footprint import footprint, input_bytes
-from bubbleproof.reference_exec.plan import TRANSFER_KINDS
+from bubbleproof.reference_exec.footprint import footprint, input_bytes, weight_bytes
+from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.memory import memory_profile
+from bubbleproof.theory.offload import OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import MemoryEvents, Problem
+from bubbleproof.theory.recompute import RecomputingPipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 
@@ -42,9 +44,24 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         capacity=None,
         memory_unit="byte",
     )
-    if isinstance(sized, ChosenPipeline) and sized.recompute is not None:
-        return replace(sized, recompute=replace(sized.recompute, kept=input_bytes(spec)))
+    if isinstance(sized, ChosenPipeline | RecomputingPipeline) and sized.recompute is not None:
+        sized = sized.with_changes(recompute=replace(sized.recompute, kept=input_bytes(spec)))
+    if isinstance(sized, OffloadingPipeline) and sized.offload is not None:
+        weight = _common_weight_bytes(spec, sized.offload.stages)
+        offload = replace(sized.offload, weight=weight, gradient=weight, state=weight)
+        sized = sized.with_changes(offload=offload)
     return sized
+
+
+def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
+    """The bytes of the weights of each of the stages; their master weights are as many."""
+    sizes = {weight_bytes(spec, stage) for stage in stages}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"replay off-loads stages of one size; layers of stages {stages} are "
+            f"{[spec.layers_of(stage) for stage in stages]}"
+        )
+    return sizes.pop()
 
 
 def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
@@ -66,13 +83,14 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
 def predicted_peak_bytes(
     pipeline: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
 ) -> tuple[int, ...]:
-    """The peak of live activation bytes of each rank, by the memory model of ``theory``.
+    """The peak of live bytes of each rank, then of each rank's host, by the model of ``theory``.
 
     Without transfers a peak follows from each rank's order alone, so every action takes one tick
-    here (two actions of no duration would share an instant). Transfers run beside computations, and
-    when they do is told by the schedule's own times on its own problem.
+    here (two actions of no duration would share an instant). Transfers and the host's tasks run
+    beside computations, and when they do is told by the schedule's own times on its own problem.
+    Hosts are there where some stage is off-loaded.
     """
-    if problem.actions.is_kind(*TRANSFER_KINDS).any():
+    if problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS).any():
         sized = problem_in_bytes(pipeline, spec)
         task = problem.locate(sized.actions)[sized.events.task]
         timed = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
@@ -85,4 +103,4 @@ def predicted_peak_bytes(
         )
         schedule = left_shift(timed, compute)
     profile = memory_profile(timed, timed.locate(schedule.program.actions), schedule.start)
-    return tuple(profile.peaks(timed).tolist())[: pipeline.num_ranks]
+    return tuple(profile.peaks(timed).tolist())

@@ -13,7 +13,7 @@ and at the end nothing is left over, no storage is held and every parameter has 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -45,12 +45,16 @@ class RankResult:
 
     ``gradients`` by (stage, parameter name); ``losses`` by (microbatch, slice), on the last stage's
     rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
-    recomputed forward as itself and its drop) and after each post and wait of an EVICT or LOAD.
+    recomputed forward as itself and its drop) and after each post and wait of what runs beside
+    them. ``updated`` are the weights by (stage, parameter name) that the rank's host has stepped,
+    ``host_live_bytes`` its own at the start and after each of its tasks' ends.
     """
 
     gradients: Gradients
     losses: dict[tuple[int, int], torch.Tensor]
     live_bytes: tuple[int, ...]
+    updated: Gradients = field(default_factory=dict)
+    host_live_bytes: tuple[int, ...] = ()
 
 
 class Rank:
@@ -77,6 +81,9 @@ class Rank:
             Kind.OVERLAP_F_B: self._overlap,
             Kind.EVICT: self._move,
             Kind.LOAD: self._move,
+            Kind.OFFLOAD: self._serve,
+            Kind.RELOAD: self._serve,
+            Kind.STEP: self._serve,
             Kind.SEND_F: self._send,
             Kind.SEND_B: self._send,
             Kind.RECV_F: self._receive,
@@ -105,6 +112,8 @@ class Rank:
             gradients=compute.gradients(),
             losses=compute.losses,
             live_bytes=tuple(compute.live_bytes),
+            updated=compute.host.stepped(),
+            host_live_bytes=tuple(compute.host.live_bytes),
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
@@ -140,6 +149,12 @@ class Rank:
         assert action.partner is not None
         yield from self._forward(action)
         yield from self._backward(action.partner)
+
+    def _serve(self, action: Action) -> Iterator[Blocked]:
+        """Begin a task of the host's or end it."""
+        self._compute.host.run(action)
+        self._compute.sample()
+        yield from ()
 
     def _move(self, action: Action) -> Iterator[Blocked]:
         """Post an EVICT or a LOAD, or wait for the one posted."""

@@ -22,8 +22,9 @@ from bubbleproof.reference_exec.oracle import (
     order_matched,
     ordinary,
     single_threaded,
+    stepped,
 )
-from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes
 from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
@@ -125,11 +126,14 @@ def replay_plan(
 ) -> Plan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here."""
     evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
-    ends = {
+    ends: dict[Action, tuple[int, ...]] = {
         Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
         for e in evictions
         for kind in TRANSFER_KINDS
     }
+    for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
+        action = problem.actions[task]
+        ends[action] = (step.stage_ranks[action.stage],)
     return Plan(
         spec=spec,
         program=with_transfers(problem, schedule, lowered, ends) if ends else lowered,
@@ -192,12 +196,17 @@ def _compare(
     losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
         losses |= result.losses
+    updated: Gradients = {}
+    for result in results:
+        updated |= result.updated
     matched, matched_losses = order_matched(plan)
     exact, exact_loss = ordinary(plan)
     loss = sum(losses[part].item() for part in sorted(losses))
     error = max(
         max_relative_error(gradients, exact), abs(loss - exact_loss) / max(abs(exact_loss), 1e-300)
     )
+    on_ranks, on_hosts = predicted[: plan.num_ranks], predicted[plan.num_ranks :]
+    hosts = results if on_hosts else []
     return ReplayReport(
         backend=backend,
         semantics=semantics.value,
@@ -214,7 +223,11 @@ def _compare(
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
         measured_peak_bytes=tuple(max(result.live_bytes, default=0) for result in results),
-        predicted_peak_bytes=predicted,
+        predicted_peak_bytes=on_ranks,
+        measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
+        predicted_host_peak_bytes=on_hosts,
+        weights_equal=are_equal(updated, stepped(plan, matched)),
+        num_updated_stages=len(plan.updated()),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
         torch_version=torch.__version__,

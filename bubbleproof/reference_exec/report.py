@@ -2,8 +2,9 @@
 
 Three promises: the gradients (and losses) equal the order-matched oracle bit for bit, they agree
 with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
-to the byte on every rank. ``live_bytes`` and the peaks are sampled at action boundaries, after each
-F, B, I and W (see ``saved``).
+to the byte on every rank. Where the host updates stages, two more: their weights after the step
+equal torch's own step on the oracle's gradients, and so do the hosts' peaks. ``live_bytes`` and the
+peaks are sampled at action boundaries (see ``rank.RankResult``).
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ class ReplayReport:
     loss: float
     measured_peak_bytes: tuple[int, ...]
     predicted_peak_bytes: tuple[int, ...]
+    measured_host_peak_bytes: tuple[int, ...] = ()
+    predicted_host_peak_bytes: tuple[int, ...] = ()
+    weights_equal: bool = True
+    num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float
     torch_version: str
@@ -59,13 +64,18 @@ class ReplayReport:
                 f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
                 f"(relative), more than {self.tolerance:.0e}"
             )
-        for rank, (measured, predicted) in enumerate(
-            zip(self.measured_peak_bytes, self.predicted_peak_bytes, strict=True)
+        if not self.weights_equal:
+            found.append("updated weights differ from a step with the expected gradients")
+        for name, all_measured, all_predicted in (
+            ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
+            ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
         ):
-            if measured != predicted:
-                found.append(
-                    f"rank {rank} held {measured} bytes at its peak, {predicted} were predicted"
-                )
+            peaks = zip(all_measured, all_predicted, strict=True)
+            found += [
+                f"{name} {number} held {measured} bytes at its peak, {predicted} were predicted"
+                for number, (measured, predicted) in enumerate(peaks)
+                if measured != predicted
+            ]
         return tuple(found)
 
     def to_dict(self) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 Tasks, their ranks and, for what is evicted, the memory that an EVICT adds to are read; never
 durations or latencies. What is read back is the ``Pipeline`` whose tasks are those of the problem:
-its split backwards, overlaps, slices, recomputations and evictions included.
+its split backwards, overlaps, slices, recomputations, evictions and off-loaded stages included.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from bubbleproof.reference_exec.plan import COMPUTE_KINDS, require_runnable
 from bubbleproof.theory.actions import NONE, Action, Kind
 from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL
 from bubbleproof.theory.problem import Problem
@@ -82,9 +83,10 @@ def _overlap(action: Action) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _with_choices(problem: Problem, step: Pipeline) -> Pipeline:
-    """The step with the recomputations and evictions of the problem; itself where there are none.
+    """The step with the recomputations, evictions and off-loads of the problem.
 
-    A stage whose every microbatch is recomputed is named as a stage.
+    It is the step itself where there are none. A stage whose every microbatch is recomputed is
+    named as a stage.
     """
     actions = problem.actions
     again = actions.is_kind(Kind.R)
@@ -96,11 +98,16 @@ def _with_choices(problem: Problem, step: Pipeline) -> Pipeline:
     evictions = tuple(
         _eviction(problem, int(task)) for task in np.flatnonzero(actions.is_kind(Kind.EVICT))
     )
-    if not samples and not evictions:
+    updated = tuple(sorted(actions.stage[actions.is_kind(Kind.STEP)].tolist()))
+    if not samples and not evictions and not updated:
         return step
     fields = {name: getattr(step, name) for name in Pipeline.__dataclass_fields__}
     rest = tuple(sample for sample in samples if sample[0] not in whole)
     recompute = Recompute(stages=tuple(whole), samples=rest) if samples else None
+    if updated and evictions:
+        raise ValueError("replay runs evictions or off-loaded stages; the problem has both")
+    if updated:
+        return OffloadingPipeline(**fields, recompute=recompute, offload=Offload(stages=updated))
     return ChosenPipeline(**fields, recompute=recompute, evictions=evictions)
 
 

@@ -38,6 +38,7 @@ FAMILIES: list[tuple[str, Params]] = [
     ("terapipe", {"p": 2, "m": 2, "s": 3}),
     ("svpp", {"p": 3, "m": 3, "s": 2, "v": 2}),
     ("svpp-w", {"p": 2, "m": 3, "s": 4}),
+    ("toffload", {"p": 3, "m": 4}),
 ]
 
 

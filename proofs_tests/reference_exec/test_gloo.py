@@ -49,6 +49,7 @@ def test_published_schedules_replay_on_gloo(name: str, v: int | None, dtype: str
         ("bpipe", {"p": 4, "m": 5}, "float32"),
         ("chimera", {"p": 2, "m": 4}, "float64"),
         ("svpp-w", {"p": 2, "m": 2, "s": 3}, "float32"),
+        ("toffload", {"p": 2, "m": 3}, "float64"),
     ],
 )
 def test_choices_and_slices_replay_on_gloo(name: str, params: dict[str, int], dtype: str) -> None:

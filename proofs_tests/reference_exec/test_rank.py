@@ -107,10 +107,16 @@ def test_every_runnable_kind_has_a_handler() -> None:
     assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(RUNNABLE_KINDS)
 
 
-@pytest.mark.parametrize("text", ["0OFFLOAD0", "1RELOAD3", "2UNSHARD", "0REDUCE_GRAD", "0STEP"])
+@pytest.mark.parametrize("text", ["2UNSHARD", "1RESHARD", "0REDUCE_GRAD"])
 def test_other_kinds_are_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=f"replay runs F, B, I, W.*; got {text}$"):
         alone("0F0", text)
+
+
+@pytest.mark.parametrize("text", ["1OFFLOAD0", "1RELOAD3"])
+def test_off_loads_of_activations_are_refused_by_name(text: str) -> None:
+    with pytest.raises(ValueError, match=f"have a STEP, no activations; got {text}$"):
+        alone("0F0", "0STEP", "0RELOAD0", text)
 
 
 @pytest.mark.parametrize("text", ["0R0", "0EVICT0", "0LOAD0"])

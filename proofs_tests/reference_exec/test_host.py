@@ -1,0 +1,168 @@
+"""Stages that the host updates: weights come up, gradients go down, and the step is torch's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec import host
+from bubbleproof.reference_exec.footprint import weight_bytes
+from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp
+from bubbleproof.theory.offload import OffloadingPipeline
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+from proofs_tests.reference_exec.cases import TINY, family_case
+
+
+@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+@pytest.mark.parametrize("hidden", [4, 8])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_weight_bytes_are_those_of_the_parameters(kind: str, hidden: int, layers: int) -> None:
+    spec = ModelSpec(kind=kind, hidden=hidden, layers=layers, dtype="float32")
+    total = sum(parameter.untyped_storage().nbytes() for parameter in Stage(spec, 0).parameters())
+    assert weight_bytes(spec, 0) == total
+
+
+def test_live_bytes_on_the_rank_and_on_its_host() -> None:
+    # one rank; stage 1 is updated by the host. TINY: 8 * 16 + 7 * 4 = 156 weights, w = 1248 bytes;
+    # stage 0 holds 720 bytes from F to B, stage 1 728. The host begins with master and copy: 2 w.
+    case = family_case("toffload", p=1, m=1)
+    order = case.orders()[0]
+    (result,) = run_virtual(case.plan())
+    w = 1248
+    moves = {
+        ("1RELOAD0", 0): (2 * w, 2 * w),  # (change on the rank, load of the host after it)
+        ("1RELOAD0", 1): (0, w),
+        ("1OFFLOAD0", 0): (-w, 2 * w),
+        ("1OFFLOAD0", 1): (-w, 2 * w),
+        ("1STEP", 0): (0, 3 * w),
+        ("1STEP", 1): (0, 2 * w),
+    }
+    levels = iter(result.host_live_bytes)
+    assert next(levels) == 2 * w
+    live = 0
+    seen: list[str] = []
+    for action, after in zip(order, result.live_bytes, strict=True):
+        key = (action, seen.count(action))
+        seen.append(action)
+        if key in moves:
+            change, on_host = moves[key]
+            assert after - live == change, key
+            assert next(levels) == on_host, key
+        live = after
+    assert set(moves) <= {(a, n) for a in seen for n in range(seen.count(a))}
+    assert list(levels) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_recomputation_and_off_load_together(seed: int) -> None:
+    # what T-Pipe calls TPipe ALL
+    recomputed = TRecomp().recomputing(Pipeline(num_ranks=3, num_microbatches=4, num_chunks=2))
+    pipeline = TOffload().offloading(recomputed, offload=1 + seed, step=2, reload=3)
+    problem, schedule = pipeline.problem(), TOffload().schedule(pipeline)
+    spec = replace(TINY, kind="transformer", layers=2, seed=seed)
+    report = replay(problem, schedule, spec, seed=seed)
+    assert report.ok, str(report)
+    assert report.num_updated_stages == 3
+    step = training_step(problem)
+    assert isinstance(step, OffloadingPipeline)
+    assert step.recompute is not None
+
+
+def test_stages_of_different_size_are_refused() -> None:
+    case = family_case("toffload", p=2, m=2)
+    with pytest.raises(
+        ValueError, match=r"stages of one size; layers of stages \(2, 3\) are \[1, 2"
+    ):
+        replay(case.problem, case.schedule, replace(TINY, layers=(1, 1, 1, 2)))
+    assert replay(case.problem, case.schedule, replace(TINY, layers=(3, 2, 1, 1))).ok
+
+
+def test_a_wrong_step_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = host.Host._begin_step
+
+    def twice(self: host.Host, stage: int) -> None:
+        right(self, stage)
+        right(self, stage)
+
+    case = family_case("toffload", p=2, m=2)
+    monkeypatch.setattr(host.Host, "_begin_step", twice)
+    report = replay(case.problem, case.schedule, TINY)
+    assert report.gradients_equal
+    assert not report.weights_equal
+    assert report.failures == ("updated weights differ from a step with the expected gradients",)
+
+
+def test_weights_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    right = host.Host._free
+
+    def hoarding(self: host.Host, what: str, stage: int) -> None:
+        kept.append(self._holds[what, stage])
+        right(self, what, stage)
+
+    case = family_case("toffload", p=2, m=2)
+    monkeypatch.setattr(host.Host, "_free", hoarding)
+    with pytest.raises(AssertionError, match="bytes still held"):
+        replay(case.problem, case.schedule, TINY)
+
+
+@pytest.mark.parametrize(
+    ("drop", "message"),
+    [
+        ("1RELOAD0", "stage 1 is on the host"),
+        ("1OFFLOAD1", "1STEP without its gradient"),
+    ],
+)
+def test_a_dropped_task_of_the_host_is_noticed(drop: str, message: str) -> None:
+    case = family_case("toffload", p=1, m=2)
+    order = [action for action in case.orders()[0] if action != drop]
+    assert len(order) == len(case.orders()[0]) - 2
+    with pytest.raises(AssertionError, match=message):
+        run_virtual(case.plan(program=Program.from_orders([order])))
+
+
+def test_a_step_that_nobody_waits_for_is_noticed() -> None:
+    case = family_case("toffload", p=1, m=2)
+    order = case.orders()[0]
+    assert order.pop() == "1STEP"
+    with pytest.raises(AssertionError, match="left over: 1STEP not waited for"):
+        run_virtual(case.plan(program=Program.from_orders([order])))
+
+
+def test_a_forward_before_its_weights_have_come_is_noticed() -> None:
+    case = family_case("toffload", p=1, m=1)
+    order = [a for a in case.orders()[0] if a != "1RELOAD0"]
+    early = [
+        "1RELOAD0",
+        *order[: order.index("1F0") + 1],
+        "1RELOAD0",
+        *order[order.index("1F0") + 1 :],
+    ]
+    with pytest.raises(AssertionError, match="stage 1 is on the host"):
+        run_virtual(case.plan(program=Program.from_orders([early])))
+
+
+def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2)
+    plain = replay(
+        pipeline.problem(), left_shift(pipeline.problem(), TPipe().program(pipeline)), TINY
+    )
+    case = family_case("toffload", p=2, m=4)
+    report = replay(case.problem, case.schedule, TINY)
+    gap = [
+        a - b for a, b in zip(report.measured_peak_bytes, plain.measured_peak_bytes, strict=True)
+    ]
+    assert gap == [2 * 1248] * 2  # the weights and gradients of one stage
+    assert plain.loss == report.loss
+    assert torch.isfinite(torch.tensor(report.loss))
