@@ -66,7 +66,7 @@ class _OrderModel(SatModel):
 
     def add_memory(self) -> None:
         """The memory edges."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
 
     def literal(self, literal: Literal, pairs: dict[Literal, tuple[int, int]]) -> int:
         """The SAT literal of an order."""

@@ -41,37 +41,21 @@ class CpSatModel(Model):
         """The end of a task."""
         return self.start[task] + self.duration[task]
 
-    def _precede(self, edges: Edges) -> None:
+    def precede_all(self, edges: Edges) -> None:
+        """start(after) >= end(before) + lag, for every edge."""
         for before, after, lag in zip(
             edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
         ):
             self.model.add(self.start[after] >= self.end(before) + lag)
 
-    def add_dependencies(self) -> None:
-        """start(after) >= end(before) + lag."""
-        self._precede(self.encoding.dependencies)
-
-    def add_index_order(self) -> None:
-        """Tasks of a class in the order of their microbatches."""
-        self._precede(self.encoding.index_order)
-
-    def add_exclusion(self) -> None:
-        """One task at a time on each rank."""
-        for rank in self.encoding.ranks:
-            self._exclude(rank)
-
-    def add_links(self) -> None:
-        """One task at a time on each link, NIC and copy engine."""
-        for resource in self.encoding.links:
-            self._exclude(resource)
-
-    def _exclude(self, resource: int) -> None:
+    def exclude(self, resource: int) -> None:
+        """One task at a time on a resource."""
         tasks = self.encoding.tasks_on(resource).tolist()
         self.model.add_no_overlap([self.interval[task] for task in tasks])
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
         rules = self.encoding.memory
         for stair in rules.stairs:
             if len(stair.either) == 1:

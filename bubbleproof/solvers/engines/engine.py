@@ -1,7 +1,8 @@
 """What every engine is: a model of an encoding, and a search for its best start times.
 
-``Model`` names the constraint families; an engine's model gives each its own form, and ``build``
-calls them in one order. An ``Engine`` searches below ``encoding.limit`` and answers with an
+``Model`` names the constraint families and says what each is made of; an engine's model gives the
+parts their form (precedences, one at a time, memory, the objective), and ``build`` calls them in
+one order. An ``Engine`` searches below ``encoding.limit`` and answers with an
 ``Outcome``. What it says is believed by nobody: a schedule goes to the checker, a bound needs a
 certificate to be more than the engine's word.
 """
@@ -17,6 +18,7 @@ from typing import Protocol
 
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.problem import Edges
 
 Report = Callable[[int | None, int | None], None]  # best objective value and bound so far
 
@@ -67,21 +69,31 @@ class Model(ABC):
         self.add_memory()
         self.add_horizon()
 
-    @abstractmethod
     def add_dependencies(self) -> None:
         """start(after) >= end(before) + lag."""
+        self.precede_all(self.encoding.dependencies)
 
-    @abstractmethod
     def add_index_order(self) -> None:
         """Tasks of a class in the order of their microbatches."""
+        self.precede_all(self.encoding.index_order)
 
-    @abstractmethod
     def add_exclusion(self) -> None:
         """One task at a time on each rank."""
+        for rank in self.encoding.ranks:
+            self.exclude(rank)
 
-    @abstractmethod
     def add_links(self) -> None:
         """One task at a time on each link, NIC and copy engine."""
+        for resource in self.encoding.links:
+            self.exclude(resource)
+
+    @abstractmethod
+    def precede_all(self, edges: Edges) -> None:
+        """start(after) >= end(before) + lag, for every edge."""
+
+    @abstractmethod
+    def exclude(self, resource: int) -> None:
+        """One task at a time on a resource."""
 
     @abstractmethod
     def add_memory(self) -> None:

@@ -76,29 +76,12 @@ class MilpModel(Model):
     def values_of(self, start: Ints) -> dict[pulp.LpVariable, int]:
         """Every variable's value in a schedule (ticks per task)."""
 
-    def _precede(self, edges: Edges) -> None:
+    def precede_all(self, edges: Edges) -> None:
+        """start(after) >= end(before) + lag, for every edge."""
         for before, after, lag in zip(
             edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
         ):
             self.precede(before, after, lag)
-
-    def add_dependencies(self) -> None:
-        """start(after) >= end(before) + lag."""
-        self._precede(self.encoding.dependencies)
-
-    def add_index_order(self) -> None:
-        """Tasks of a class in the order of their microbatches."""
-        self._precede(self.encoding.index_order)
-
-    def add_exclusion(self) -> None:
-        """One task at a time on each rank."""
-        for rank in self.encoding.ranks:
-            self.exclude(rank)
-
-    def add_links(self) -> None:
-        """One task at a time on each link, NIC and copy engine."""
-        for resource in self.encoding.links:
-            self.exclude(resource)
 
     def add_horizon(self) -> None:
         """The objective, not above the limit."""

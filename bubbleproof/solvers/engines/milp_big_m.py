@@ -62,7 +62,7 @@ class BigMModel(MilpModel):
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
         for stair in self.encoding.memory.stairs:
             by = Moment(stair.later, False)
             ended = [self._not_after(Moment(task, True), by, True) for task in stair.either]

@@ -74,7 +74,7 @@ class TimeIndexedModel(MilpModel):
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
         for stair in self.encoding.memory.stairs:
             self._add_stair(stair)
         for held in self.encoding.memory.held:

@@ -109,29 +109,13 @@ class SatModel(Model):
         ):
             yield before, after, self.duration[before] + lag // self.size
 
-    def _precede(self, edges: Edges) -> None:
+    def precede_all(self, edges: Edges) -> None:
+        """start(after) >= end(before) + lag, for every edge."""
         for arc in self._arcs(edges):
             self.cnf.differ(*arc)
 
-    def add_dependencies(self) -> None:
-        """start(after) >= end(before) + lag."""
-        self._precede(self.encoding.dependencies)
-
-    def add_index_order(self) -> None:
-        """Tasks of a class in the order of their microbatches."""
-        self._precede(self.encoding.index_order)
-
-    def add_exclusion(self) -> None:
-        """One task at a time on each rank."""
-        for rank in self.encoding.ranks:
-            self._exclude(rank)
-
-    def add_links(self) -> None:
-        """One task at a time on each link, NIC and copy engine."""
-        for resource in self.encoding.links:
-            self._exclude(resource)
-
-    def _exclude(self, resource: int) -> None:
+    def exclude(self, resource: int) -> None:
+        """One task at a time on a resource."""
         for a, b in self.encoding.undecided_pairs(resource):
             self.add_pair(a, b)
         self._order_classes(resource)
@@ -166,7 +150,7 @@ class SatModel(Model):
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
         for stair in self.encoding.memory.stairs:
             at = Moment(stair.later, at_end=False)
             self.cnf.add(self.not_after(Moment(task, at_end=True), at) for task in stair.either)

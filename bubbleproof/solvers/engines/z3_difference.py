@@ -46,38 +46,22 @@ class Z3Model(Model):
         """start(after) >= end(before) + lag."""
         return self.start[after] - self.start[before] >= self.duration[before] + lag
 
-    def _precede(self, edges: Edges) -> None:
+    def precede_all(self, edges: Edges) -> None:
+        """start(after) >= end(before) + lag, for every edge."""
         for before, after, lag in zip(
             edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
         ):
             self.solver.add(self.ordered(before, after, lag))
 
-    def add_dependencies(self) -> None:
-        """start(after) >= end(before) + lag."""
-        self._precede(self.encoding.dependencies)
-
-    def add_index_order(self) -> None:
-        """Tasks of a class in the order of their microbatches."""
-        self._precede(self.encoding.index_order)
-
-    def add_exclusion(self) -> None:
-        """One task at a time on each rank."""
-        for rank in self.encoding.ranks:
-            self._exclude(rank)
-
-    def add_links(self) -> None:
-        """One task at a time on each link, NIC and copy engine."""
-        for resource in self.encoding.links:
-            self._exclude(resource)
-
-    def _exclude(self, resource: int) -> None:
+    def exclude(self, resource: int) -> None:
+        """One task at a time on a resource."""
         for a, b in self.encoding.undecided_pairs(resource):
             require_time(self.budget)
             self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        self._precede(self.encoding.memory_edges)
+        self.precede_all(self.encoding.memory_edges)
         for stair in self.encoding.memory.stairs:
             ended = [self.ordered(task, stair.later) for task in stair.either]
             self.solver.add(z3.Or(ended, self.context))
