@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.formats import ScheduleFile, write_schedule
+from proofs_tests.cases import hand_built
 from proofs_tests.commands.conftest import Run
 
 
@@ -44,6 +46,34 @@ def test_receive_just_in_time_deadlocks_in_one_stream_per_pair(
     assert stuck.status == 1
     assert "deadlock under pair-stream" in stuck.out
     assert "waits for" in stuck.out
+
+
+def test_swapped_sends_are_seen_where_they_are_used(command: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
+    )
+    answer = command("verify", table)
+    assert answer.status == 1
+    assert "1F0 on rank 1 needs the output of 0F0: it finds the output of 0F1" in answer.out
+    found = json.loads(command("verify", table, "--json").out)
+    flows = {rule["detail"]: rule["ok"] for rule in found["rules"] if rule["rule"] == "dataflow"}
+    # By time the computations are right; the author's own messages are not.
+    assert flows == {"": True, "messages": False}
+
+
+def test_a_problem_that_is_no_training_step_has_no_data_flow(command: Run, tmp_path: Path) -> None:
+    case, path = hand_built(), tmp_path / "s.json"
+    write_schedule(path, ScheduleFile.of(case.problem, case.schedule, name="hand-built"))
+    answer = command("verify", path)
+    assert answer.status == 0
+    assert "inapplicable" in answer.out
+    found = json.loads(command("verify", path, "--json").out)
+    (skipped,) = found["inapplicable"]
+    assert skipped["rule"] == "dataflow"
+    assert skipped["reason"].endswith("it has 1OFFLOAD0 without 1RELOAD0")
+    assert found["ok"]
 
 
 def test_claims_in_a_file_are_checked(command: Run, tmp_path: Path) -> None:

@@ -12,14 +12,15 @@ another:
     I        on the rank where it runs itself ->  left for W
     W        left for W, its piece not done   ->  released, after the last piece
 
-and while it runs nobody else finds them. A forward of slice k reads the key/value states of slices
-0..k-1 of its sample on its own rank, and a backward of slice k takes the gradients that the
-backwards of slices k+1.. add to its own. Key/value states stay on the rank from F to the backward:
-what is dropped, evicted or off-loaded is the rest.
+and while it runs nobody else finds them. What the problem moves away comes back before B or I. A
+forward of slice k reads the key/value states of slices 0..k-1 of its sample on its own rank, and a
+backward of slice k takes the gradients that the backwards of slices k+1.. add to its own. Key/value
+states stay on the rank from F to the backward: what is dropped, evicted or off-loaded is the rest.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -80,6 +81,7 @@ class Activations:
         self._pieces_done: dict[Part, set[int]] = {}
         self._states: dict[Part, Work] = {}  # key/value states, by the forward that made them
         self._backward_done: set[Part] = set()
+        self._returned: dict[Part, set[Kind]] = defaultdict(set)
 
     def of_forward(self, work: Work) -> Iterator[Fault]:
         """A forward runs once, after the forwards of earlier slices and before their backwards."""
@@ -117,6 +119,11 @@ class Activations:
             yield self._absent(needed, work.part, self._supply(work, known))
         elif work.kind is Kind.W and work.piece in self._pieces_done.get(work.part, ()):
             yield Fault(needed=needed, found=said("this piece of W has run"), origin=known.by.row)
+        elif work.kind in (Kind.B, Kind.I):
+            for kind in self._step.returns.get(work.part, frozenset()) - self._returned[work.part]:
+                found: Thing = ("{} is still to bring them back", kind, work.part)
+                supply = (kind, *work.part)
+                yield Fault(needed=needed, found=found, origin=known.by.row, awaited=supply)
 
     def _is_elsewhere(self, work: Work, known: Where) -> bool:
         if work.kind in _ON_OWN_RANK:
@@ -162,6 +169,8 @@ class Activations:
             return
         if work.kind in (Kind.B, Kind.I):
             self._backward_done.add(part)
+        if work.kind in (Kind.LOAD, Kind.RELOAD):
+            self._returned[part].add(work.kind)
         if work.kind is Kind.W and not self._is_last_piece(work):
             return
         self.where[part] = Where(MOVES[work.kind][1], rank, work.resource, work)

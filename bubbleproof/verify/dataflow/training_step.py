@@ -30,7 +30,8 @@ class TrainingStep:
     ``backward`` says whether a backward is full (B) or split (I); ``home`` where the forward runs;
     ``holders`` the ranks with a stage's parameters; ``pieces`` the pieces of each W;
     ``contributions`` what the gradient of each stage sums; ``last_slice`` the highest slice of each
-    microbatch; ``freed`` the (stage, number) of each RESHARD.
+    microbatch; ``returns`` by what activations that are moved away come back; ``freed`` the (stage,
+    number) of each RESHARD.
     """
 
     num_stages: int
@@ -41,6 +42,7 @@ class TrainingStep:
     contributions: dict[int, frozenset[Contribution]]
     last_slice: dict[int, int]
     recomputed: frozenset[Part]
+    returns: dict[Part, frozenset[Kind]]
     gathered: frozenset[int]
     freed: frozenset[tuple[int, int]]
     reduced: frozenset[int]
@@ -70,6 +72,7 @@ class TrainingStep:
             contributions=_contributions(backward, tasks.pieces),
             last_slice=last_slice,
             recomputed=frozenset(tasks.of(Kind.R)),
+            returns=tasks.returns(hosted),
             gathered=tasks.stages(Kind.UNSHARD),
             freed=frozenset((stage, number) for stage, _, number in tasks.of(Kind.RESHARD)),
             reduced=tasks.stages(Kind.REDUCE_GRAD),
@@ -149,6 +152,14 @@ class _Tasks:
             for part in sorted(away ^ returned):
                 has, lacks = (there, back) if part in away else (back, there)
                 raise NoTrainingStep(f"it has {name(has, part)} without {name(lacks, part)}")
+
+    def returns(self, hosted: frozenset[int]) -> dict[Part, frozenset[Kind]]:
+        found: dict[Part, set[Kind]] = defaultdict(set)
+        for kind in (Kind.LOAD, Kind.RELOAD):
+            for part in self.of(kind):
+                if kind is Kind.LOAD or part[0] not in hosted:
+                    found[part].add(kind)
+        return {part: frozenset(kinds) for part, kinds in found.items()}
 
 
 def _contributions(

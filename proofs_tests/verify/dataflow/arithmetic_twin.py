@@ -2,11 +2,11 @@
 
 Every stage g is a function of one weight w, on numbers modulo a prime. Slice k of a sample:
 
-    h = w x + S,  y = h^2 + x,  S = sum of the x of its earlier slices (the key/value states)
+    h = w x + S,  y = h^2 + x,  S = sum of w x of its earlier slices (the key/value states)
 
-and the loss is a random combination of the last stage's outputs, so
+and the loss is a random combination of the last stage's outputs, so with
 
-    dw = 2 dy h x,  dx = dy (2 h w + 1) + sum over later slices of (2 dy h).
+    dh = 2 dy h + sum over later slices of (2 dy h):  dw = dh x,  dx = dy + dh w.
 
 Piece q of a cut W computes (q + 2) dw of a weight gradient of its own. Nothing is checked as the
 program runs: what is not where an action looks for it is a random number, so a mistake that matters
@@ -23,6 +23,7 @@ from random import Random
 
 from bubbleproof.theory.actions import NONE, Action, Kind
 from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
 
 PRIME = (1 << 61) - 1
 Part = tuple[int, int, int]
@@ -74,22 +75,18 @@ class Shape:
             x = [number("x", j, k) for k in range(s)]
             inputs, inner = [], []
             for g in range(self.num_stages):
-                h = [number("w", g) * x[k] + sum(x[:k]) for k in range(s)]
+                h = [number("w", g) * sum(x[: k + 1]) for k in range(s)]
                 inputs.append(x)
                 inner.append(h)
                 x = [(h[k] * h[k] + x[k]) % PRIME for k in range(s)]
             dy = [number("t", j, k) for k in range(s)]
             for g in reversed(range(self.num_stages)):
                 h, w = inner[g], number("w", g)
+                dh = [sum(2 * dy[n] * h[n] for n in range(k, s)) for k in range(s)]
                 for k in range(s):
-                    own = self.pieces.get((g, j, k), [NONE])
-                    for piece in own:
-                        total[g, piece] += 2 * dy[k] * h[k] * inputs[g][k] * (piece + 2)
-                dy = [
-                    (dy[k] * (2 * h[k] * w + 1) + sum(2 * dy[n] * h[n] for n in range(k + 1, s)))
-                    % PRIME
-                    for k in range(s)
-                ]
+                    for piece in self.pieces.get((g, j, k), [NONE]):
+                        total[g, piece] += dh[k] * inputs[g][k] * (piece + 2)
+                dy = [(dy[k] + dh[k] * w) % PRIME for k in range(s)]
         return {key: value % PRIME for key, value in total.items()}
 
 
@@ -170,7 +167,7 @@ class Twin:
             self.memory.pop(("state", resource, g, j, k), None)
             taken = (dy, x, h, sum(later), self.parameter(g, resource))
         elif action.kind is Kind.W:
-            taken = self.get("left", resource, g, j, k)[:3]
+            taken = self.get("left", resource, g, j, k)[:2]
         elif action.kind is Kind.R:
             taken = (*self.pop("kept", resource, g, j, k)[:2], self.parameter(g, resource))
         else:
@@ -226,20 +223,20 @@ class Twin:
                 (x, states) if recomputed else (x, h)
             )
             if action.kind is Kind.F:
-                self.memory["state", resource, g, j, k] = (x,)
+                self.memory["state", resource, g, j, k] = (w * x,)
                 self.memory["F", self.at(resource), g, j, k] = ((h * h + x) % PRIME,)
         elif action.kind in (Kind.B, Kind.I):
             dy, x, h, later, w = taken
-            self.memory["added", resource, g, j, k] = (2 * dy * h % PRIME,)
-            dx = (dy * (2 * h * w + 1) + later) % PRIME
-            self.memory["B", self.at(resource), g, j, k] = (dx,)
+            own = 2 * dy * h % PRIME
+            self.memory["added", resource, g, j, k] = (own,)
+            self.memory["B", self.at(resource), g, j, k] = ((dy + (own + later) * w) % PRIME,)
             if action.kind is Kind.I:
-                self.memory["left", resource, g, j, k] = (dy, x, h)
+                self.memory["left", resource, g, j, k] = (x, own + later)
             else:
-                self.sums[resource, g][g, NONE] += 2 * dy * h * x
+                self.sums[resource, g][g, NONE] += (own + later) * x
         elif action.kind is Kind.W:
-            dy, x, h = taken
-            self.sums[resource, g][g, action.part] += 2 * dy * h * x * (action.part + 2)
+            x, dh = taken
+            self.sums[resource, g][g, action.part] += dh * x * (action.part + 2)
         else:
             self.end_transfer(action, resource, taken)
 
@@ -291,6 +288,18 @@ def _reduced(gradients: Gradients) -> Gradients:
 
 
 Timed = Sequence[tuple[int, Action, int, int]]  # resource, action, start, end (ticks)
+
+
+def timed(problem: Problem, schedule: Schedule) -> Timed:
+    """The rows of a schedule; a row that is no task of the problem takes 0 ticks."""
+    ticks = {str(a): int(t) for a, t in zip(problem.actions, problem.duration, strict=True)}
+    program = schedule.program
+    return [
+        (resource, action, start, start + ticks.get(str(action), 0))
+        for resource, action, start in zip(
+            program.resource.tolist(), program.actions, schedule.start.tolist(), strict=True
+        )
+    ]
 
 
 def right_by_time(problem: Problem, rows: Timed) -> bool:

@@ -1,0 +1,83 @@
+"""Rule 7 holds for every family and every kind of action; the twin's numbers agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.theory.families import families
+from bubbleproof.verify import Rule, check, check_whole
+from bubbleproof.verify.dataflow import (
+    NoTrainingStep,
+    check_dataflow,
+    check_dataflow_of_program,
+)
+from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
+from proofs_tests.verify.dataflow.arithmetic_twin import right_by_messages, right_by_time, timed
+from proofs_tests.verify.dataflow.samples import all_samples, lowered, problem_without, stepped
+
+SAMPLES = all_samples()
+
+
+@pytest.fixture(scope="module")
+def of_families() -> dict[str, list[Case]]:
+    cases = all_family_cases((2, 3, 4), (1, 2, 3, 5, 8), per_family=5)
+    assert set(cases) == set(families())
+    return {**cases, "overlapped": [overlapped()]}
+
+
+def require_right(case: Case) -> None:
+    """By time, by order, and by messages; and on numbers where no computation takes 0 ticks."""
+    for finding in (
+        check_dataflow(case.problem, case.schedule),
+        check_dataflow_of_program(case.problem, case.schedule.program),
+        check_dataflow_of_program(case.problem, lowered(case)),
+    ):
+        assert finding.ok, f"{case.name}: {finding.violations}"
+    ranks = case.problem.rank_of_task >= 0
+    if case.problem.duration[ranks].min():
+        assert right_by_time(case.problem, timed(case.problem, case.schedule)), case.name
+    if len(case.problem.resources) == case.problem.num_ranks:
+        orders = lowered(case).orders(case.problem.num_ranks)
+        assert right_by_messages(case.problem, orders), case.name
+
+
+def test_every_family_flows_right(of_families: dict[str, list[Case]]) -> None:
+    for case in [case for members in of_families.values() for case in members]:
+        require_right(case)
+
+
+@pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.name)
+def test_every_kind_of_action_flows_right(case: Case) -> None:
+    assert check(case.problem, case.schedule).ok
+    require_right(case)
+
+
+def test_the_samples_hold_every_kind_of_action() -> None:
+    kinds = {action.kind.name for case in SAMPLES for action in case.problem.actions}
+    wanted = "F B I W R EVICT LOAD OFFLOAD RELOAD UNSHARD RESHARD REDUCE_GRAD STEP"
+    assert kinds == set(wanted.split())
+
+
+def test_a_problem_that_moves_something_else_is_left_alone() -> None:
+    case = hand_built()
+    with pytest.raises(NoTrainingStep, match="it has 1OFFLOAD0 without 1RELOAD0"):
+        check_dataflow(case.problem, case.schedule)
+    verdict = check_whole(case.problem, case.schedule)
+    assert Rule.DATAFLOW not in {finding.rule for finding in verdict.findings}
+    assert [rule for rule, _ in verdict.inapplicable] == [Rule.DATAFLOW]
+    assert "inapplicable" in str(verdict)
+    assert verdict.ok
+
+
+@pytest.mark.parametrize(
+    ("dropped", "why"),
+    [
+        (("0F1",), "it has no 0F1"),
+        (("1B2",), "it has no backward of 1F2"),
+        (("0F0", "0F1", "0F2", "1F0", "1F1", "1F2"), "it has no forwards or no backwards"),
+    ],
+)
+def test_part_of_a_training_step_is_none(dropped: tuple[str, ...], why: str) -> None:
+    case = stepped()
+    with pytest.raises(NoTrainingStep, match=why):
+        check_dataflow(problem_without(case.problem, *dropped), case.schedule)
