@@ -15,14 +15,13 @@ The file is one object, its layout fixed by ``docs/schemas/certificate-1.json``:
 It claims that no schedule of a problem has an objective below ``bound`` (ticks). The problem is not
 in the file: it is that of the schedule beside it. Tasks and resources go by their names there.
 
-- ``one-machine``: see ``verify.certificate_machine``.
-- ``propagation``: ``steps`` are rows [rule, task, tasks, others, value], see
-  ``verify.certificate_propagation``; ``rank`` anchors span_idle.
-- ``drup``: ``lemmas`` are texts, the literals parted by blanks, see ``verify.drup``:
+- ``one-machine``: see ``verify.certificate``.
+- ``drup``: ``lemmas`` are texts, the literals parted by blanks, see ``verify.certificate``:
   ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``, ``0B1<0F3`` (0B1 ends by the start of 0F3),
   with ``rank1`` for the first start of a computation on rank 1 (``rank0`` of all ranks, for
-  makespan), and last ``@0F3`` where a store is full at the start of 0F3. A text of more than
-  64 KiB is ``packed`` instead: its lines, compressed by zlib, in base64.
+  makespan); then ``+0F3 +0F4`` for a crowd, and last ``@0F3`` where a store is full at the start of
+  0F3. ``suppose 0B1<0F3`` opens a supposition, ``absurd`` ends it. ``rank`` anchors span_idle. A
+  text of more than 64 KiB is ``packed`` instead: its lines, compressed by zlib, in base64.
 
 Whether the proof holds is not asked here: ``verify.certificate`` decides that.
 """
@@ -36,31 +35,20 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from bubbleproof.formats.action_text import action_texts
-from bubbleproof.formats.certificate_layout import (
-    LAYOUTS,
-    DrupLayout,
-    OneMachineLayout,
-    PropagationLayout,
-)
+from bubbleproof.formats.certificate_layout import LAYOUTS, DrupLayout, OneMachineLayout
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
 from bubbleproof.formats.validation import LARGEST, validate, where
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import (
-    Certificate,
-    Drup,
-    Lemma,
-    OneMachine,
-    Propagation,
-    Step,
-)
+from bubbleproof.verify.certificate import Certificate, Drup, Lemma, OneMachine
 
 FORMAT = "bubbleproof/certificate"
 VERSION = 1
 SIZE_LIMIT = 64 * MEBIBYTE
 UNPACKED_LIMIT = 256 * MEBIBYTE
 LONGEST_PLAIN = 1 << 16
+PLAIN, SCOPES = "lemma", ("suppose", "absurd")
 LITERAL = "a literal such as 0F3>=12, 0F3<=12 or 0B1<0F3"
 _LITERAL = re.compile(r"([^<>]+)(>=|<=|<)([^<>=]+)", re.ASCII)
 _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
@@ -83,8 +71,6 @@ def read_certificate(path: FilePath, problem: Problem) -> Certificate:
     names = _Names(path, problem)
     if isinstance(layout, OneMachineLayout):
         return names.one_machine(layout)
-    if isinstance(layout, PropagationLayout):
-        return names.propagation(layout)
     return names.drup(layout, _lemma_lines(path, layout))
 
 
@@ -107,13 +93,10 @@ def write_certificate(
                 "resource": problem.resources[certificate.resource].name,
                 "tasks": [texts[task] for task in certificate.tasks],
             }  # fmt: skip
-        case Propagation():
-            rows = [_step_row(step, texts) for step in certificate.steps]
-            body = {"kind": "propagation", **claim, "rank": certificate.rank, "steps": rows}
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
             body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}
-    write_text(path, render_json({**head, **body}, table_keys=frozenset({"steps", "lemmas"})))
+    write_text(path, render_json({**head, **body}, table_keys=frozenset({"lemmas"})))
 
 
 def _texts(problem: Problem) -> list[str]:
@@ -121,16 +104,13 @@ def _texts(problem: Problem) -> list[str]:
     return action_texts(problem.actions) + [f"rank{rank}" for rank in range(problem.num_ranks)]
 
 
-def _step_row(step: Step, texts: Sequence[str]) -> list[object]:
-    tasks, others = ([texts[t] for t in group] for group in (step.tasks, step.others))
-    return [step.rule, texts[step.task], tasks, others, step.value]
-
-
 def _lemma_text(lemma: Lemma, texts: Sequence[str]) -> str:
-    words = [
+    words = [] if lemma.rule == PLAIN else [lemma.rule]
+    words += [
         f"{texts[first]}{relation}{texts[second] if relation == '<' else second}"
         for relation, first, second in lemma.literals
     ]
+    words += [f"+{texts[task]}" for task in lemma.crowd]
     return " ".join(words + ([] if lemma.full is None else [f"@{texts[lemma.full]}"]))
 
 
@@ -181,30 +161,19 @@ class _Names:
             objective=layout.objective,
         )
 
-    def propagation(self, layout: PropagationLayout) -> Propagation:
-        steps = tuple(
-            Step(
-                rule=rule,
-                task=self._start(task, "steps", row, 1),
-                tasks=self._tasks(tasks, "steps", row, 2),
-                others=self._tasks(others, "steps", row, 3),
-                value=value,
-            )
-            for row, (rule, task, tasks, others, value) in enumerate(layout.steps)
-        )
-        return Propagation(
-            bound=layout.bound, steps=steps, objective=layout.objective, rank=layout.rank
-        )
-
     def drup(self, layout: DrupLayout, lines: list[str]) -> Drup:
         lemmas = tuple(self._lemma(line, row) for row, line in enumerate(lines))
         return Drup(bound=layout.bound, lemmas=lemmas, objective=layout.objective, rank=layout.rank)
 
     def _lemma(self, line: str, row: int) -> Lemma:
-        words, full = line.split(), None
+        words, full, crowd = line.split(), None, list[int]()
+        rule = words.pop(0) if words and words[0] in SCOPES else PLAIN
         if words and words[-1].startswith("@"):
             full = self._start(words.pop()[1:], "lemmas", row)
-        return Lemma(literals=tuple(self._literal(word, row) for word in words), full=full)
+        while words and words[-1].startswith("+"):
+            crowd.append(self._start(words.pop()[1:], "lemmas", row))
+        literals = tuple(self._literal(word, row) for word in words)
+        return Lemma(literals=literals, full=full, crowd=tuple(reversed(crowd)), rule=rule)
 
     def _literal(self, word: str, row: int) -> tuple[str, int, int]:
         match = _LITERAL.fullmatch(word)

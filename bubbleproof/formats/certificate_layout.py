@@ -8,7 +8,6 @@ from pydantic import Field, TypeAdapter
 
 from bubbleproof.formats.validation import Layout, Natural, Whole
 
-StepRow = Annotated[tuple[str, str, list[str], list[str], Whole], Field(strict=False)]
 ObjectiveName = Literal["makespan", "span_idle"]
 
 
@@ -30,14 +29,6 @@ class OneMachineLayout(CertificateLayout):
     tasks: list[str]
 
 
-class PropagationLayout(CertificateLayout):
-    """Steps (rule, task, tasks, others, value) of a replayed propagation."""
-
-    kind: Literal["propagation"]
-    rank: Natural = 0
-    steps: list[StepRow]
-
-
 class DrupLayout(CertificateLayout):
     """Lemmas, one text each, or all of them compressed; exactly one of the two."""
 
@@ -47,18 +38,15 @@ class DrupLayout(CertificateLayout):
     packed: str | None = None
 
 
-LAYOUTS: dict[str, type[OneMachineLayout | PropagationLayout | DrupLayout]] = {
+LAYOUTS: dict[str, type[OneMachineLayout | DrupLayout]] = {
     "one-machine": OneMachineLayout,
-    "propagation": PropagationLayout,
     "drup": DrupLayout,
 }
 
 
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
-    either = Annotated[
-        OneMachineLayout | PropagationLayout | DrupLayout, Field(discriminator="kind")
-    ]
+    either = Annotated[OneMachineLayout | DrupLayout, Field(discriminator="kind")]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

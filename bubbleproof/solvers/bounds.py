@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Bools, Ints
-from bubbleproof.theory.index_order import IndexOrder, index_order
+from bubbleproof.theory.index_order import IndexOrder, index_order, sure_edges
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.timing import earliest_starts
 from bubbleproof.verify.certificate import OneMachine
@@ -43,14 +43,7 @@ def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
     Precondition: the problem has a computation.
     """
     order = index_order(problem)
-    parts = [problem.edges]
-    if order is not None:
-        parts += [order.order_edges, order.memory_edges]
-    edges = Edges(
-        before=np.concatenate([part.before for part in parts]),
-        after=np.concatenate([part.after for part in parts]),
-        lag=np.concatenate([part.lag for part in parts]),
-    )
+    edges = sure_edges(problem, order)
     heads = earliest_starts(problem.duration, edges.before, edges.after, edges.lag)
     tails = earliest_starts(problem.duration, edges.after, edges.before, edges.lag)
     nothing = OneMachine(resource=0, tasks=(0,), bound=0)

@@ -18,9 +18,11 @@ import numpy as np
 
 from bubbleproof.solvers.windows import GIVEN, Windows
 from bubbleproof.theory.actions import NONE, Bools, Ints
+from bubbleproof.theory.chains import Chain
+from bubbleproof.theory.chains import chains as theory_chains
 from bubbleproof.theory.index_order import IndexOrder
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Step
+from bubbleproof.verify.certificate import Lemma
 
 FOREVER = 1 << 61
 
@@ -47,40 +49,27 @@ class Chains:
 
 def chains(problem: Problem, order: IndexOrder | None) -> list[Chains]:
     """The stores whose capacity the memory edges do not say completely, where recognised."""
-    if order is None:
-        return []
-    known = {life.store for life in order.lifecycles} - order.exact_stores
-    events, actions = problem.events, problem.actions
-    columns = np.stack(
-        [events.store, actions.stage[events.task], actions.slice[events.task],
-         actions.microbatch[events.task], actions.kind[events.task], events.at_end, events.task]
-    )  # fmt: skip
-    found = []
-    for store in sorted(known):
-        capacity = problem.stores[store].capacity
-        if capacity is None:
-            continue
-        rows = np.flatnonzero(events.store == store)
-        moments, place = np.unique(columns[:, rows], axis=1, return_inverse=True)
-        delta = np.zeros(moments.shape[1], dtype=np.int64)
-        np.add.at(delta, place.ravel(), events.delta[rows])
-        _, owner = np.unique(moments[:4], axis=1, return_inverse=True)
-        found.append(
-            _laid_out(owner.ravel(), moments, delta, capacity - problem.stores[store].base)
-        )
-    return found
+    return [
+        _laid_out(owners, capacity - problem.stores[store].base)
+        for store, owners in theory_chains(problem, order).items()
+        if (capacity := problem.stores[store].capacity) is not None
+        and order is not None
+        and store not in order.exact_stores
+    ]
 
 
-def _laid_out(owner: Ints, moments: Ints, delta: Ints, room: int) -> Chains:
-    count = np.bincount(owner)
-    column = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
-    shape = (len(count), int(count.max()))
-    task, at_end, level = np.full(shape, NONE), np.zeros(shape, dtype=np.bool_), np.zeros(shape)
-    task[owner, column], at_end[owner, column] = moments[6], moments[5].astype(np.bool_)
-    level[owner, column] = delta
-    return Chains(
-        task=task, at_end=at_end, level=np.cumsum(level, axis=1).astype(np.int64), room=room
+def _laid_out(owners: list[Chain], room: int) -> Chains:
+    shape = len(owners), max(map(len, owners))
+    task, at_end, level = (
+        np.full(shape, NONE),
+        np.zeros(shape, dtype=np.bool_),
+        np.zeros(shape, int),
     )
+    for row, chain in enumerate(owners):
+        for column, ((task_, is_end), after) in enumerate(chain):
+            task[row, column], at_end[row, column], level[row, column] = task_, is_end, after
+        level[row, len(chain) :] = chain[-1][1]
+    return Chains(task=task, at_end=at_end, level=level, room=room)
 
 
 def hold(windows: Windows, store: Chains, homes: list[list[int]]) -> None:
@@ -135,7 +124,7 @@ class _Moment:
         if self._wait():
             return
         maybe = ~self.never & (self.time <= self.latest)
-        self._release(maybe)
+        self._release(maybe, homes)
         if self.windows.failure is None:
             self._defer(maybe, homes)
 
@@ -150,12 +139,12 @@ class _Moment:
         value = int(times[int(np.argmax(fits))]) if fits.any() else self.latest + 1
         if value <= self.windows.bounds[0][self.entrant]:
             return False
-        step = Step(rule="wait", task=self.entrant, value=value)
-        event = self.windows.deduce(step, self._reasons(self.time >= value))
+        step = self.windows.at_least(0, self.entrant, value, full=self.entrant)
+        event = self.windows.deduce(self._reasons(self.time >= value), step)
         self.windows.raise_(0, self.entrant, value, event)
         return True
 
-    def _release(self, maybe: Bools) -> None:
+    def _release(self, maybe: Bools, homes: list[list[int]]) -> None:
         task, at_end, prior = self.store.task, self.store.at_end, self.windows.prior
         ticks = self.windows.problem.duration
         candidates = np.unique(task[maybe & ~self.over & at_end])
@@ -167,10 +156,25 @@ class _Moment:
         )
         full = self.least(self.over, maybe & ~blocked) > self.store.room
         for task_ in candidates[full].tolist():
-            step = Step(rule="release", task=self.entrant, tasks=(task_,))
             reasons = self._reasons(self.time > self.latest, task_)
-            event = self.windows.deduce(step, reasons | {self.windows.causes[1][self.entrant]})
-            self.windows.learn(task_, self.entrant, event)
+            if set(homes[task_]) & set(homes[self.entrant]):
+                event = self._ordered(task_, self.entrant, reasons)
+                self.windows.learn(task_, self.entrant, event)
+            else:
+                self._end_by(task_, reasons)
+
+    def _ordered(self, before: int, after: int, reasons: set[int]) -> int:
+        """The event that of two tasks of a resource one comes first, or the store is too full."""
+        step = Lemma(literals=(("<", before, after),), full=self.entrant)
+        return self.windows.deduce(reasons | {self.windows.causes[1][self.entrant]}, step)
+
+    def _end_by(self, task: int, reasons: set[int]) -> None:
+        """Tasks of two resources have no order: what the release says about the windows now."""
+        value = -self.latest
+        if value > self.windows.bounds[1][task]:
+            step = self.windows.at_least(1, task, value, full=self.entrant)
+            event = self.windows.deduce(reasons | {self.windows.causes[1][self.entrant]}, step)
+            self.windows.raise_(1, task, value, event)
 
     def _defer(self, maybe: Bools, homes: list[list[int]]) -> None:
         task, at_end, prior = self.store.task, self.store.at_end, self.windows.prior
@@ -186,9 +190,8 @@ class _Moment:
         begun &= task != NONE
         full = self.least(self.over | begun, maybe) > self.store.room
         for task_ in candidates[full].tolist():
-            step = Step(rule="defer", task=self.entrant, tasks=(task_,))
             reasons = self._reasons(self.time > self.latest, task_)
-            event = self.windows.deduce(step, reasons | {self.windows.causes[1][self.entrant]})
+            event = self._ordered(self.entrant, task_, reasons)
             self.windows.learn(self.entrant, task_, event)
 
     def _reasons(self, is_late: Bools, other: int = NONE) -> set[int]:

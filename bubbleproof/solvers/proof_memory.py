@@ -1,6 +1,6 @@
 """Memory as orders: clauses "these tasks do not all come before t, or those do not all come after".
 
-Each is a lemma whose ``full`` is t (``verify.drup``). Stairs are stated beforehand. Of other stores
+Each is a lemma whose ``full`` is t (``verify.certificate``). Stairs are stated beforehand. Of other stores
 there are too many; they are found one by one, each refuting a schedule that breaks a capacity.
 """
 

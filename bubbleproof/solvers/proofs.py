@@ -23,8 +23,7 @@ from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
 from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import check_certificate
-from bubbleproof.verify.drup import Drup, Lemma
+from bubbleproof.verify.certificate import Drup, Lemma, check_certificate
 from bubbleproof.verify.drup_replay import Literal, Replay
 
 FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does

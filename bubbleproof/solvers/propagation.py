@@ -22,7 +22,7 @@ from bubbleproof.solvers.windows import UNKNOWN, Windows
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.certificate import Propagation
+from bubbleproof.verify.certificate import Drup
 from bubbleproof.verify.check import check
 
 Attempt = Callable[[Windows], bool]
@@ -56,9 +56,7 @@ def windows(problem: Problem, bounds: Bounds, limit: int) -> tuple[Ints, Ints] |
     return low, np.minimum(-high - problem.duration, ENDLESS)
 
 
-def decide(
-    problem: Problem, bounds: Bounds, limit: int, deadline: float
-) -> Propagation | Ints | None:
+def decide(problem: Problem, bounds: Bounds, limit: int, deadline: float) -> Drup | Ints | None:
     """Is there a schedule with a makespan of at most ``limit``? A proof, starts, or out of time.
 
     Starts (ticks per task) are for ``verify`` to judge: not all uses of memory are reasoned about.
@@ -71,12 +69,10 @@ def decide(
         starts = probe(Propagator(problem, bounds, deadline), state, deadline)
     except OutOfTime:
         return None
-    return Propagation(bound=limit + 1, steps=state.proof()) if starts is None else starts
+    return Drup(bound=limit + 1, lemmas=state.proof()) if starts is None else starts
 
 
-def improve(
-    problem: Problem, bounds: Bounds, upper: int | None, deadline: float
-) -> Propagation | None:
+def improve(problem: Problem, bounds: Bounds, upper: int | None, deadline: float) -> Drup | None:
     """The best bound that is proved beyond ``bounds.best``, on the same objective; None if none is.
 
     ``upper`` (ticks) is the best known value, which no bound exceeds; ``deadline`` a moment of
@@ -90,7 +86,7 @@ def improve(
 class Narrowed:
     """What closes in on the optimum: a bound with its proof, and a schedule that was checked."""
 
-    certificate: Propagation | None
+    certificate: Drup | None
     schedule: Schedule | None
 
 
@@ -117,7 +113,7 @@ class _Improvement:
         self.upper = longest(problem) + 1 if upper is None else upper
         self.is_span = bounds.best.objective == "span_idle"
         self.bound = bounds.best.bound
-        self.proof: Propagation | None = None
+        self.proof: Drup | None = None
         self.schedule: Schedule | None = None
         self.propagator = Propagator(problem, bounds, deadline)
 
@@ -164,8 +160,8 @@ class _Improvement:
         except OutOfTime:
             return False
         self.bound = target
-        self.proof = Propagation(
-            bound=target, steps=state.proof(), objective=self.bounds.best.objective, rank=rank or 0
+        self.proof = Drup(
+            bound=target, lemmas=state.proof(), objective=self.bounds.best.objective, rank=rank or 0
         )
         return True
 

@@ -15,9 +15,7 @@ import numpy as np
 
 from bubbleproof.solvers.windows import GIVEN, UNKNOWN, Windows
 from bubbleproof.theory.actions import Bools, Ints
-from bubbleproof.verify.certificate import Step
-
-RULE = ("after", "before")
+from bubbleproof.verify.certificate import Lemma
 
 
 def sequence(windows: Windows, tasks: Ints, *, deep: bool) -> None:
@@ -64,8 +62,8 @@ class _Pass:
             chosen = self.earlier[i] & (self.near >= self.near[order[int(reach[i].argmax())]])
             members = np.flatnonzero(chosen).tolist()
             names = tuple(self.names[u] for u in members)
-            step = Step(rule=RULE[self.way], task=self.names[i], tasks=names)
-            event = self.windows.deduce(step, self._reasons(i, members))
+            step = self.windows.at_least(self.way, self.names[i], int(best[i]), crowd=names)
+            event = self.windows.deduce(self._reasons(i, members), step)
             self.windows.raise_(self.way, self.names[i], int(best[i]), event)
 
     def _reasons(self, i: int, members: Iterable[int], *, ordered: bool = True) -> set[int]:
@@ -77,12 +75,14 @@ class _Pass:
             if not ordered:
                 reasons.add(far[self.names[u]])
             elif self.known[i, u]:
-                pair = (self.names[u], self.names[i]) if self.way == 0 else (
-                    self.names[i], self.names[u])  # fmt: skip
-                reasons.add(self.windows.prior_event.get(pair, GIVEN))
+                reasons.add(self.windows.prior_event.get(self._pair(u, i), GIVEN))
             else:
                 reasons |= {far[self.names[u]], near[self.names[i]]}
         return reasons - {GIVEN} if ordered else (reasons | {near[self.names[i]]}) - {GIVEN}
+
+    def _pair(self, u: int, i: int) -> tuple[int, int]:
+        """The order of u before i, in this way of time."""
+        return (self.names[i], self.names[u]) if self.way else (self.names[u], self.names[i])
 
     def _find_edges(self) -> None:
         """For each deadline and task i: the set O of tasks due by then that must precede i."""
@@ -124,11 +124,16 @@ class _Pass:
 
     def _follow_all(self, i: int, members: list[int]) -> None:
         names = tuple(self.names[u] for u in members)
-        step = Step(rule=RULE[self.way], task=self.names[i], tasks=names, others=names)
-        event = self.windows.deduce(step, self._reasons(i, members, ordered=False))
-        for u, name in zip(members, names, strict=True):
-            pair = (name, self.names[i]) if self.way == 0 else (self.names[i], name)
+        value = min(int(self.near[u]) for u in members) + sum(int(self.ticks[u]) for u in members)
+        pairs = [self._pair(u, i) for u in members]
+        shown = [
+            Lemma(literals=(("<", *pair),), crowd=(*names, self.names[i]))
+            for u, pair in zip(members, pairs, strict=True)
+            if not self.earlier[i, u]
+        ]
+        push = self.windows.at_least(self.way, self.names[i], value, crowd=names)
+        event = self.windows.deduce(self._reasons(i, members, ordered=False), *shown, push)
+        for u, pair in zip(members, pairs, strict=True):
             self.windows.learn(*pair, event)
             self.known[i, u] = self.earlier[i, u] = True
-        value = min(int(self.near[u]) for u in members) + sum(int(self.ticks[u]) for u in members)
         self.windows.raise_(self.way, self.names[i], value, event)

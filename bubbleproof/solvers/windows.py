@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.theory.actions import Bools, Ints
+from bubbleproof.theory.actions import Bools
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.timing import successors
-from bubbleproof.verify.certificate import Step
+from bubbleproof.theory.timing import in_order, successors
+from bubbleproof.verify.certificate import Lemma
 
 UNKNOWN = -(1 << 61)  # no path gives this bound
 GIVEN = -1  # the event behind whatever holds from the beginning
@@ -31,7 +32,7 @@ class Event:
     """Something deduced: from which earlier events, by which steps of a certificate."""
 
     reasons: tuple[int, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Lemma, ...] = ()
 
 
 @dataclass(slots=True)
@@ -103,9 +104,14 @@ class Windows:
         self.paths[0][before].append((after, ticks, event))
         self.paths[1][after].append((before, back, event))
 
-    def deduce(self, step: Step, reasons: Iterable[int]) -> int:
-        """The event of a step that follows from earlier events."""
-        return self._event(tuple(set(reasons)), (step,))
+    def deduce(self, reasons: Iterable[int], *steps: Lemma) -> int:
+        """The event of steps that follow from earlier events."""
+        return self._event(tuple(set(reasons)), steps)
+
+    def at_least(self, way: int, task: int, value: int, **proof: Any) -> Lemma:
+        """The lemma that the near end of the task's window is ``value`` or more."""
+        literal = ("<=", task, -value - self.ticks[task]) if way else (">=", task, value)
+        return Lemma(literals=(literal,), **proof)
 
     def raise_(self, way: int, task: int, value: int, event: int) -> None:
         """By the event, the near end of the task's window is ``value`` or more."""
@@ -126,7 +132,7 @@ class Windows:
         self.pending[0].append(before)
         self.pending[1].append(after)
 
-    def _event(self, reasons: tuple[int, ...], steps: tuple[Step, ...] = ()) -> int:
+    def _event(self, reasons: tuple[int, ...], steps: tuple[Lemma, ...] = ()) -> int:
         self.events.append(Event(reasons, steps))
         return len(self.events) - 1
 
@@ -202,12 +208,12 @@ class Windows:
         if event not in outside:
             self.failure = Event(tuple(sorted(outside)), steps)
             return
-        opened = Step(rule="suppose", task=before, tasks=(after,))
-        closed = Step(rule="absurd", task=before, tasks=(after,))
+        opened = Lemma(rule="suppose", literals=(("<", before, after),))
+        closed = Lemma(rule="absurd")
         reasons = tuple(sorted(outside - {event}))
         self.learn(after, before, self._event(reasons, (opened, *steps, closed)))
 
-    def explain(self, failure: Event, since: int) -> tuple[tuple[Step, ...], set[int]]:
+    def explain(self, failure: Event, since: int) -> tuple[tuple[Lemma, ...], set[int]]:
         """The steps after event ``since`` that the failure needs, and the events up to it."""
         needed, outside, open_ = set(), set(), list(failure.reasons)
         while open_:
@@ -220,7 +226,7 @@ class Windows:
         steps = [step for event in sorted(needed) for step in self.events[event].steps]
         return (*steps, *failure.steps), outside - {GIVEN}
 
-    def proof(self) -> tuple[Step, ...]:
+    def proof(self) -> tuple[Lemma, ...]:
         """The steps of a certificate that no schedule exists. Precondition: a failure."""
         assert self.failure is not None, "a proof needs an empty window"
         return self.explain(self.failure, GIVEN)[0]
@@ -235,18 +241,12 @@ def _closure(problem: Problem, given: Bounds) -> tuple[Bools, list[int]]:
     prior = np.zeros((problem.num_tasks, problem.num_tasks), dtype=np.bool_)
     edges = given.edges
     order, first = successors(problem.num_tasks, edges.before)
-    waiting: Ints = np.bincount(edges.after, minlength=problem.num_tasks)
-    ready, done = np.flatnonzero(waiting == 0).tolist(), 0
-    while ready:
-        task = ready.pop()
-        done += 1
+    tasks = in_order(problem.num_tasks, edges.before, edges.after)
+    for done, task in enumerate(tasks or (), start=1):
         place[task] = done
         for edge in order[first[task] : first[task + 1]].tolist():
             after = int(edges.after[edge])
             if edges.lag[edge] >= 0:
                 prior[after] |= prior[task]
                 prior[after, task] = True
-            waiting[after] -= 1
-            if not waiting[after]:
-                ready.append(after)
     return prior, place

@@ -221,6 +221,18 @@ def index_order(problem: Problem) -> IndexOrder | None:
     return IndexOrder(problem, members) if same else None
 
 
+def sure_edges(problem: Problem, order: IndexOrder | None) -> Edges:
+    """All precedences, and with the problem's index order its order and memory edges."""
+    parts = [problem.edges]
+    if order is not None:
+        parts += [order.order_edges, order.memory_edges]
+    return Edges(
+        before=np.concatenate([part.before for part in parts]),
+        after=np.concatenate([part.after for part in parts]),
+        lag=np.concatenate([part.lag for part in parts]),
+    )
+
+
 def _same_tasks(problem: Problem, members: Ints) -> bool:
     """Equal durations, resources and memory events within each class."""
     if (problem.duration[members] != problem.duration[members[:, :1]]).any():

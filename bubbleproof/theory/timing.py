@@ -112,18 +112,32 @@ def earliest_starts(
     return np.array(start, dtype=np.int64) if done == num_tasks else None
 
 
-def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
-    """A cycle of nodes, each waiting for the next and the last for the first; empty if acyclic."""
+def in_order(num_nodes: int, before: Ints, after: Ints) -> list[int] | None:
+    """All nodes, none before one that it waits for; None when the edges have a cycle."""
+    done, _ = _sweep(num_nodes, before, after)
+    return done if len(done) == num_nodes else None
+
+
+def _sweep(num_nodes: int, before: Ints, after: Ints) -> tuple[list[int], list[int]]:
+    """The nodes that no cycle holds up, in order, and for how many each node waits still."""
     order, first = successors(num_nodes, before)
     waiting = np.bincount(after, minlength=num_nodes).tolist()
     targets, bounds = after[order].tolist(), first.tolist()
     ready = [n for n in range(num_nodes) if not waiting[n]]
+    done = []
     while ready:
         node = ready.pop()
+        done.append(node)
         for later in targets[bounds[node] : bounds[node + 1]]:
             waiting[later] -= 1
             if not waiting[later]:
                 ready.append(later)
+    return done, waiting
+
+
+def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
+    """A cycle of nodes, each waiting for the next and the last for the first; empty if acyclic."""
+    _, waiting = _sweep(num_nodes, before, after)
     blocker: dict[int, int] = {}
     for earlier, later in zip(before.tolist(), after.tolist(), strict=True):
         if waiting[earlier] and waiting[later]:

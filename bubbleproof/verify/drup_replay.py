@@ -1,4 +1,4 @@
-"""The windows, orders and clauses that a DRUP certificate is replayed on; see ``verify.drup``.
+"""The windows, orders and clauses that a certificate is replayed on; see ``verify.certificate``.
 
 Every variable is a whole number in a window: the start of a task or of a span (in ticks), and for
 each pair of tasks the precedences leave open, 1 or 0 for which of the two ends first. A *node* is
@@ -15,47 +15,81 @@ Time reversal, negation and the two orders of a pair are then one rule each:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 from itertools import combinations
 
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate_memory import Moment, chains, least_level
-from bubbleproof.verify.certificate_paths import in_order, occupied, span_edges, sure_edges
+from bubbleproof.theory.chains import Moment, chains
+from bubbleproof.theory.index_order import index_order, sure_edges
+from bubbleproof.theory.problem import Edges, Problem
+from bubbleproof.theory.timing import in_order
+from bubbleproof.verify.certificate_memory import is_too_full
 
-UNKNOWN = -(1 << 62)  # no path gives this end; all durations and lags add up to less than 2**60
+UNKNOWN = -(1 << 80)  # no path gives this end; all durations and lags add up to less than 2**60
 MOST_RAISES = 100_000  # for one lemma; a cycle of orders would raise windows without end for ever
 
 Literal = tuple[int, int]
 
 
 class Replay:
-    """All that is sure if an objective is at most ``limit``; ``rank`` is where time 0 is set."""
+    """All that is sure if an objective is at most ``limit``; ``rank`` is where time 0 is set.
 
-    def __init__(self, problem: Problem, limit: int, objective: str, rank: int) -> None:
+    ``supposed`` are the suppositions in force: the literal, how much had changed, what was refuted.
+    """
+
+    def __init__(
+        self, problem: Problem, limit: int, objective: str, rank: int, *, with_orders: bool = True
+    ) -> None:
         self.problem, self.num_starts = problem, problem.num_tasks + problem.num_ranks
         self.ticks: list[int] = problem.duration.tolist()
         self.ends, self.trail = [UNKNOWN] * (2 * self.num_starts), list[Literal]()
+        self.place = [0] * len(self.ends)
         self.arcs: list[list[tuple[int, int]]] = [[] for _ in self.ends]
         self.options: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
         self.asked: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
         self.watches: list[list[list[Literal]]] = [[] for _ in self.ends]
         self.orders: dict[tuple[int, int], Literal] = {}
-        self.earlier, self.chains = [0] * problem.num_tasks, chains(problem)
-        self.is_refuted = False
-        tasks = in_order(problem.num_tasks, sure_edges(problem))
-        self.is_cyclic = tasks is None
-        for task, out in tasks or ():
-            for _, after, lag in out:
-                self._add_arc(2 * task, 2 * after, self.ticks[task] + lag)
-                if lag >= 0:
-                    self.earlier[after] |= self.earlier[task] | 1 << task
-        self._add_pairs()
+        self.earlier = [0] * problem.num_tasks
+        self.homes: list[set[int]] = [set() for _ in self.ticks]
+        places = problem.occupancy.task.tolist(), problem.occupancy.resource.tolist()
+        for task, resource in zip(*places, strict=True):
+            self.homes[task].add(resource)
+        self.is_refuted, self.supposed = False, list[tuple[Literal, int, bool]]()
+        order = index_order(problem)
+        self.is_cyclic = not self._add_edges(sure_edges(problem, order), with_orders)
+        self.chains = chains(problem, order) if with_orders else {}
+        if with_orders:
+            self._add_pairs()
+        self._add_spans(limit, objective == "span_idle")
         origin = 2 * (problem.num_tasks + (rank if objective == "span_idle" else 0))
-        for before, after, ticks in span_edges(problem, objective, limit):
-            self._add_arc(2 * before, 2 * after, ticks)
         self.learn([(origin, 0)])
         self.learn([(origin + 1, 0)])
         self._settle()
+
+    def _add_edges(self, edges: Edges, with_orders: bool) -> bool:
+        """Take in edges that are sure; whether they have no cycle."""
+        tasks = in_order(self.problem.num_tasks, edges.before, edges.after)
+        for place, task in enumerate(tasks or (), start=1):
+            self.place[2 * task], self.place[2 * task + 1] = place, -place
+        rows = zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
+        for task, after, lag in sorted(rows, key=lambda edge: self.place[2 * edge[0]]):
+            self._add_arc(2 * task, 2 * after, self.ticks[task] + lag)
+            if lag >= 0 and with_orders:
+                self.earlier[after] |= self.earlier[task] | 1 << task
+        return tasks is not None
+
+    def _add_spans(self, limit: int, is_span: bool) -> None:
+        """Computations start at the node of their span or later, and end within its length:
+        ``limit`` ticks, or for the span of each rank r work(r) + ``limit``."""
+        ranks = range(self.problem.num_ranks)
+        rows = [(task, r) for task, homes in enumerate(self.homes) for r in homes if r in ranks]
+        length = [limit for _ in ranks]
+        for task, rank in rows:
+            length[rank] += self.ticks[task] if is_span else 0
+        for task, rank in rows:
+            node = self.problem.num_tasks + (rank if is_span else 0)
+            self._add_arc(2 * node, 2 * task, 0)
+            self._add_arc(2 * task, 2 * node, self.ticks[task] - length[rank])
 
     def _add_arc(self, source: int, target: int, ticks: int) -> None:
         self.arcs[source].append((target, ticks))
@@ -63,11 +97,8 @@ class Replay:
 
     def _add_pairs(self) -> None:
         """A variable for each two tasks of a resource that take time and that no path orders."""
-        homes: dict[int, list[int]] = {}
-        for task, resource in occupied(self.problem):
-            if self.ticks[task]:
-                homes.setdefault(resource, []).append(task)
-        for tasks in homes.values():
+        for resource in range(len(self.problem.resources)):
+            tasks = [t for t, homes in enumerate(self.homes) if resource in homes and self.ticks[t]]
             for a, b in combinations(tasks, 2):
                 if not ((self.earlier[b] >> a | self.earlier[a] >> b) & 1 or (a, b) in self.orders):
                     self._add_pair(a, b)
@@ -93,6 +124,7 @@ class Replay:
         for table in (self.arcs, self.options, self.asked, self.watches):
             table.extend(([], []))
         self.ends += [0, -1]
+        self.place += [0, 0]
         self.orders[a, b], self.orders[b, a] = (node, 1), (node + 1, 0)
         for first, later in ((a, b), (b, a)):
             guard, least = self.orders[first, later]
@@ -104,52 +136,85 @@ class Replay:
         """Options whose literal is decided for good become arcs, or nothing."""
         for node, options in enumerate(self.options):
             self.arcs[node] += [(to, t) for to, t, at, least in options if self.ends[at] >= least]
-            self.options[node] = [
-                option
-                for option in options
-                if self.ends[option[2]] < option[3] and not self.is_false(option[2:])
-            ]
+            left = [o for o in options if self.ends[o[2]] < o[3] and not self.is_false(o[2:])]
+            self.options[node] = left
 
     def is_false(self, literal: Literal) -> bool:
         return literal[1] + self.ends[literal[0] ^ 1] > 0
 
-    def follows(self, literals: Iterable[Literal], full: int | None = None) -> bool:
-        """Whether the negations of all literals leave some window empty, or, at the start of the
-        task ``full``, some store too full."""
-        refuted = not self._raise([(node ^ 1, 1 - value) for node, value in literals])
-        refuted = refuted or (full is not None and self._is_too_full(full))
-        for node, end in reversed(self.trail):
-            self.ends[node] = end
-        self.trail.clear()
+    def follows(
+        self, literals: Iterable[Literal], full: int | None = None, crowd: Sequence[int] = ()
+    ) -> bool:
+        """Whether the negations of all literals leave some window empty, or the ``crowd`` too
+        little time, or, at the start of the task ``full``, some store too full."""
+        mark = len(self.trail)
+        refuted = (
+            self.is_refuted
+            or not self._raise([(node ^ 1, 1 - value) for node, value in literals])
+            or (full is not None and self._is_too_full(full))
+            or (bool(crowd) and self._is_too_long(set(crowd)))
+        )
+        self._undo(mark)
         return refuted
 
+    def _undo(self, mark: int) -> None:
+        for node, end in reversed(self.trail[mark:]):
+            self.ends[node] = end
+        del self.trail[mark:]
+
     def learn(self, literals: Iterable[Literal]) -> None:
-        """From now on one of the literals holds."""
+        """From now on one of the literals holds; while something is supposed, only the last open
+        one is remembered."""
         open_ = [literal for literal in literals if not self.is_false(literal)]
         if len(open_) < 2:
             self.is_refuted = self.is_refuted or not open_ or not self._raise(open_)
-            self.trail.clear()
-        elif all(self.ends[node] < value for node, value in open_):
+            if not self.supposed:
+                self.trail.clear()
+        elif not self.supposed and all(self.ends[node] < value for node, value in open_):
             for node, _ in open_[:2]:
                 self.watches[node ^ 1].append(open_)
 
+    def suppose(self, literal: Literal) -> None:
+        """Take the literal for granted until it is rejected."""
+        self.supposed.append((literal, len(self.trail), self.is_refuted))
+        self.learn([literal])
+
+    def reject(self) -> bool:
+        """Undo the last supposition, whose negation holds; False unless it is refuted."""
+        if not self.supposed or not self.is_refuted:
+            return False
+        (node, value), mark, self.is_refuted = self.supposed.pop()
+        self._undo(mark)
+        self.learn([(node ^ 1, 1 - value)])
+        return True
+
     def _raise(self, literals: list[Literal]) -> bool:
-        """Raise ends and all that follows; False once a window is empty."""
-        ends, queue, found = self.ends, dict[int, None](), literals
-        while len(self.trail) < MOST_RAISES:
+        """Raise ends and all that follows, in the order of paths; False once a window is empty."""
+        ends, place, found = self.ends, self.place, literals
+        queue, waiting = list[tuple[int, int]](), set[int]()
+        most = len(self.trail) + len(ends) + MOST_RAISES
+        while len(self.trail) < most:
             for node, end in found:
                 if end > ends[node]:
                     self.trail.append((node, ends[node]))
                     ends[node] = end
                     if end + ends[node ^ 1] > 0:
                         return False
-                    queue[node] = None
+                    if node not in waiting:
+                        waiting.add(node)
+                        heappush(queue, (place[node], node))
             if not queue:
                 break
-            node = next(iter(queue))
-            del queue[node]
+            _, node = heappop(queue)
+            waiting.remove(node)
             found = self._found(node)
         return True
+
+    def _is_too_long(self, crowd: set[int]) -> bool:
+        """Whether tasks of one resource take longer than from their first start to last end."""
+        first = min(self.ends[2 * task] for task in crowd)
+        last = -min(self.ends[2 * task + 1] - self.ticks[task] for task in crowd)
+        return first + sum(self.ticks[task] for task in crowd) > last
 
     def _found(self, node: int) -> list[Literal]:
         """What the new end of a node leads to."""
@@ -157,7 +222,8 @@ class Replay:
         found = [(to, end + ticks) for to, ticks in self.arcs[node] if end + ticks > ends[to]]
         for to, ticks, guard, least in self.options[node]:
             if ends[guard] >= least:
-                found.append((to, end + ticks))
+                if end + ticks > ends[to]:
+                    found.append((to, end + ticks))
             elif end + ticks + ends[to ^ 1] > 0:
                 found.append((guard ^ 1, 1 - least))
         for least, source, to, ticks in self.asked[node]:
@@ -173,51 +239,39 @@ class Replay:
         for clause in self.watches[node]:
             if clause[0][0] == node ^ 1:
                 clause[0], clause[1] = clause[1], clause[0]
-            other = clause[0]
-            if not self.is_false(clause[1]) or self.ends[other[0]] >= other[1]:
-                kept.append(clause)
-                continue
-            spare = next((i for i in range(2, len(clause)) if not self.is_false(clause[i])), None)
+            spare, is_unit = None, self.is_false(clause[1])
+            if is_unit and self.ends[clause[0][0]] < clause[0][1]:
+                spare = next(
+                    (i for i, c in enumerate(clause) if i > 1 and not self.is_false(c)), None
+                )
             if spare is None:
                 kept.append(clause)
-                found.append(other)
+                found += [clause[0]] if is_unit else []
             else:
                 clause[1], clause[spare] = clause[spare], clause[1]
                 self.watches[clause[1][0] ^ 1].append(clause)
         self.watches[node] = kept
 
     def _is_before(self, a: int, b: int) -> bool:
-        node, value = self.orders.get((a, b), (0, 1 << 62))
+        node, value = self.orders.get((a, b), (0, -UNKNOWN))
         return bool(self.earlier[b] >> a & 1) or self.ends[node] >= value
 
     def _is_too_full(self, task: int) -> bool:
         """Whether some store holds too much at the start of a task that takes time."""
-        starts = range(self.problem.num_tasks)
-        past = later = 0
-        for other in starts:
+        ends, past, later = self.ends, 0, 0
+        for other in range(self.problem.num_tasks):
             if self._is_before(other, task):
                 past |= self.earlier[other] | 1 << other
             elif other == task or self._is_before(task, other):
                 later |= 1 << other
 
-        def is_over(moment: Moment) -> bool:
+        def passed(moment: Moment) -> tuple[bool, bool]:
             other, at_end = moment
             shift = self.ticks[other] if at_end else 0
             known = past if at_end else past | 1 << task
-            return (
-                bool(known >> other & 1) or shift - self.ends[2 * other + 1] <= self.ends[2 * task]
-            )
+            is_over = bool(known >> other & 1) or shift - ends[2 * other + 1] <= ends[2 * task]
+            is_later = later >> other & 1 and (at_end or other != task)
+            is_open = ends[2 * other] + shift <= -ends[2 * task + 1]
+            return is_over, is_open and not (is_later or later & self.earlier[other])
 
-        def may_be_over(moment: Moment) -> bool:
-            other, at_end = moment
-            shift = self.ticks[other] if at_end else 0
-            if (later >> other & 1 and (at_end or other != task)) or later & self.earlier[other]:
-                return False
-            return self.ends[2 * other] + shift <= -self.ends[2 * task + 1]
-
-        for store, owners in self.chains.items():
-            held = sum(least_level(chain, is_over, may_be_over) for chain in owners)
-            capacity = self.problem.stores[store].capacity
-            if capacity is not None and self.problem.stores[store].base + held > capacity:
-                return True
-        return False
+        return is_too_full(self.problem, self.chains, passed)

@@ -12,20 +12,19 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_certificate, write_certificate
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, Drup, Lemma, OneMachine, Propagation, Step
+from bubbleproof.verify.certificate import Certificate, Drup, Lemma, OneMachine
 from proofs_tests.cases import hand_built, overlapped
 
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
 F0, F1, B1 = (PROBLEM.task(text) for text in ("0F0", "1F1", "1B1"))
 ONE = OneMachine(resource=1, tasks=(F1, B1), bound=9)
-STEPS = Propagation(
+STEPS = Drup(
     bound=10,
-    objective="span_idle",
-    rank=1,
-    steps=(
-        Step(rule="after", task=B1, tasks=(F1,), others=(F0, F1)),
-        Step(rule="wait", task=F1, value=7),
-        Step(rule="suppose", task=F1, tasks=(B1,)),
+    lemmas=(
+        Lemma(literals=((">=", B1, 7),), crowd=(F1, F0)),
+        Lemma(rule="suppose", literals=(("<", B1, F1),)),
+        Lemma(crowd=(F1, B1), full=F1),
+        Lemma(rule="absurd"),
     ),
 )
 LEMMAS = Drup(
@@ -98,7 +97,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
     assert changed(tmp_path, kind="oracle") == (
-        "kind: expected one of one-machine, propagation, drup, found 'oracle'"
+        "kind: expected one of one-machine, drup, found 'oracle'"
     )
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):
@@ -129,6 +128,10 @@ def test_keys_are_checked(tmp_path: Path) -> None:
         ("0F7>=1", "expected a task of the schedule's problem, found '0F7'"),
         ("rank2>=1", "expected a task of the schedule's problem, found 'rank2'"),
         ("0F0>=1 @9F9", "expected a task of the schedule's problem, found '9F9'"),
+        ("0F0>=1 +9F9", "expected a task of the schedule's problem, found '9F9'"),
+        ("+0F0 0F0>=1", "found '+0F0'"),
+        ("assume 0F0>=1", "found 'assume'"),
+        ("0F0>=1 suppose", "found 'suppose'"),
     ],
 )
 def test_lemmas_are_refused_with_their_place(line: str, message: str, tmp_path: Path) -> None:
@@ -161,10 +164,6 @@ def test_names_of_other_kinds_are_refused(tmp_path: Path) -> None:
     there = machine | {"resource": "rank 0", "tasks": ["0F0", "0X0"]}
     assert refusal(there, tmp_path) == (
         "tasks[1]: expected a task of the schedule's problem, found '0X0'"
-    )
-    steps = one | {"kind": "propagation", "steps": [["after", "0F0", ["5F5"], [], 0]]}
-    assert refusal(steps, tmp_path) == (
-        "steps[0][2][0]: expected a task of the schedule's problem, found '5F5'"
     )
 
 

@@ -14,7 +14,7 @@ from bubbleproof.solvers.propagation import decide, improve, longest, narrow, wi
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, Propagation, check_certificate
+from bubbleproof.verify.certificate import Certificate, Drup, check_certificate
 from bubbleproof.verify.check import check
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.plain_model import optimum
@@ -173,7 +173,7 @@ def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: 
     assert verdict.measured is not None
     assert verdict.measured.makespan == best
     proof = decide(problem, bounds, best - 1, time.perf_counter() + 60)
-    assert isinstance(proof, Propagation)
+    assert isinstance(proof, Drup)
     assert proved(problem, proof) == best
 
 
