@@ -24,7 +24,8 @@ from bubbleproof.reference_exec.rank import RankResult
 
 STARTUP_SECONDS = 120.0
 GRACE_SECONDS = 2.0
-_PRELOAD = ["torch", "torch.distributed", "bubbleproof.reference_exec.gloo_worker"]
+_PRELOAD = ["torch", "torch.distributed"]
+Worker = Callable[[Seat, Connection, MutableSequence[int]], None]
 
 
 class RankFailed(RuntimeError):  # noqa: N818 - what happened to the rank
@@ -32,19 +33,24 @@ class RankFailed(RuntimeError):  # noqa: N818 - what happened to the rank
 
 
 def run_gloo(
-    plan: Plan, *, timeout: float = 60.0, progress: Callable[[str], None] | None = None
+    plan: Plan,
+    *,
+    timeout: float = 60.0,
+    progress: Callable[[str], None] | None = None,
+    worker: Worker = work,
 ) -> list[RankResult]:
     """Run every rank of a plan in a process of its own. Results in rank order.
 
     ``timeout`` is the seconds the ranks have once all have started; starting may take
-    ``STARTUP_SECONDS`` more. The plan is not verified here: see ``replay``. Raises ``RankFailed``.
+    ``STARTUP_SECONDS`` more. ``worker``, a module's function, is what each process runs. The plan
+    is not verified here: see ``replay``. Raises ``RankFailed``.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOAD)
+    context.set_forkserver_preload([*_PRELOAD, worker.__module__])
     with tempfile.TemporaryDirectory(prefix="bubbleproof-") as folder:
         team = _Team(plan, timeout, progress, context.RawArray("q", [NOT_STARTED] * plan.num_ranks))
         try:
-            team.start(context, Path(folder) / "rendezvous")
+            team.start(context, worker, Path(folder) / "rendezvous")
             return team.results()
         finally:
             team.end()
@@ -68,7 +74,7 @@ class _Team:
         self._connections: dict[Connection, int] = {}
         self._reports: dict[int, Report] = {}
 
-    def start(self, context: ForkServerContext, rendezvous: Path) -> None:
+    def start(self, context: ForkServerContext, worker: Worker, rendezvous: Path) -> None:
         """Start a process per rank; they meet through the file ``rendezvous``."""
         for rank in range(self._plan.num_ranks):
             ours, theirs = context.Pipe()
@@ -76,7 +82,10 @@ class _Team:
                 rank=rank, plan=self._plan, rendezvous=str(rendezvous), timeout=self._timeout
             )
             process = context.Process(
-                target=work, args=(seat, theirs, self._positions), name=f"rank {rank}", daemon=True
+                target=worker,
+                args=(seat, theirs, self._positions),
+                name=f"rank {rank}",
+                daemon=True,
             )
             process.start()
             theirs.close()

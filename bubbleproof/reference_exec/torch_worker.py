@@ -1,0 +1,168 @@
+"""What each process of the second executor runs: one rank of PyTorch's own pipeline runtime.
+
+The rank reads its table from a file, as PyTorch's users would have it do, and runs one step with
+the model, data and loss of a replay; of our own runtime nothing is used. Gradients are not scaled
+(``scale_grads=False``), since a replay's losses add up to that of the batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, MutableSequence
+from contextlib import suppress
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+import torch.distributed
+from torch import nn
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
+
+from bubbleproof.reference_exec.gloo_worker import Report, Seat
+from bubbleproof.reference_exec.models import (
+    DTYPES,
+    Stage,
+    microbatch_input,
+    microbatch_loss,
+    microbatch_target,
+)
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.torch_table import has_communication, table_text
+
+
+class _PlainStage(nn.Module):
+    """A stage of a reference model, called with its input alone."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
+        self.stage = stage
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.stage(x, None)
+        return y
+
+
+class _Watched(list[_Action]):
+    """A rank's actions; while they are run, ``positions[rank]`` is the plan's action they are at.
+
+    PyTorch's own additions (collectives, messages where it places them) are not the plan's.
+    """
+
+    def __init__(self, actions: list[_Action], seat: Seat, positions: MutableSequence[int]) -> None:
+        super().__init__(actions)
+        self._rank, self._positions = seat.rank, positions
+        self._expected = [str(action) for action in seat.plan.order(seat.rank)]
+
+    def __iter__(self) -> Iterator[_Action]:
+        done = 0
+        for action in super().__iter__():
+            self._positions[self._rank] = done
+            yield action
+            done += done < len(self._expected) and str(action) == self._expected[done]
+        self._positions[self._rank] = done
+
+    def __deepcopy__(self, memo: dict[int, object]) -> list[_Action]:
+        return self[:]  # PyTorch copies the schedule when it reports an error
+
+
+def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
+    """Run one rank and report to the parent, then stay until the parent hangs up."""
+    torch.set_num_threads(1)
+    logging.disable()  # the runtime logs its whole schedule beside the error that it raises
+    try:
+        report = _run(seat, parent, positions)
+    except Exception as error:  # whatever it is, the parent has to hear of it
+        first = (str(error).strip().splitlines() or ["no message"])[0]
+        text = f"failed{_place(seat, positions)}: {type(error).__name__}: {first}"
+        report = Report(state="failed", text=text)
+    with suppress(OSError):  # a parent that is gone needs no report
+        parent.send(report)
+        parent.poll(None)
+    os._exit(0 if report.is_done else 1)  # gloo's threads may hang in a normal exit
+
+
+def _place(seat: Seat, positions: MutableSequence[int]) -> str:
+    order, position = seat.plan.order(seat.rank), positions[seat.rank]
+    return f" at {order[position]}" if 0 <= position < len(order) else ""
+
+
+def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Report:
+    plan = seat.plan
+    torch.distributed.init_process_group(
+        "gloo",
+        store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
+            seat.rendezvous, plan.num_ranks
+        ),
+        rank=seat.rank,
+        world_size=plan.num_ranks,
+        timeout=timedelta(seconds=seat.timeout),
+    )
+    modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
+    runtime = _runtime(seat, modules)
+    actions = runtime.pipeline_order_with_comms[seat.rank]
+    runtime.pipeline_order_with_comms[seat.rank] = _Watched(actions, seat, positions)
+    inputs, targets, losses = _data(plan, modules), _targets(plan, modules), list[torch.Tensor]()
+    parent.send(Report(state="ready"))
+    runtime.step(*inputs, target=targets, losses=losses, return_outputs=False)
+    return Report.of(
+        RankResult(
+            gradients=_gradients(modules),
+            losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
+            live_bytes=(),
+        )
+    )
+
+
+def _runtime(seat: Seat, modules: dict[int, Stage]) -> _PipelineScheduleRuntime:
+    """PyTorch's runtime with the table loaded."""
+    plan = seat.plan
+    example = torch.empty(plan.spec.shape, dtype=DTYPES[plan.spec.dtype])
+    stages = [
+        PipelineStage(
+            _PlainStage(module),
+            stage,
+            plan.num_stages,
+            torch.device("cpu"),
+            input_args=example.clone().requires_grad_(stage > 0),
+            output_args=example.clone().requires_grad_(),
+        )
+        for stage, module in modules.items()
+    ]
+
+    def loss(y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return microbatch_loss(plan.spec, y, target, plan.num_microbatches)
+
+    runtime = _PipelineScheduleRuntime(  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        stages, plan.num_microbatches, loss_fn=loss, scale_grads=False
+    )
+    path = Path(seat.rendezvous).with_name(f"table-{seat.rank}.csv")
+    path.write_text(table_text(plan), encoding="ascii")
+    runtime._load_csv(str(path), "compute_comms" if has_communication(plan) else "compute_only")
+    return runtime
+
+
+def _data(plan: Plan, modules: dict[int, Stage]) -> tuple[torch.Tensor, ...]:
+    """The whole batch where the first stage is; PyTorch cuts it into microbatches."""
+    if 0 not in modules:
+        return ()
+    return (torch.cat([microbatch_input(plan.spec, j) for j in range(plan.num_microbatches)]),)
+
+
+def _targets(plan: Plan, modules: dict[int, Stage]) -> torch.Tensor | None:
+    if plan.num_stages - 1 not in modules:
+        return None
+    return torch.cat([microbatch_target(plan.spec, j) for j in range(plan.num_microbatches)])
+
+
+def _gradients(modules: dict[int, Stage]) -> dict[tuple[int, str], torch.Tensor]:
+    found = {}
+    for stage, module in modules.items():
+        for name, parameter in module.named_parameters():
+            if parameter.grad is None:
+                raise RuntimeError(f"stage {stage} {name} has no gradient")
+            found[stage, name] = parameter.grad
+    return found
