@@ -80,6 +80,18 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
     return replace(first, events=MemoryEvents(**columns))
 
 
+def runs_beside(problem: Problem) -> bool:
+    """Whether the problem has tasks that run beside computation: transfers and the host's."""
+    return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS).any())
+
+
+def with_bytes(problem: Problem, pipeline: Pipeline, spec: ModelSpec) -> Problem:
+    """The problem, its own durations kept, with the memory of its pipeline in bytes."""
+    sized = problem_in_bytes(pipeline, spec)
+    task = problem.locate(sized.actions)[sized.events.task]
+    return replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
+
+
 def predicted_peak_bytes(
     pipeline: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
 ) -> tuple[int, ...]:
@@ -90,10 +102,8 @@ def predicted_peak_bytes(
     beside computations, and when they do is told by the schedule's own times on its own problem.
     Hosts are there where some stage is off-loaded.
     """
-    if problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS).any():
-        sized = problem_in_bytes(pipeline, spec)
-        task = problem.locate(sized.actions)[sized.events.task]
-        timed = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
+    if runs_beside(problem):
+        timed = with_bytes(problem, pipeline, spec)
     else:
         timed = problem_in_bytes(pipeline.with_changes(**ONE_TICK), spec)
         on_ranks = schedule.program.resource < pipeline.num_ranks

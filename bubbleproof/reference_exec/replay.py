@@ -1,8 +1,8 @@
 """Replay: run a verified schedule on torch and compare what happens with what was promised.
 
 What was not verified does not run: ``replay`` itself checks the schedule against its problem and
-the lowered program against the training step the problem poses, and raises ``NotVerified`` with the
-first violation.
+the lowered program, its messages and its data flow, against the training step the problem poses,
+and raises ``NotVerified`` with the first violation.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bubbleproof.reference_exec.oracle import (
     stepped,
 )
 from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
-from bubbleproof.reference_exec.prediction import predicted_peak_bytes
+from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
 from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.transfers import with_transfers
+from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
 from bubbleproof.reference_exec.virtual import run_virtual
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
@@ -40,6 +40,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.verdict import Verdict
 
 BACKENDS = ("virtual", "gloo")
@@ -70,7 +71,8 @@ def replay(
     spec
         The model to train; its sizes decide bytes and run time.
     program
-        The lowered program to run; by default ``theory.lowering.lower`` makes it.
+        The lowered program to run; by default ``lowered_program`` makes it. Transfers are put in
+        by the times of the schedule.
     backend
         ``virtual`` (all ranks in this process) or ``gloo`` (a process per rank).
     seed
@@ -100,8 +102,8 @@ def replay(
     spec.require_stages(step.num_stages)
     spec.require_slices(step.num_slices)
     _require_ok(check(problem, schedule))
-    lowered = lower(problem, schedule) if program is None else program
-    _require_verified(step, schedule, lowered, chosen)
+    lowered = lowered_program(problem, step, schedule, spec) if program is None else program
+    _require_verified(problem, step, schedule, lowered, chosen)
     plan = replay_plan(problem, step, schedule, lowered, spec)
     with single_threaded():
         begun = time.perf_counter()
@@ -121,6 +123,16 @@ def replay(
         )
 
 
+def lowered_program(
+    problem: Problem, step: Pipeline, schedule: Schedule, spec: ModelSpec
+) -> Program:
+    """The program of ``theory.lowering.lower``, in the order of moments where transfers join it."""
+    lowered = lower(problem, schedule)
+    if not runs_beside(problem):
+        return lowered
+    return by_moments(lowered, moments(with_bytes(problem, step, spec), schedule))
+
+
 def replay_plan(
     problem: Problem, step: Pipeline, schedule: Schedule, lowered: Program, spec: ModelSpec
 ) -> Plan:
@@ -134,9 +146,12 @@ def replay_plan(
     for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
         action = problem.actions[task]
         ends[action] = (step.stage_ranks[action.stage],)
+    if ends:
+        when = moments(with_bytes(problem, step, spec), schedule)
+        lowered = with_transfers(problem, schedule, lowered, when, ends)
     return Plan(
         spec=spec,
-        program=with_transfers(problem, schedule, lowered, ends) if ends else lowered,
+        program=lowered,
         stage_ranks=step.stage_ranks,
         num_microbatches=step.num_microbatches,
         num_slices=step.num_slices,
@@ -167,10 +182,14 @@ def _require_ok(verdict: Verdict) -> None:
 
 
 def _require_verified(
-    step: Pipeline, schedule: Schedule, lowered: Program, semantics: Semantics
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    lowered: Program,
+    semantics: Semantics,
 ) -> None:
-    """Raise ``NotVerified`` unless the computations are the schedule's and the messages match."""
-    on_ranks = np.flatnonzero(schedule.program.resource < step.num_ranks)
+    """Raise ``NotVerified`` unless the computations are the schedule's and rules 6 and 7 hold."""
+    on_ranks = schedule.program.resource < step.num_ranks
     expected = schedule.program.actions.take(on_ranks), schedule.program.resource[on_ranks]
     compute = compute_part(lowered)
     found = compute.actions, compute.resource
@@ -180,6 +199,17 @@ def _require_verified(
             "the schedule's, in its order"
         )
     _require_ok(check_communication(step.problem(), lowered, (semantics,)))
+    whole = Program.grouped(
+        actions=ActionTable.concatenate(
+            [lowered.actions, schedule.program.actions.take(~on_ranks)]
+        ),
+        resource=np.concatenate([lowered.resource, schedule.program.resource[~on_ranks]]),
+    )
+    for finding in (
+        check_dataflow(problem, schedule),
+        check_dataflow_of_program(problem, whole),
+    ):
+        _require_ok(Verdict(findings=(finding,)))
 
 
 def _compare(

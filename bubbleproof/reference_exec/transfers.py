@@ -2,40 +2,81 @@
 
 A schedule runs transfers on links, beside computation. A rank's program is one sequence, so each
 transfer stands in it twice, posted and waited for, in the programs of both of its ranks; likewise
-OFFLOAD, STEP and RELOAD, which run on the engines of one rank. Rows are merged by the schedule's
-times such that memory at the rows is what it is in time: a computation counts at its start where it
-acquires (F, R, and an I that leaves more behind than it found) and at its end where it releases (B,
-W, another I); a SEND or RECV at the end of what makes its message; a transfer where it starts and
-where it ends. At equal times releases come before acquisitions.
+OFFLOAD, STEP and RELOAD, which run on the engines of one rank.
 
-All rows of all ranks then agree with one order in time, in which everything waited for comes
-earlier; so the waits added here make no deadlock where there was none.
+Rows are merged by *moments*, times of the schedule chosen such that memory at the rows is what it
+is in time. A computation counts at its start where it acquires and at its end where it releases;
+where it does both (a forward that drops what it saved, an overlapped pair) it counts when its rank
+holds most while it runs. A SEND or RECV counts at the end of what makes its message, a transfer
+where it starts and where it ends. At equal times releases come before acquisitions.
+
+``by_moments`` brings SEND and RECV of a lowered program into that order too. All rows of all ranks
+then agree with one order in time, in which everything waited for comes earlier, so no semantics can
+make the ranks wait for each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Kind
+from bubbleproof.theory.actions import Action, ActionTable, Ints, Kind
+from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.messages import messages
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 
-Moment = tuple[int, int]  # (ticks, 0 for a release or 1 for an acquisition)
-RELEASE, ACQUISITION = 0, 1
+Moment = tuple[int, int]  # (ticks, what happens then)
+RELEASE, ACQUISITION, SETTLED = 0, 1, 2
+Moments = Mapping[Action, Moment]
 Row = tuple[Moment, int, Action]  # at one moment what ends comes before what begins
 
 
+def moments(problem: Problem, schedule: Schedule) -> Moments:
+    """When each computation, SEND and RECV counts; memory is that of ``problem`` (in bytes)."""
+    actions, start = schedule.program.actions, schedule.start
+    task = problem.locate(actions)
+    end = start + problem.ticks(task)
+    grows, shrinks = _changes(problem)
+    fullest = _fullest(problem, schedule, task, np.flatnonzero(grows[task] & shrinks[task]))
+    found: dict[Action, Moment] = {}
+    ends: dict[int, int] = {}
+    for row, action in enumerate(actions):
+        number = int(task[row])
+        ends[number] = int(end[row])
+        if row in fullest:
+            found[action] = (fullest[row], SETTLED)
+        elif grows[number]:
+            found[action] = (int(start[row]), ACQUISITION)
+        else:
+            found[action] = (int(end[row]), RELEASE)
+    for message in messages(problem):
+        found[message.send] = found[message.recv] = (ends[message.producer], RELEASE)
+    return found
+
+
+def by_moments(lowered: Program, moment: Moments) -> Program:
+    """The lowered program with its rows in the order of their moments, ties as they were."""
+    rows = zip(lowered.resource.tolist(), lowered.actions, strict=True)
+    keys = [(rank, moment[action]) for rank, action in rows]
+    order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+    return Program(actions=lowered.actions.take(order), resource=lowered.resource[order])
+
+
 def with_transfers(
-    problem: Problem, schedule: Schedule, lowered: Program, transfers: dict[Action, tuple[int, ...]]
+    problem: Problem,
+    schedule: Schedule,
+    lowered: Program,
+    moment: Moments,
+    transfers: Mapping[Action, tuple[int, ...]],
 ) -> Program:
     """The lowered program with every transfer posted and waited for on both of its ranks.
 
-    ``transfers`` has the ranks of each task of the problem that runs beside computation.
-    Precondition: the schedule is verified, and the computations of ``lowered`` are the schedule's,
-    in its order.
+    ``transfers`` has the ranks of each task of the problem that runs beside computation. The order
+    of ``lowered`` is kept. Precondition: the schedule is verified, and the computations of
+    ``lowered`` are the schedule's, in its order.
     """
-    moment = _moments(problem, schedule)
     rows = _transfer_rows(problem, schedule, transfers)
     orders = [
         _merged(lowered_order, moment, rows.get(rank, []))
@@ -47,34 +88,35 @@ def with_transfers(
     )
 
 
-def _moments(problem: Problem, schedule: Schedule) -> dict[Action, Moment]:
-    """When each computation, SEND and RECV counts."""
-    actions, start = schedule.program.actions, schedule.start.tolist()
-    task = problem.locate(actions)
-    end = (schedule.start + problem.ticks(task)).tolist()
-    grows = _acquiring(problem)
-    found: dict[Action, Moment] = {}
-    ends: dict[int, int] = {}
-    for row, action in enumerate(actions):
-        number = int(task[row])
-        ends[number] = end[row]
-        found[action] = (start[row], ACQUISITION) if grows[number] else (end[row], RELEASE)
-    for message in messages(problem):
-        found[message.send] = found[message.recv] = (ends[message.producer], RELEASE)
+def _changes(problem: Problem) -> tuple[Ints, Ints]:
+    """Whether each task acquires on its rank at its start, and whether it releases at its end."""
+    events = problem.events
+    own = problem.rank_of_task[events.task] == events.store
+    columns = []
+    for mask in (own & ~events.at_end & (events.delta > 0), own & events.at_end):
+        flags = np.zeros(problem.num_tasks + 1, dtype=np.int64)
+        flags[events.task[mask]] = 1
+        columns.append(flags)
+    return columns[0], columns[1]
+
+
+def _fullest(problem: Problem, schedule: Schedule, task: Ints, rows: Ints) -> dict[int, int]:
+    """When the rank of each of the rows holds most while the row runs."""
+    if not len(rows):
+        return {}
+    profile = memory_profile(problem, task, schedule.start)
+    found = {}
+    for row in rows.tolist():
+        begin = int(schedule.start[row])
+        end = max(begin + int(problem.duration[task[row]]), begin + 1)
+        inside = (profile.time >= begin) & (profile.time < end)
+        near = np.flatnonzero(inside & (profile.store == schedule.program.resource[row]))
+        found[row] = int(profile.time[near[np.argmax(profile.level[near])]])
     return found
 
 
-def _acquiring(problem: Problem) -> list[bool]:
-    """Whether each task changes memory at its start; by kind where the problem counts none."""
-    grows = problem.actions.is_kind(Kind.F, Kind.R, Kind.OVERLAP_F_B)
-    events = problem.events
-    own = problem.rank_of_task[events.task] == events.store
-    grows[events.task[own & ~events.at_end & (events.delta > 0)]] = True
-    return [bool(flag) for flag in grows]
-
-
 def _transfer_rows(
-    problem: Problem, schedule: Schedule, transfers: dict[Action, tuple[int, ...]]
+    problem: Problem, schedule: Schedule, transfers: Mapping[Action, tuple[int, ...]]
 ) -> dict[int, list[Row]]:
     """The post and the wait of each transfer by rank, in time order, each link's order kept.
 
@@ -98,7 +140,7 @@ def _transfer_rows(
     return rows
 
 
-def _merged(order: list[Action], moment: dict[Action, Moment], rows: list[Row]) -> list[Action]:
+def _merged(order: list[Action], moment: Moments, rows: list[Row]) -> list[Action]:
     """The order with the rows put in before whatever counts later; the order itself is kept."""
     result: list[Action] = []
     waiting = iter([*rows, None])

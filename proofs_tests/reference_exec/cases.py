@@ -10,7 +10,7 @@ import torch
 
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import RankResult
-from bubbleproof.reference_exec.replay import replay_plan
+from bubbleproof.reference_exec.replay import lowered_program, replay_plan
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.theory.actions import Action
@@ -47,7 +47,8 @@ class Case:
         The lowered program gets its transfers; another one is taken as it is.
         """
         step = training_step(self.problem)
-        plan = replay_plan(self.problem, step, self.schedule, self.lowered, spec)
+        lowered = lowered_program(self.problem, step, self.schedule, spec)
+        plan = replay_plan(self.problem, step, self.schedule, lowered, spec)
         return plan if program is None else replace(plan, program=program)
 
     def orders(self) -> list[list[str]]:
@@ -68,8 +69,10 @@ def family_case(name: str, **params: int | None) -> Case:
 
 
 def random_case(pipeline: Pipeline, seed: int) -> Case:
-    """A random valid program: a random topological order of the tasks, cut into ranks."""
+    """A random valid program: a random topological order of the tasks, cut into resources."""
     problem = pipeline.problem()
+    used = problem.occupancy
+    resource = dict(zip(used.task.tolist(), used.resource.tolist(), strict=True))
     choice = random.Random(seed)
     waiting = np.bincount(problem.edges.after, minlength=problem.num_tasks).tolist()
     after: dict[int, list[int]] = {}
@@ -77,10 +80,10 @@ def random_case(pipeline: Pipeline, seed: int) -> Case:
     for earlier, later in edges:
         after.setdefault(earlier, []).append(later)
     ready = [task for task in range(problem.num_tasks) if not waiting[task]]
-    orders: list[list[Action]] = [[] for _ in range(problem.num_ranks)]
+    orders: list[list[Action]] = [[] for _ in problem.resources]
     while ready:
         task = ready.pop(choice.randrange(len(ready)))
-        orders[int(problem.rank_of_task[task])].append(problem.actions[task])
+        orders[resource[task]].append(problem.actions[task])
         for later in after.get(task, ()):
             waiting[later] -= 1
             if not waiting[later]:
