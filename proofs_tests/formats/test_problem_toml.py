@@ -289,7 +289,8 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
         (
             "backward = 20",
             'backward = 20\n[solve]\nobjective = "fast"',
-            "solve.objective: expected 'makespan', 'span_idle', 'makespan-then-peak' or 'peak', found 'fast'",
+            "solve.objective: expected 'makespan', 'span_idle', 'makespan-then-peak' or 'peak', "
+            "found 'fast'",
         ),
         (
             "backward = 20",

@@ -104,7 +104,7 @@ def test_table_iv_has_its_rows() -> None:
 
 
 def test_the_buffer_is_that_of_the_family() -> None:
-    # Two routes: the claim's walk through the operations, and the family's maximum over microbatches.
+    # Two routes: the claim's walk through operations, the family's maximum over microbatches.
     for m, count, others in product(range(1, 9), (1, 2, 3, 4), (1, 2, 3, 4)):
         for e in range(1, m - count + 2) if count > 1 else (m,):
             for d in range(1, m - others + 2) if others > 1 else (m,):
