@@ -198,7 +198,7 @@ def measure(
 @app.command()
 def replay(
     schedule: Words,
-    backend: Annotated[str, typer.Option(help="virtual or gloo.")] = "virtual",
+    backend: Annotated[str, typer.Option(help="virtual, gloo or torch-runtime.")] = "virtual",
     model: Annotated[str, typer.Option(help="mlp or transformer.")] = "mlp",
     hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
     layers: Annotated[int, typer.Option(help="Layers per stage.")] = 1,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.reference_exec.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ def run_replay(
     as_json: bool,
 ) -> int:
     """Replay one schedule and print the evidence; status 1 where a promise is broken."""
+    if backend == BACKEND:
+        with _torch_needed():
+            return run_replay_torch(
+                words, spec=spec, comm=comm, timeout=timeout, dialect=dialect, as_json=as_json
+            )
     given = read_given(words, dialect=dialect)
     try:
         report = replay_given(
@@ -42,6 +49,17 @@ def run_replay(
     return HOLDS if report.ok else BROKEN
 
 
+@contextmanager
+def _torch_needed() -> Iterator[None]:
+    """Say what to install where torch is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(MISSING) from None
+
+
 def replay_given(
     given: Given,
     spec: ModelSpec,
@@ -53,12 +71,8 @@ def replay_given(
     quiet: bool = False,
 ) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
-    try:
+    with _torch_needed():
         from bubbleproof.reference_exec.replay import replay
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ValueError(MISSING) from None
     return replay(
         given.problem,
         given.timed(),

@@ -98,19 +98,21 @@ def compare_with_torch_runtime(
     *,
     program: Program | None = None,
     is_lowered_by_torch: bool = False,
+    semantics: Semantics | str = Semantics.BUFFERED,
     timeout: float = 60.0,
     progress: Callable[[str], None] | None = None,
 ) -> TorchRuntimeReport:
     """Replay a schedule with our ranks and with PyTorch's runtime, and compare all bits.
 
     ``program`` is the lowered one (``theory.lowering.lower`` by default);
-    ``is_lowered_by_torch`` lets PyTorch place SEND and RECV itself. Raises as ``replay`` does, and
-    ``ValueError`` for what a table cannot say.
+    ``is_lowered_by_torch`` lets PyTorch place SEND and RECV itself. ``semantics`` is what the
+    program is verified under; on gloo PyTorch's sends do not wait either. Raises as ``replay``
+    does, and ``ValueError`` for what a table cannot say.
     """
     lowered = lower(problem, schedule) if program is None else program
     plan = replay_plan(problem, training_step(problem), schedule, lowered, spec)
     require_sayable(plan)
-    ours = replay(problem, schedule, spec, program=lowered, semantics=Semantics.BUFFERED)
+    ours = replay(problem, schedule, spec, program=lowered, semantics=semantics)
     told = replace(plan, program=compute_part(lowered)) if is_lowered_by_torch else plan
     begun = time.perf_counter()
     results = run_torch_runtime(told, timeout=timeout, progress=progress)

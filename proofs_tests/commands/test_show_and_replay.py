@@ -70,6 +70,13 @@ def test_replay_on_processes(command: Run) -> None:
     assert "gradients (gloo, 2 ranks, mlp float32)" in answer.out
 
 
+def test_replay_by_pytorch_s_own_runtime(command: Run) -> None:
+    answer = command("replay", "zb-h1", "p=2", "m=3", "--backend", "torch-runtime", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"], found["gradients_equal"]) == (0, True, True)
+    assert found["differing"] == []
+
+
 def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     command("convert", "1f1b", "p=2", "m=2", path)
@@ -89,6 +96,7 @@ def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> No
         (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
         (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
         (["replay", "1f1b", "p=2", "m=2", "--backend", "x"], "replay backend must be one of"),
+        (["replay", "chimera", "p=2", "m=2", "--backend", "torch-runtime"], "each stage on one"),
         (["replay", "1f1b", "p=2", "m=2", "--hidden", "0"], "model hidden must be 1 or more"),
     ],
 )
