@@ -12,8 +12,9 @@ dequeued together (``theory.visits``).
 
 Precedences, with visits n of one rank and direction: UNSHARD(n) before the visit's tasks,
 RESHARD(n) and REDUCE_GRAD(n) after them; UNSHARD(n+2) after RESHARD(n) and the tasks of visit n+2
-after REDUCE_GRAD(n), because one buffer computes while the other communicates. UNSHARD and
-REDUCE_GRAD occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager.
+after REDUCE_GRAD(n), because one buffer computes while the other communicates. An UNSHARD without
+RESHARD comes before all forwards of its stage, REDUCE_GRAD also after the visits without one.
+UNSHARD and REDUCE_GRAD occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager.
 Memory: UNSHARD acquires ``parameter`` units at its start and RESHARD gives them back (ZeRO-3);
 the first backward of a visit acquires ``gradient`` units and REDUCE_GRAD gives them back (ZeRO-2
 and 3). What is never sharded is static.
@@ -189,6 +190,9 @@ class _Waits:
             for row, c in enumerate(needed)
         }
         self.visit = {(v.rank, v.is_forward, v.number): v for v in listed}
+        self.alike: dict[tuple[int, bool], list[Visit]] = {}
+        for visit in listed:
+            self.alike.setdefault((visit.stage, visit.is_forward), []).append(visit)
 
     def first_backwards(self, reduces: Bools) -> Ints:
         """The first backward of the visit of each REDUCE_GRAD."""
@@ -203,14 +207,35 @@ class _Waits:
             task, visit = self.problem.num_tasks + row, collective.visit
             own = self.computations(visit)
             if collective.kind is Kind.UNSHARD:
-                found.append((np.full_like(own, task), own))
+                users = self._served(visit)
+                found.append((np.full_like(users, task), users))
                 found += self._after_reshard(visit, task)
-            else:
+            elif collective.kind is Kind.RESHARD:
                 found.append((own, np.full_like(own, task)))
-            if collective.kind is Kind.REDUCE_GRAD:
+            else:
+                summed = self._summed(visit)
+                found.append((summed, np.full_like(summed, task)))
                 found.append((np.full_like(own[1:], own[0]), own[1:]))
                 found += self._frees_buffer(visit, task)
         return found
+
+    def _served(self, visit: Visit) -> Ints:
+        """What needs a visit's UNSHARD: its own tasks, or all forwards where it is never freed."""
+        if (Kind.RESHARD, visit.rank, visit.is_forward, visit.number) in self.task:
+            return self.computations(visit)
+        return self._tasks_of(self.alike[visit.stage, visit.is_forward])
+
+    def _summed(self, visit: Visit) -> Ints:
+        """What a visit's REDUCE_GRAD needs: its own tasks and those that nothing else reduces."""
+        lone = [
+            v
+            for v in self.alike[visit.stage, visit.is_forward]
+            if (Kind.REDUCE_GRAD, v.rank, v.is_forward, v.number) not in self.task
+        ]
+        return self._tasks_of([*lone, visit])
+
+    def _tasks_of(self, chosen: list[Visit]) -> Ints:
+        return np.concatenate([self.computations(visit) for visit in chosen])
 
     def _after_reshard(self, visit: Visit, task: int) -> list[Wait]:
         key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
