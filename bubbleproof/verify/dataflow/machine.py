@@ -64,6 +64,7 @@ class Machine:
             ends.append(gradients.end)
         if kind in PARAMETER_USERS:
             checks.append(parameters.of_use)
+            begins.append(parameters.begin_use)
         return checks, begins, ends
 
     def _phases_hosted(self, kind: Kind) -> Phases:
@@ -101,7 +102,7 @@ class Machine:
 
     def end(self, work: Work) -> list[Fault]:
         """Run the work to its end; faults where what it used is no longer there."""
-        faults = list(self._parameters.of_use(work)) if work.kind in PARAMETER_USERS else []
+        faults = list(self._parameters.of_end_of_use(work)) if work.kind in PARAMETER_USERS else []
         for change in self._of[self._is_hosted(work)][work.kind][2]:
             change(work)
         return faults

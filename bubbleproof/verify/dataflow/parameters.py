@@ -4,7 +4,7 @@ The step starts with version 0 everywhere; STEP makes the next one. A stage whos
 its ranks has one copy there. A gathered stage has the copies that its UNSHARDs made (``UNSHARD.n``
 makes copy n, ``RESHARD.n`` frees it), a hosted one the copy that RELOAD brought and OFFLOAD drops.
 F, R, B and I use version 0, so all of one microbatch use the same (W needs none: it multiplies
-activations and output gradients). A copy must last as long as the work that uses it.
+activations and output gradients). A copy that is there when a work begins must last until it ends.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Parameters:
         self._made_by: dict[tuple[int, int], Work] = {}
         self._changed_by: dict[int, Work] = {}
         self._stepped_by: dict[int, Work] = {}
+        self._freed_by: dict[int, Work] = {}
+        self._in_use: dict[Work, set[int]] = {}
 
     def of_use(self, work: Work) -> Iterator[Fault]:
         """The rank holds the stage, and a copy of the step's parameters lies there."""
@@ -40,7 +42,7 @@ class Parameters:
             ranks = ", ".join(map(str, sorted(self._step.holders[stage])))
             yield Fault(needed=needed, found=said(f"they are on rank {ranks}"))
             return
-        if 0 in self._copies[stage].values():
+        if self._fresh(stage):
             return
         needed = said(f"the parameters of stage {stage} of this step")
         if self._copies[stage]:
@@ -56,6 +58,27 @@ class Parameters:
         else:
             found = ("{} has freed them", last.kind, last.part)
             yield Fault(needed=needed, found=found, origin=last.row, awaited=supply)
+
+    def of_end_of_use(self, work: Work) -> Iterator[Fault]:
+        """One of the copies that were there when the work began still is."""
+        stage, used = work.part[0], self._in_use.pop(work, set())
+        if not used or used & self._fresh(stage):
+            return
+        last, verb = self._freed_by.get(stage), "freed"
+        if last is None:
+            last, verb = self._stepped_by[stage], "updated"
+        found: Thing = (f"{{}} has {verb} them", last.kind, last.part)
+        needed = said(f"the parameters of stage {stage} until it ends")
+        yield Fault(needed=needed, found=found, origin=last.row)
+
+    def _fresh(self, stage: int) -> set[int]:
+        """The copies of version 0 that are there."""
+        return {n for n, version in self._copies[stage].items() if version == 0}
+
+    def begin_use(self, work: Work) -> None:
+        """What a work uses from now on."""
+        if work.resource in self._step.holders[work.part[0]]:
+            self._in_use[work] = self._fresh(work.part[0])
 
     def of_change(self, work: Work) -> Iterator[Fault]:
         """A copy is made once and freed while it is there."""
@@ -82,6 +105,7 @@ class Parameters:
         if work.kind in (Kind.RESHARD, Kind.OFFLOAD):
             self._copies[stage].pop(number, None)
             self._changed_by[stage] = work
+            self._freed_by[stage] = work
 
     def end(self, work: Work) -> None:
         """UNSHARD and RELOAD have brought the current version; STEP has made the next."""

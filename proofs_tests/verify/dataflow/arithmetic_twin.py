@@ -117,6 +117,7 @@ class Twin:
         }
         self.sums: dict[Hashable, Gradients] = defaultdict(lambda: defaultdict(int))
         self.seen_by_step: dict[int, list[Gradients]] = defaultdict(list)
+        self.copies_at_begin: dict[Hashable, set[Hashable]] = {}
         self.running: dict[Hashable, tuple[int, ...]] = {}
 
     # What lies where.
@@ -146,6 +147,10 @@ class Twin:
             return action.stage < self.shape.num_stages
         return (action.stage, action.microbatch, action.slice) in self.shape.tasks[Kind.F]
 
+    def copies(self, g: int) -> set[Hashable]:
+        """The places, with their numbers, where the stage's weight lies."""
+        return {(at, v) for at, v in self.memory.items() if at[:2] == ("copy", g)}
+
     def at(self, rank: int) -> int:
         return rank if self.explicit else NONE
 
@@ -173,6 +178,7 @@ class Twin:
         else:
             taken = self.begin_transfer(action, resource)
         self.running[action, row] = taken
+        self.copies_at_begin[action, row] = self.copies(g)
 
     def begin_transfer(self, action: Action, resource: int) -> tuple[int, ...]:
         g, j, k = action.stage, action.microbatch, action.slice
@@ -213,8 +219,8 @@ class Twin:
         g, j, k = action.stage, action.microbatch, action.slice
         taken = self.running.pop((action, row))
         if action.kind in (Kind.F, Kind.R, Kind.B, Kind.I):
-            is_there = any(place[:2] == ("copy", g) for place in self.memory)
-            taken = taken if is_there else tuple(self.junk() for _ in taken)
+            still_there = self.copies_at_begin.pop((action, row)) & self.copies(g)
+            taken = taken if still_there else tuple(self.junk() for _ in taken)
         if action.kind in (Kind.F, Kind.R):
             x, states, w = taken
             h = (w * x + states) % PRIME
