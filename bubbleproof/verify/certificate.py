@@ -124,8 +124,7 @@ def _refusal(problem: Problem, certificate: Drup, *, with_orders: bool) -> str |
         return f"rank {certificate.rank} is none of the problem's {problem.num_ranks}"
     if abs(certificate.bound) >= LARGEST:
         return "the bound must be below 2**61 ticks"
-    users = np.bincount(problem.occupancy.resource)
-    if with_orders and int((users * (users - 1) // 2).sum()) > MOST_PAIRS:
+    if with_orders and (np.bincount(problem.occupancy.resource) ** 2).sum() > 2 * MOST_PAIRS:
         return f"more than {MOST_PAIRS} pairs of tasks share a resource, too many to check"
     claim = certificate.bound - 1, certificate.objective, certificate.rank
     replay = Replay(problem, *claim, with_orders=with_orders)

@@ -15,8 +15,8 @@ Time reversal, negation and the two orders of a pair are then one rule each:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
 from itertools import combinations
 
 from bubbleproof.theory.chains import Moment, chains
@@ -26,7 +26,7 @@ from bubbleproof.theory.timing import in_order
 from bubbleproof.verify.certificate_memory import is_too_full
 
 UNKNOWN = -(1 << 80)  # no path gives this end; all durations and lags add up to less than 2**60
-MOST_RAISES = 100_000  # for one lemma; a cycle of orders would raise windows without end for ever
+MOST_RAISES = 100_000  # and 8 per end, for one lemma: a cycle of orders would raise them for ever
 
 Literal = tuple[int, int]
 
@@ -43,7 +43,6 @@ class Replay:
         self.problem, self.num_starts = problem, problem.num_tasks + problem.num_ranks
         self.ticks: list[int] = problem.duration.tolist()
         self.ends, self.trail = [UNKNOWN] * (2 * self.num_starts), list[Literal]()
-        self.place = [0] * len(self.ends)
         self.arcs: list[list[tuple[int, int]]] = [[] for _ in self.ends]
         self.options: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
         self.asked: list[list[tuple[int, int, int, int]]] = [[] for _ in self.ends]
@@ -56,27 +55,30 @@ class Replay:
             self.homes[task].add(resource)
         self.is_refuted, self.supposed = False, list[tuple[Literal, int, bool]]()
         order = index_order(problem)
-        self.is_cyclic = not self._add_edges(sure_edges(problem, order), with_orders)
+        edges = sure_edges(problem, order)
+        tasks = in_order(problem.num_tasks, edges.before, edges.after)
+        self.is_cyclic, tasks = tasks is None, tasks or []
+        self._add_edges(edges, tasks if with_orders else [])
         self.chains = chains(problem, order) if with_orders else {}
         if with_orders:
             self._add_pairs()
         self._add_spans(limit, objective == "span_idle")
         origin = 2 * (problem.num_tasks + (rank if objective == "span_idle" else 0))
-        self.learn([(origin, 0)])
-        self.learn([(origin + 1, 0)])
+        for node, path in ((origin, tasks), (origin + 1, tasks[::-1])):
+            queue = [node, *(2 * task + node % 2 for task in path)]
+            self.is_refuted = self.is_refuted or not self._raise([(node, 0)], queue)
+        self.trail.clear()
         self._settle()
 
-    def _add_edges(self, edges: Edges, with_orders: bool) -> bool:
-        """Take in edges that are sure; whether they have no cycle."""
-        tasks = in_order(self.problem.num_tasks, edges.before, edges.after)
-        for place, task in enumerate(tasks or (), start=1):
-            self.place[2 * task], self.place[2 * task + 1] = place, -place
+    def _add_edges(self, edges: Edges, tasks: list[int]) -> None:
+        """Take in edges that are sure, and what must end before each of the ``tasks``, in order."""
         rows = zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
-        for task, after, lag in sorted(rows, key=lambda edge: self.place[2 * edge[0]]):
+        for task, after, lag in rows:
             self._add_arc(2 * task, 2 * after, self.ticks[task] + lag)
-            if lag >= 0 and with_orders:
-                self.earlier[after] |= self.earlier[task] | 1 << task
-        return tasks is not None
+        for task in tasks:
+            for node, ticks in self.arcs[2 * task]:
+                if ticks >= self.ticks[task]:
+                    self.earlier[node // 2] |= self.earlier[task] | 1 << task
 
     def _add_spans(self, limit: int, is_span: bool) -> None:
         """Computations start at the node of their span or later, and end within its length:
@@ -124,7 +126,6 @@ class Replay:
         for table in (self.arcs, self.options, self.asked, self.watches):
             table.extend(([], []))
         self.ends += [0, -1]
-        self.place += [0, 0]
         self.orders[a, b], self.orders[b, a] = (node, 1), (node + 1, 0)
         for first, later in ((a, b), (b, a)):
             guard, least = self.orders[first, later]
@@ -188,11 +189,10 @@ class Replay:
         self.learn([(node ^ 1, 1 - value)])
         return True
 
-    def _raise(self, literals: list[Literal]) -> bool:
-        """Raise ends and all that follows, in the order of paths; False once a window is empty."""
-        ends, place, found = self.ends, self.place, literals
-        queue, waiting = list[tuple[int, int]](), set[int]()
-        most = len(self.trail) + len(ends) + MOST_RAISES
+    def _raise(self, literals: list[Literal], first: Iterable[int] = ()) -> bool:
+        """Raise ends and all that follows, ``first`` nodes first; False once a window is empty."""
+        ends, queue, found = self.ends, OrderedDict.fromkeys(first), literals
+        most = len(self.trail) + 8 * len(ends) + MOST_RAISES
         while len(self.trail) < most:
             for node, end in found:
                 if end > ends[node]:
@@ -200,14 +200,11 @@ class Replay:
                     ends[node] = end
                     if end + ends[node ^ 1] > 0:
                         return False
-                    if node not in waiting:
-                        waiting.add(node)
-                        heappush(queue, (place[node], node))
+                    queue[node] = None
             if not queue:
                 break
-            _, node = heappop(queue)
-            waiting.remove(node)
-            found = self._found(node)
+            node, _ = queue.popitem(last=False)
+            found = self._found(node) if ends[node] != UNKNOWN else []
         return True
 
     def _is_too_long(self, crowd: set[int]) -> bool:

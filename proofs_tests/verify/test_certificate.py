@@ -13,7 +13,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.index_order import index_order
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.verify import Rule
+from bubbleproof.verify import Rule, drup_replay
 from bubbleproof.verify.certificate import OneMachine, check_certificate
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines
@@ -167,3 +167,12 @@ def test_no_set_of_tasks_proves_more_than_the_optimum(pipeline: Pipeline) -> Non
     for resource, chosen in sets[:: max(1, len(sets) // 10)]:
         claim = OneMachine(resource=resource, tasks=chosen, bound=best.makespan + 1)
         assert refusal(problem, claim) != ""
+
+
+def test_paths_of_any_length_are_followed_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit on the raises of one lemma grows with the problem, so no long path is cut off."""
+    monkeypatch.setattr(drup_replay, "MOST_RAISES", 0)
+    problem = Pipeline(num_ranks=16, num_microbatches=64, capacity=16, latency=1).problem()
+    certificate = lower_bounds(problem).best
+    assert refusal(problem, certificate) == ""
+    assert refusal(problem, replace(certificate, bound=certificate.bound + 1)) != ""
