@@ -58,7 +58,10 @@ class Gradients:
         kind = Kind.B if self._step.backward.get(part) is Kind.B else Kind.W
         more = f" (and {count - 1} more)" if count > 1 else ""
         by = self.added_by.get((stage, one))
-        phrase = "it lacks what {} adds" if times == 0 else f"{{}} has added to it {times} times"
+        which = "" if piece == NONE else f" as piece {piece}"
+        phrase = f"it lacks what {{}} adds{which}"
+        if times:
+            phrase = f"{{}} has added to it {times} times{which}"
         return Fault(
             needed=needed,
             found=(phrase + more, kind, part),

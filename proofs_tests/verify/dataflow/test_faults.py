@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bubbleproof.theory.families import member
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify import Finding, Rule, check, check_communication, check_whole
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
@@ -62,6 +63,22 @@ def test_a_lost_weight_gradient() -> None:
     # A problem that never asked for it has it missing all the same; only rule 7 can tell.
     poorer = problem_without(case.problem, "0W1")
     assert check_whole(poorer, schedule).broken == (Rule.DATAFLOW,)
+
+
+def test_a_lost_piece_of_a_weight_gradient() -> None:
+    made = member("zb-h1", p=2, m=2, tW=3)
+    pipeline = made.pipeline.with_changes(weight_parts=(1, 2))
+    orders = [
+        [text for b in order for text in ([f"{b}#0", f"{b}#1"] if "W" in b else [b])]
+        for order in texts(made.schedule, made.problem)
+    ]
+    case = Case(
+        name="pieces", problem=pipeline.problem(), schedule=retimed(pipeline.problem(), orders)
+    )
+    assert check_dataflow(case.problem, case.schedule).ok
+    assert first_of(case, without(case.schedule, "1W0#1")) == (
+        "the gradient of stage 1 needs every contribution once: it lacks what 1W0 adds as piece 1"
+    )
 
 
 @pytest.mark.parametrize("zero", [1, 2, 3])
