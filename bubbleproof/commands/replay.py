@@ -125,14 +125,15 @@ def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
                 "holds" if report.weights_equal else "violated",
             )
         )
-        peaks = [
-            ("peak live bytes per rank, weights on the move included", *peaks[0][1:]),
+        peaks = [("peak live bytes per rank, weights on the move included", *peaks[0][1:])]
+    if report.predicted_host_peak_bytes:
+        peaks.append(
             (
                 "peak live bytes per rank's host",
                 report.predicted_host_peak_bytes,
                 report.measured_host_peak_bytes,
-            ),
-        ]
+            )
+        )
     for name, predicted, measured in peaks:
         verdict = "holds" if predicted == measured else "violated"
         rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))

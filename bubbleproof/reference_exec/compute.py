@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.saved import Hold, Ledger
 from bubbleproof.reference_exec.sliced import SlicedSample
+from bubbleproof.theory.actions import Kind
 
 Gradients = dict[tuple[int, str], torch.Tensor]
 
@@ -123,19 +124,24 @@ class Compute:
         self._deferred.pop(key).run()
         self.sample()
 
-    def park(self, key: Key) -> torch.Tensor:
-        """Everything saved for the backward of ``key`` as bytes; its storages are freed."""
-        assert key in self._forwarded, f"{_label(key, 'EVICT')} without its forward, or again"
+    def park(self, key: Key, kind: Kind) -> Parked:
+        """Everything saved for the backward of ``key``, which cannot run before ``unpark``."""
+        assert key in self._forwarded, f"{_label(key, kind.name)} without its forward, or again"
         forwarded = self._forwarded.pop(key)
         alive = [hold for ref in forwarded.saved if (hold := ref()) is not None]
         parked = Parked(self.ledger, [*alive, *forwarded.holds])
         self._parked[key] = forwarded, parked
-        return parked.pack()
+        return parked
+
+    def parked(self, key: Key) -> Parked:
+        """What ``park`` took."""
+        assert key in self._parked, f"stage {key[0]} microbatch {key[1]} is not away"
+        return self._parked[key][1]
 
     def unpark(self, key: Key, content: torch.Tensor) -> None:
-        """Fill what ``park`` freed with the same bytes again."""
+        """Fill what was parked, allocated again, with its bytes."""
         forwarded, parked = self._parked.pop(key)
-        parked.restore(content)
+        parked.fill(content)
         self._forwarded[key] = forwarded
 
     def sample(self) -> None:
@@ -157,7 +163,7 @@ class Compute:
         return [
             *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
             *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
-            *(f"{_label(key, 'EVICT')} without LOAD" for key in self._parked),
+            *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._parked),
             *(f"{_label(key, 'I')} without W" for key in self._deferred),
             *self.host.left_over(),
         ]

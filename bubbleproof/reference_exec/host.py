@@ -11,8 +11,9 @@ and an end, with the memory of ``theory.offload``:
     STEP     begins: the master weights take a step; the host has a new copy to bring up
              ends:   the gradients on the host are freed
 
-The step is plain gradient descent, w - LEARNING_RATE * gradient. Here the host's memory is this
-machine's as well; what lies where is told apart by two ledgers.
+The step is plain gradient descent, w - LEARNING_RATE * gradient. The host also keeps what a
+sample's forward left behind while that is off-loaded (``theory.activation_offload``). Here the
+host's memory is this machine's as well; what lies where is told apart by two ledgers.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Host:
         self._upload: dict[int, Tensors] = {}
         self._down: dict[int, Tensors] = {}
         self._holds: dict[tuple[str, int], list[Hold]] = {}  # by (what, stage)
+        self._kept: dict[tuple[int, int], Hold] = {}  # activations, by (stage, microbatch)
         self._begun: set[Action] = set()
         self._present: set[int] = set()
         for stage, module in stages.items():
@@ -74,6 +76,20 @@ class Host:
         (self._begun.discard if ends else self._begun.add)(action)
         self._sample()
 
+    def keep(self, sample: tuple[int, int], content: torch.Tensor) -> None:
+        """Take the activation of a sample as bytes."""
+        self._kept[sample] = Hold(self.ledger, content)
+        self._sample()
+
+    def kept(self, sample: tuple[int, int]) -> torch.Tensor:
+        """The bytes that ``keep`` took."""
+        return self._kept[sample].tensor
+
+    def drop(self, sample: tuple[int, int]) -> None:
+        """Free the bytes that ``keep`` took."""
+        del self._kept[sample]
+        self._sample()
+
     def stepped(self) -> Named:
         """The master weights by (stage, name). Precondition: the program has ended."""
         return {
@@ -86,6 +102,7 @@ class Host:
         """What was begun and not ended, and stages that were not updated; one phrase each."""
         return [
             *(f"{action} not waited for" for action in self._begun),
+            *(f"{stage}OFFLOAD{j} never reloaded" for stage, j in self._kept),
             *(f"stage {stage} never off-loaded" for stage in self._present),
             *(f"stage {stage} without STEP" for stage in self._stages if stage not in self._upload),
         ]

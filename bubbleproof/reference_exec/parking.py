@@ -1,9 +1,8 @@
-"""Parking: the storages of one sample packed into one message, freed, and filled again.
+"""Parking: the storages of one sample copied into one buffer, freed, and filled again.
 
 ``Parked`` takes every storage that the autograd graph of a sample and its root hold, parameters
-aside, copies their bytes into one buffer and frees them: the tensors stay, of size 0, until
-``restore`` allocates and fills them again. Within ``pack`` and ``restore`` both copies exist for a
-moment, as with any action's inner workings this is not seen at action boundaries.
+aside: ``content`` copies their bytes into one buffer, ``free`` frees them (the tensors stay, of
+size 0), ``allocate`` and ``fill`` bring them back.
 """
 
 from __future__ import annotations
@@ -24,20 +23,29 @@ class Parked:
         self._tensors = [tensor for tensor in unique.values() if not ledger.is_parameter(tensor)]
         self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
 
-    def pack(self) -> torch.Tensor:
-        """All bytes as one tensor, shape (bytes,); the storages are freed."""
+    def content(self) -> torch.Tensor:
+        """All bytes as one tensor, shape (bytes,)."""
         buffer = torch.empty(sum(self._sizes), dtype=torch.uint8)
         for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
             part.copy_(_bytes_of(tensor))
-            tensor.untyped_storage().resize_(0)
-            self._ledger.resized(tensor)
         return buffer
 
-    def restore(self, buffer: torch.Tensor) -> None:
-        """Allocate the storages again and fill them with what ``pack`` gave."""
+    def free(self) -> None:
+        """Give the storages' memory back."""
+        self._resize([0] * len(self._sizes))
+
+    def allocate(self) -> None:
+        """Allocate the storages again, their bytes not set yet."""
+        self._resize(self._sizes)
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        """Set all bytes to what ``content`` gave."""
         for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
-            tensor.untyped_storage().resize_(len(part))
             _bytes_of(tensor).copy_(part)
+
+    def _resize(self, sizes: list[int]) -> None:
+        for size, tensor in zip(sizes, self._tensors, strict=True):
+            tensor.untyped_storage().resize_(size)
             self._ledger.resized(tensor)
 
     def _parts(self, buffer: torch.Tensor) -> list[torch.Tensor]:

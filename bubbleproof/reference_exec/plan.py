@@ -37,8 +37,8 @@ class Plan:
     microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
     the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
-    RELOAD of a stage that the host updates, on its one rank. Raises ``ValueError``
-    naming the first action that a rank cannot run.
+    RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank. Raises
+    ``ValueError`` naming the first action that a rank cannot run.
     """
 
     spec: ModelSpec
@@ -86,6 +86,13 @@ class Plan:
         again = self.program.actions.is_kind(Kind.R)
         return frozenset(map(key_of, self.program.actions.take(again)))
 
+    def stowed(self) -> frozenset[tuple[int, int]]:
+        """The (stage, microbatch) whose activations go to the host."""
+        actions, updated = self.program.actions, self.updated()
+        downs = actions.take(actions.is_kind(Kind.OFFLOAD))
+        pairs = zip(downs.stage.tolist(), downs.microbatch.tolist(), strict=True)
+        return frozenset(pair for pair in pairs if pair[0] not in updated)
+
     def updated(self) -> frozenset[int]:
         """The stages that the host updates: those with a STEP."""
         steps = self.program.actions.is_kind(Kind.STEP)
@@ -99,17 +106,10 @@ def require_runnable(actions: ActionTable) -> None:
         row = int(np.argmax(unknown))
         runs = ", ".join(kind.name for kind in RUNNABLE_KINDS)
         raise ValueError(f"replay runs {runs}; got {actions.label(row)}")
-    special = actions.is_kind(Kind.R, *TRANSFER_KINDS)
+    special = actions.is_kind(Kind.R, *TRANSFER_KINDS, *HOST_KINDS)
     if actions.is_sliced and special.any():
         label = actions.label(int(np.argmax(special)))
-        raise ValueError(
-            f"replay runs R, EVICT and LOAD of unsliced microbatches only; got {label}"
-        )
-    updated = actions.stage[actions.is_kind(Kind.STEP)]
-    lone = actions.is_kind(Kind.OFFLOAD, Kind.RELOAD) & ~np.isin(actions.stage, updated)
-    if lone.any():
-        label = actions.label(int(np.argmax(lone)))
-        raise ValueError(f"replay off-loads stages that have a STEP, no activations; got {label}")
+        raise ValueError(f"replay recomputes and moves unsliced microbatches only; got {label}")
     if (actions.part != NONE).any():
         row = int(np.argmax(actions.part != NONE))
         raise ValueError(f"replay runs each weight gradient whole; got {actions.label(row)}")

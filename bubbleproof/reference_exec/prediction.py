@@ -100,7 +100,8 @@ def predicted_peak_bytes(
     Without transfers a peak follows from each rank's order alone, so every action takes one tick
     here (two actions of no duration would share an instant). Transfers and the host's tasks run
     beside computations, and when they do is told by the schedule's own times on its own problem.
-    Hosts are there where some stage is off-loaded.
+    Hosts are there where something is off-loaded. What comes and goes again within one instant (two
+    transfers of no duration) the model does not see.
     """
     if runs_beside(problem):
         timed = with_bytes(problem, pipeline, spec)

@@ -67,11 +67,14 @@ class Rank:
         self._plan = plan
         self._transport = transport
         self._compute = Compute(plan, rank)
+        self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
         self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
         self._hosted: dict[tuple[int, int], Hold] = {}  # parked here for another rank
+        self._updated = plan.updated()
+        self._stowing: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.B: self._backward,
@@ -152,9 +155,27 @@ class Rank:
 
     def _serve(self, action: Action) -> Iterator[Blocked]:
         """Begin a task of the host's or end it."""
-        self._compute.host.run(action)
+        if action.stage in self._updated:
+            self._compute.host.run(action)
+        else:
+            self._stow(action)
         self._compute.sample()
         yield from ()
+
+    def _stow(self, action: Action) -> None:
+        """Begin or end the way of one sample's activation to the host or back."""
+        compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
+        ends = action in self._stowing
+        (self._stowing.discard if ends else self._stowing.add)(action)
+        if action.kind is Kind.OFFLOAD and not ends:
+            compute.host.keep(sample, compute.park(key, Kind.OFFLOAD).content())
+        elif action.kind is Kind.OFFLOAD:
+            compute.parked(key).free()
+        elif not ends:
+            compute.parked(key).allocate()
+        else:
+            compute.unpark(key, compute.host.kept(sample))
+            compute.host.drop(sample)
 
     def _move(self, action: Action) -> Iterator[Blocked]:
         """Post an EVICT or a LOAD, or wait for the one posted."""
@@ -175,6 +196,7 @@ class Rank:
             yield from _until_done(waits)
             del self._moving[action]
             if home == self.rank and action.kind is Kind.LOAD:
+                self._compute.parked(key_of(action)).allocate()
                 self._compute.unpark(key_of(action), hold.tensor)
             elif home != self.rank and action.kind is Kind.EVICT:
                 self._hosted[sample] = hold
@@ -191,7 +213,9 @@ class Rank:
             return self._hosted.pop(sample)
         if action.kind is Kind.LOAD or not is_home:
             return Hold(ledger, torch.empty(size, dtype=torch.uint8))
-        content = self._compute.park(key_of(action))
+        parked = self._compute.park(key_of(action), Kind.EVICT)
+        content = parked.content()
+        parked.free()
         assert len(content) == size, f"{action} moves {len(content)} bytes, {size} were expected"
         return Hold(ledger, content)
 
@@ -223,12 +247,12 @@ class Rank:
         """Make a tensor ready for its SEND, or for its consumer on this rank.
 
         The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
-        SEND of what is evicted: its storage is freed, perhaps before the message is through.
+        SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
         """
         assert tag not in self._ready, f"{tag} is ready twice"
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
-        parts = (tag.stage - 1, tag.microbatch) in self._plan.acceptors
-        self._ready[tag] = tensor.clone() if stays or parts else tensor
+        leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
+        self._ready[tag] = tensor.clone() if stays or leaves else tensor
 
     def _take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
         """The message that ``action`` consumes, waiting for it where it comes from another rank."""
@@ -247,7 +271,7 @@ class Rank:
     def _assert_nothing_left(self) -> None:
         left = [
             *self._compute.left_over(),
-            *(f"{action} not waited for" for action in self._moving),
+            *(f"{action} not waited for" for action in (*self._moving, *self._stowing)),
             *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),

@@ -145,10 +145,10 @@ def replay_plan(
     }
     for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
         action = problem.actions[task]
-        ends[action] = (step.stage_ranks[action.stage],)
+        ends[action] = (int(step.rank_grid[action.stage, action.microbatch]),)
     if ends:
-        when = moments(with_bytes(problem, step, spec), schedule)
-        lowered = with_transfers(problem, schedule, lowered, when, ends)
+        sized = with_bytes(problem, step, spec)
+        lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
     return Plan(
         spec=spec,
         program=lowered,
@@ -236,7 +236,7 @@ def _compare(
         max_relative_error(gradients, exact), abs(loss - exact_loss) / max(abs(exact_loss), 1e-300)
     )
     on_ranks, on_hosts = predicted[: plan.num_ranks], predicted[plan.num_ranks :]
-    hosts = results if on_hosts else []
+    hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
     return ReplayReport(
         backend=backend,
         semantics=semantics.value,

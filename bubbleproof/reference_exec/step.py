@@ -13,6 +13,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.plan import COMPUTE_KINDS, require_runnable
 from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
@@ -99,16 +100,34 @@ def _with_choices(problem: Problem, step: Pipeline) -> Pipeline:
         _eviction(problem, int(task)) for task in np.flatnonzero(actions.is_kind(Kind.EVICT))
     )
     updated = tuple(sorted(actions.stage[actions.is_kind(Kind.STEP)].tolist()))
-    if not samples and not evictions and not updated:
+    offloads = tuple(
+        _offload(problem, int(task))
+        for task in np.flatnonzero(actions.is_kind(Kind.OFFLOAD))
+        if int(actions.stage[task]) not in updated
+    )
+    if not samples and not evictions and not updated and not offloads:
         return step
     fields = {name: getattr(step, name) for name in Pipeline.__dataclass_fields__}
     rest = tuple(sample for sample in samples if sample[0] not in whole)
     recompute = Recompute(stages=tuple(whole), samples=rest) if samples else None
-    if updated and evictions:
-        raise ValueError("replay runs evictions or off-loaded stages; the problem has both")
+    if updated and (evictions or offloads):
+        raise ValueError(
+            "replay runs stages that hosts update or activations that move; the problem has both"
+        )
     if updated:
         return OffloadingPipeline(**fields, recompute=recompute, offload=Offload(stages=updated))
-    return ChosenPipeline(**fields, recompute=recompute, evictions=evictions)
+    return ChosenPipeline(**fields, recompute=recompute, evictions=evictions, offloads=offloads)
+
+
+def _offload(problem: Problem, task: int) -> ActivationOffload:
+    """The off-load of one activation; its ticks both ways are those of its OFFLOAD."""
+    ticks = int(problem.duration[task])
+    return ActivationOffload(
+        stage=int(problem.actions.stage[task]),
+        microbatch=int(problem.actions.microbatch[task]),
+        offload=ticks,
+        reload=ticks,
+    )
 
 
 def _eviction(problem: Problem, task: int) -> Eviction:

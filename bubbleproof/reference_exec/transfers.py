@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Ints, Kind
+from bubbleproof.theory.actions import Action, ActionTable, Ints
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.messages import messages
 from bubbleproof.theory.problem import Problem
@@ -120,19 +120,21 @@ def _transfer_rows(
 ) -> dict[int, list[Row]]:
     """The post and the wait of each transfer by rank, in time order, each link's order kept.
 
-    An OFFLOAD releases the weights where it begins; every other task begins by acquiring.
+    What frees memory where it begins (an OFFLOAD of weights) counts as a release there.
     """
     rows: dict[int, list[Row]] = {}
     program = schedule.program
     task = problem.locate(program.actions)
+    events = problem.events
+    frees = set(events.task[~events.at_end & (events.delta < 0)].tolist())
     for row in np.argsort(schedule.start, kind="stable").tolist():
         action, begin = program.actions[row], int(schedule.start[row])
         if action not in transfers:
             continue
         finish = begin + int(problem.duration[task[row]])
-        acquires = finish > begin and action.kind is not Kind.OFFLOAD
+        acquires = finish > begin and int(task[row]) not in frees
         post = ((begin, ACQUISITION if acquires else RELEASE), 1, action)
-        wait = ((finish, RELEASE), 0 if finish > begin else 2, action)
+        wait = ((finish, RELEASE), 0 if finish > begin else 1, action)
         for rank in transfers[action]:
             rows.setdefault(rank, []).extend([post, wait])
     for own in rows.values():

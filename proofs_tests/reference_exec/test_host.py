@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.activation_offload import ActivationOffload
+from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp
@@ -21,7 +24,7 @@ from bubbleproof.theory.offload import OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import left_shift
-from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 
 
 @pytest.mark.parametrize("kind", ["mlp", "transformer"])
@@ -166,3 +169,60 @@ def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
     assert gap == [2 * 1248] * 2  # the weights and gradients of one stage
     assert plain.loss == report.loss
     assert torch.isfinite(torch.tensor(report.loss))
+
+
+# Activations that the host keeps
+
+
+def stowing(offload: int = 1, reload: int = 1) -> Case:
+    """One rank, two microbatches; the first one's activation goes to the host and comes back."""
+    pipeline = ChosenPipeline(
+        num_ranks=1,
+        num_microbatches=2,
+        offloads=(ActivationOffload(stage=0, microbatch=0, offload=offload, reload=reload),),
+    )
+    return random_case(pipeline, 0)
+
+
+def test_an_activation_is_on_both_sides_while_it_moves() -> None:
+    # TINY: 728 bytes on the one stage
+    case = stowing()
+    (result,) = run_virtual(case.plan())
+    order = case.orders()[0]
+    deltas = [after - before for before, after in pairwise((0, *result.live_bytes))]
+    first = {action: (deltas[i], deltas[order.index(action, i + 1)])
+             for i, action in enumerate(order) if action in order[i + 1 :]}  # fmt: skip
+    assert first == {"0OFFLOAD0": (0, -728), "0RELOAD0": (728, 0)}
+    assert result.host_live_bytes == (728, 0)
+
+
+@pytest.mark.parametrize("ticks", [(0, 1), (1, 1), (3, 0), (2, 5)])
+def test_off_loaded_activations_replay(ticks: tuple[int, int]) -> None:
+    case = stowing(*ticks)
+    for kind in ("mlp", "transformer"):
+        report = replay(case.problem, case.schedule, replace(TINY, kind=kind))
+        assert report.ok, str(report)
+        assert report.measured_host_peak_bytes == report.predicted_host_peak_bytes
+        assert report.measured_host_peak_bytes[0] > 0
+        assert report.num_updated_stages == 0
+
+
+def test_what_the_host_keeps_is_what_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = host.Host.kept
+
+    def flipped(self: host.Host, sample: tuple[int, int]) -> torch.Tensor:
+        content = right(self, sample)
+        content[5::8] ^= 1  # a bit of each mantissa
+        return content
+
+    case = stowing()
+    monkeypatch.setattr(host.Host, "kept", flipped)
+    report = replay(case.problem, case.schedule, TINY)
+    assert not report.gradients_equal
+
+
+def test_a_dropped_reload_is_noticed() -> None:
+    case = stowing()
+    order = [action for action in case.orders()[0] if action != "0RELOAD0"]
+    with pytest.raises(AssertionError, match="0B0 while its activation is away"):
+        run_virtual(case.plan(program=Program.from_orders([order])))

@@ -113,13 +113,7 @@ def test_other_kinds_are_refused_by_name(text: str) -> None:
         alone("0F0", text)
 
 
-@pytest.mark.parametrize("text", ["1OFFLOAD0", "1RELOAD3"])
-def test_off_loads_of_activations_are_refused_by_name(text: str) -> None:
-    with pytest.raises(ValueError, match=f"have a STEP, no activations; got {text}$"):
-        alone("0F0", "0STEP", "0RELOAD0", text)
-
-
-@pytest.mark.parametrize("text", ["0R0", "0EVICT0", "0LOAD0"])
+@pytest.mark.parametrize("text", ["0R0", "0EVICT0", "0LOAD0", "0OFFLOAD0", "0RELOAD0"])
 def test_recomputing_or_moving_slices_is_refused_by_name(text: str) -> None:
     actions = [Action.parse("0F0.0"), Action.parse("0F0.1"), Action.parse(text)]
     with pytest.raises(ValueError, match=f"unsliced microbatches only; got {text}.0"):

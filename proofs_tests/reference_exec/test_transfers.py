@@ -10,6 +10,7 @@ import pytest
 
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.transfers import with_transfers
+from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.pipeline import Pipeline
@@ -24,8 +25,8 @@ from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_ca
 
 
 def random_choices(seed: int) -> Case:
-    """A random program whose samples are recomputed, evicted to any other rank, or neither."""
-    choice = random.Random(seed)
+    """A random program whose samples are recomputed, evicted, off-loaded, or none of these."""
+    choice, aside = random.Random(seed), random.Random(-seed)
     p, v, m = choice.choice([2, 3, 4]), choice.choice([1, 2]), choice.choice([2, 3, 4])
     stages = range(p * v)
     base = Pipeline(
@@ -39,7 +40,7 @@ def random_choices(seed: int) -> Case:
         input_backward=choice.randint(1, 3),
         weight_backward=choice.randint(1, 3),
     )
-    samples, evictions = [], []
+    samples, evictions, offloads = [], [], []
     for stage in stages:
         source = base.stage_ranks[stage]
         for microbatch in range(m):
@@ -57,9 +58,18 @@ def random_choices(seed: int) -> Case:
                         duration=choice.randint(1, 4),
                     )
                 )
+            elif drawn < 0.8:
+                ticks = aside.randint(0, 3), aside.randint(1, 4)
+                offloads.append(
+                    ActivationOffload(
+                        stage=stage, microbatch=microbatch, offload=ticks[0], reload=ticks[1]
+                    )
+                )
     fields = {name: getattr(base, name) for name in Pipeline.__dataclass_fields__}
     recompute = Recompute(samples=tuple(samples)) if samples else None
-    chosen = ChosenPipeline(**fields, recompute=recompute, evictions=tuple(evictions))
+    chosen = ChosenPipeline(
+        **fields, recompute=recompute, evictions=tuple(evictions), offloads=tuple(offloads)
+    )
     return random_case(chosen, seed)
 
 
