@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,6 +151,19 @@ def test_an_impossible_problem_is_refuted_at_every_length() -> None:
     certificate = improve(problem, bounds, None, time.perf_counter() + 60)
     assert proved(problem, certificate) == longest(problem) + 1
     assert windows(problem, bounds, longest(problem)) is None
+
+
+def test_a_store_that_three_ranks_share_is_used() -> None:
+    """Tasks of two resources have no order; what a release says about windows is proved alone."""
+    apart = Pipeline(num_ranks=3, num_microbatches=3, activation=2, capacity=8).problem()
+    events = replace(apart.events, store=np.zeros_like(apart.events.store))
+    problem = replace(apart, events=events)
+    best = optimum(problem, "makespan")
+    certificate = improve(problem, lower_bounds(problem), best, time.perf_counter() + 60)
+    assert proved(problem, certificate) == best
+    assert isinstance(certificate, Drup)
+    stored = [lemma for lemma in certificate.lemmas if lemma.full is not None]
+    assert any(relation == "<=" for lemma in stored for relation, _, _ in lemma.literals)
 
 
 def test_time_is_kept() -> None:
