@@ -22,7 +22,8 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
-from bubbleproof.reference_exec.rank import Blocked, Rank, RankResult
+from bubbleproof.reference_exec.rank import Rank, RankResult
+from bubbleproof.reference_exec.transport import Blocked
 from bubbleproof.theory.actions import Action
 
 NOT_STARTED = -1

@@ -18,25 +18,11 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.compute import Compute, Gradients
-from bubbleproof.reference_exec.footprint import footprint
 from bubbleproof.reference_exec.models import DTYPES, microbatch_input
+from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
-from bubbleproof.reference_exec.saved import Hold
-from bubbleproof.reference_exec.transport import Transfer, Transport
+from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
 from bubbleproof.theory.actions import Action, Kind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """A rank cannot go on with ``action`` before ``transfer``, the message ``tag``, ends."""
-
-    action: Action
-    tag: Action
-    peer: int
-    transfer: Transfer
-
-    def __str__(self) -> str:
-        return f"{self.action} waits for {self.tag} with rank {self.peer}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,14 +53,11 @@ class Rank:
         self._plan = plan
         self._transport = transport
         self._compute = Compute(plan, rank)
+        self._moves = Moves(plan, rank, self._compute, transport)
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
-        self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
-        self._hosted: dict[tuple[int, int], Hold] = {}  # parked here for another rank
-        self._updated = plan.updated()
-        self._stowing: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.B: self._backward,
@@ -82,11 +65,11 @@ class Rank:
             Kind.W: self._weight,
             Kind.R: self._recompute,
             Kind.OVERLAP_F_B: self._overlap,
-            Kind.EVICT: self._move,
-            Kind.LOAD: self._move,
-            Kind.OFFLOAD: self._serve,
-            Kind.RELOAD: self._serve,
-            Kind.STEP: self._serve,
+            Kind.EVICT: self._moves.run,
+            Kind.LOAD: self._moves.run,
+            Kind.OFFLOAD: self._moves.run,
+            Kind.RELOAD: self._moves.run,
+            Kind.STEP: self._moves.run,
             Kind.SEND_F: self._send,
             Kind.SEND_B: self._send,
             Kind.RECV_F: self._receive,
@@ -104,7 +87,7 @@ class Rank:
             self._leaving = [sent for sent in self._leaving if not sent.transfer.is_done()]
             yield None
         for sent in self._leaving:
-            yield from _until_done(sent)
+            yield from until_done(sent)
         self._leaving.clear()
         self._assert_nothing_left()
 
@@ -153,72 +136,6 @@ class Rank:
         yield from self._forward(action)
         yield from self._backward(action.partner)
 
-    def _serve(self, action: Action) -> Iterator[Blocked]:
-        """Begin a task of the host's or end it."""
-        if action.stage in self._updated:
-            self._compute.host.run(action)
-        else:
-            self._stow(action)
-        self._compute.sample()
-        yield from ()
-
-    def _stow(self, action: Action) -> None:
-        """Begin or end the way of one sample's activation to the host or back."""
-        compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
-        ends = action in self._stowing
-        (self._stowing.discard if ends else self._stowing.add)(action)
-        if action.kind is Kind.OFFLOAD and not ends:
-            compute.host.keep(sample, compute.park(key, Kind.OFFLOAD).content())
-        elif action.kind is Kind.OFFLOAD:
-            compute.parked(key).free()
-        elif not ends:
-            compute.parked(key).allocate()
-        else:
-            compute.unpark(key, compute.host.kept(sample))
-            compute.host.drop(sample)
-
-    def _move(self, action: Action) -> Iterator[Blocked]:
-        """Post an EVICT or a LOAD, or wait for the one posted."""
-        sample = (action.stage, action.microbatch)
-        home = self._plan.rank_of(*sample)
-        if action not in self._moving:
-            is_sender = (action.kind is Kind.EVICT) == (home == self.rank)
-            hold = self._cargo(action, is_home=home == self.rank)
-            peer = self._plan.acceptors[sample] if home == self.rank else home
-            if is_sender:
-                transfer = self._transport.isend(action, hold.tensor, destination=peer)
-            else:
-                transfer = self._transport.irecv(action, hold.tensor, source=peer)
-            waits = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
-            self._moving[action] = waits, hold
-        else:
-            waits, hold = self._moving[action]
-            yield from _until_done(waits)
-            del self._moving[action]
-            if home == self.rank and action.kind is Kind.LOAD:
-                self._compute.parked(key_of(action)).allocate()
-                self._compute.unpark(key_of(action), hold.tensor)
-            elif home != self.rank and action.kind is Kind.EVICT:
-                self._hosted[sample] = hold
-            del waits, hold
-        self._compute.sample()
-
-    def _cargo(self, action: Action, *, is_home: bool) -> Hold:
-        """The bytes to send, or the buffer to receive into."""
-        sample = (action.stage, action.microbatch)
-        ledger = self._compute.ledger
-        size = footprint(self._plan.spec, action.stage, self._plan.num_stages).activation_bytes
-        if action.kind is Kind.LOAD and not is_home:
-            assert sample in self._hosted, f"{action} of what is not here"
-            return self._hosted.pop(sample)
-        if action.kind is Kind.LOAD or not is_home:
-            return Hold(ledger, torch.empty(size, dtype=torch.uint8))
-        parked = self._compute.park(key_of(action), Kind.EVICT)
-        content = parked.content()
-        parked.free()
-        assert len(content) == size, f"{action} moves {len(content)} bytes, {size} were expected"
-        return Hold(ledger, content)
-
     def _send(self, action: Action) -> Iterator[Blocked]:
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
@@ -229,7 +146,7 @@ class Rank:
         sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
         self._leaving.append(sent)
         if self._transport.is_blocking:
-            yield from _until_done(sent)
+            yield from until_done(sent)
 
     def _receive(self, action: Action) -> Iterator[Blocked]:
         spec, step = self._plan.spec, -1 if action.kind is Kind.RECV_F else 1
@@ -241,7 +158,7 @@ class Rank:
         arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
         self._arriving[action] = arriving
         if self._transport.is_blocking:
-            yield from _until_done(arriving)
+            yield from until_done(arriving)
 
     def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
         """Make a tensor ready for its SEND, or for its consumer on this rank.
@@ -262,7 +179,7 @@ class Rank:
         assert tag in self._arriving, f"{action} needs {tag}, which is not posted"
         arriving = self._arriving.pop(tag)
         waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
-        yield from _until_done(waiting)
+        yield from until_done(waiting)
         return waiting.transfer.get()
 
     def _at(self, message: str) -> str:
@@ -271,8 +188,7 @@ class Rank:
     def _assert_nothing_left(self) -> None:
         left = [
             *self._compute.left_over(),
-            *(f"{action} not waited for" for action in (*self._moving, *self._stowing)),
-            *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
+            *self._moves.left_over(),
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),
         ]
@@ -286,8 +202,3 @@ def _tag(action: Action, kind: Kind, step: int) -> Action:
     return Action(
         stage=action.stage + step, kind=kind, microbatch=action.microbatch, slice=action.slice
     )
-
-
-def _until_done(blocked: Blocked) -> Iterator[Blocked]:
-    while not blocked.transfer.is_done():
-        yield blocked

@@ -9,6 +9,8 @@ again (here).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -41,3 +43,22 @@ class Transport(Protocol):
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> Transfer:
         """Post a receive into ``buffer``, which has the shape and the type of the message."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """A rank cannot go on with ``action`` before ``transfer``, the message ``tag``, ends."""
+
+    action: Action
+    tag: Action
+    peer: int
+    transfer: Transfer
+
+    def __str__(self) -> str:
+        return f"{self.action} waits for {self.tag} with rank {self.peer}"
+
+
+def until_done(blocked: Blocked) -> Iterator[Blocked]:
+    """Yield until the transfer has ended."""
+    while not blocked.transfer.is_done():
+        yield blocked

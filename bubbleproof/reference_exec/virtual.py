@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import torch
 
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
-from bubbleproof.reference_exec.rank import Blocked, Rank, RankResult
+from bubbleproof.reference_exec.rank import Rank, RankResult
+from bubbleproof.reference_exec.transport import Blocked
 from bubbleproof.theory.actions import Action
 from bubbleproof.verify.communication import Semantics
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec import compute, prediction, rank, sliced
+from bubbleproof.reference_exec import compute, moves, prediction, sliced
 from bubbleproof.reference_exec.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import replay, summed_replicas
@@ -181,15 +181,15 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # what the acceptor keeps is what the backward uses: a bit flipped there changes gradients
-    right = rank.Rank._cargo
+    right = moves.Moves._cargo
 
-    def flipped(self: rank.Rank, *given: object, is_home: bool) -> object:
+    def flipped(self: moves.Moves, *given: object, is_home: bool) -> object:
         hold = right(self, *given, is_home=is_home)  # type: ignore[arg-type]  # passed on
         if not is_home and given[0].kind.name == "LOAD":  # type: ignore[attr-defined]
             hold.tensor[5::8] ^= 1  # a bit of each mantissa
         return hold
 
-    monkeypatch.setattr(rank.Rank, "_cargo", flipped)
+    monkeypatch.setattr(moves.Moves, "_cargo", flipped)
     report = run(family_case("bpipe", p=4, m=6))
     assert not report.gradients_equal
     assert report.measured_peak_bytes == report.predicted_peak_bytes
