@@ -70,7 +70,8 @@ def run_claims(request: Request, *, target: str | None, as_json: bool) -> int:
         decisions, effort = _decided(chosen, request, quiet=as_json)
     if target is not None:
         words = f"claims {request.words}".rstrip()
-        write_text(target, markdown(decisions, f"`bubbleproof {words} --write {target}`", effort))
+        command = f"`bubbleproof {words} --write {target}`"
+        write_text(target, _page(Path(target), request.paper, decisions, command, effort))
         say(f"wrote {target}")
     if as_json:
         found = [_to_json(claim, decisions) for claim in chosen.values()]
@@ -169,6 +170,15 @@ def _to_json(claim: Claim, decisions: Decisions) -> dict[str, object]:
     }
 
 
+def _page(target: Path, paper: str | None, decisions: Decisions, command: str, effort: str) -> str:
+    """The whole page; where it is there and one paper was decided, that section alone is new."""
+    if paper is not None and target.exists():
+        page = target.read_text("utf-8")
+        if f"\n## {paper}\n" in page:
+            return with_section(page, paper, decisions, command, effort)
+    return markdown(decisions, command, effort)
+
+
 def markdown(decisions: Decisions, command: str, effort: str) -> str:
     """The audit as a page: how it came about, then a table per paper with a row per claim."""
     lines = [
@@ -181,17 +191,30 @@ def markdown(decisions: Decisions, command: str, effort: str) -> str:
         "that stands in its place. Not reproducible: an input is missing.",
     ]
     for paper in dict.fromkeys(d.claim.paper for d in decisions.values()):
-        lines += ["", f"## {paper}", "", "| claim | source | statement | domain | verdict |"]
-        lines.append("|---|---|---|---|---|")
-        for name, decision in decisions.items():
-            claim = decision.claim
-            if claim.paper == paper:
-                cells = (
-                    name,
-                    claim.source,
-                    claim.statement,
-                    decision.domain.text,
-                    _state(decision),
-                )
-                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines += ["", f"## {paper}", "", *_table(paper, decisions)]
     return "\n".join(lines) + "\n"
+
+
+def with_section(page: str, paper: str, decisions: Decisions, command: str, effort: str) -> str:
+    """The page with one paper's section decided anew, which the section says."""
+    before, heading, rest = page.partition(f"\n## {paper}\n")
+    assert heading, f"the page has no section {paper}"
+    _, following, after = rest.partition("\n## ")
+    lines = ["", f"Decided anew by {command}: {effort}.", "", *_table(paper, decisions)]
+    return before + heading + "\n".join(lines) + "\n" + following + after
+
+
+def _table(paper: str, decisions: Decisions) -> list[str]:
+    lines = ["| claim | source | statement | domain | verdict |", "|---|---|---|---|---|"]
+    for name, decision in decisions.items():
+        claim = decision.claim
+        if claim.paper == paper:
+            cells = (
+                name,
+                claim.source,
+                claim.statement,
+                decision.domain.text,
+                _state(decision),
+            )
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.audit import Workers, audit
+from bubbleproof.commands.claims import markdown, with_section
 from bubbleproof.theorems import theorems
 from bubbleproof.theorems.twins import twins
-from bubbleproof.theory.claims import Standing, claims
+from bubbleproof.theory.claims import Standing, claims, decide
 from proofs_tests.commands.conftest import Run
 
 
@@ -135,3 +136,16 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     answer = command(*words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
+
+
+def test_one_papers_section_can_be_decided_anew_and_says_so() -> None:
+    chosen = {**dict(list(claims("bpipe").items())[:2]), **dict(list(claims("tpipe").items())[:1])}
+    found = {name: decide(claim, limit=1) for name, claim in chosen.items()}
+    page = markdown(found, "`first`", "one case")
+    anew = {name: found[name] for name in list(found)[:1]}
+    changed = with_section(page, "bpipe", anew, "`second`", "two cases")
+    assert changed.count("Decided anew by `second`: two cases.") == 1
+    assert list(found)[0] in changed
+    assert list(found)[1] not in changed
+    assert changed.partition("\n## tpipe\n")[2] == page.partition("\n## tpipe\n")[2]
+    assert changed.partition("\n## bpipe\n")[0] == page.partition("\n## bpipe\n")[0]

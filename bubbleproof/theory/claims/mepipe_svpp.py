@@ -16,6 +16,7 @@ from bubbleproof.theory.claims.mepipe_domains import (
     CHILDREN,
     GRAPHS,
     divides,
+    fills_groups,
     is_every,
     is_few,
     is_many,
@@ -32,6 +33,10 @@ ALL = thin_scope("every n", is_every)
 MANY = thin_scope("n >= p", is_many)
 FEW = thin_scope("n < p", is_few)
 DIVIDED = thin_scope("p divides n", divides)
+FILLED = thin_scope(
+    "p divides n; v = 1 or s >= p or p div s divides n",
+    lambda at: divides(at) and fills_groups(at),
+)
 
 
 def least_peak(at: Params) -> Fraction:
@@ -125,6 +130,17 @@ CLAIMS: tuple[Claim, ...] = (
         "With n >= p, where VPP takes n, SVPP's bubble ratio is no higher than any other's.",
         "idle_ratio",
         DIVIDED,
+        least_bubble("1f1b", "interleaved", "hanayo", "terapipe"),
+        idle_ratio("svpp"),
+        relation=Relation.AT_MOST,
+        corrected="mepipe.section-4.4.bubble-many-filled",
+    ),
+    stated(
+        "mepipe.section-4.4.bubble-many-filled",
+        "ours, for MEPipe section 4.4",
+        "It is where the samples that share a bubble come in full groups.",
+        "idle_ratio",
+        FILLED,
         least_bubble("1f1b", "interleaved", "hanayo", "terapipe"),
         idle_ratio("svpp"),
         relation=Relation.AT_MOST,
