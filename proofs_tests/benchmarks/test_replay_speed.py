@@ -1,0 +1,38 @@
+"""The replay benchmark at a reduced size."""
+
+from __future__ import annotations
+
+import json
+from multiprocessing import forkserver
+
+import pytest
+
+pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
+
+from benchmarks import replay_speed
+
+SMALL = ["--ranks", "2", "--microbatches", "2", "--hidden", "8", "--layers", "1", "--heads", "2"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server_that_has_loaded_pytorch_s_pipelines() -> None:
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # meant for tests
+
+
+def test_it_tells_both_times_of_each_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    replay_speed.main([*SMALL, "--sequence", "4", "--repeats", "2", "--family", "zb-h1", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["ratios"]) == set(replay_speed.TIMES)
+    for times in told["seconds"].values():
+        for step, whole in zip(times["step"], times["whole"], strict=True):
+            assert 0 < step < whole
+        assert len(times["step"]) == 2
+    assert told["machine"]["cores"] >= 1
+
+
+def test_the_ratio_is_the_median_over_pairs() -> None:
+    seconds = {
+        replay_speed.OURS: {"step": [1.0, 6.0, 2.0]},
+        replay_speed.TORCH: {"step": [2.0, 2.0, 1.0]},
+    }
+    assert replay_speed.ratio(seconds, "step") == 2.0
