@@ -142,10 +142,11 @@ def test_one_papers_section_can_be_decided_anew_and_says_so() -> None:
     chosen = {**dict(list(claims("bpipe").items())[:2]), **dict(list(claims("tpipe").items())[:1])}
     found = {name: decide(claim, limit=1) for name, claim in chosen.items()}
     page = markdown(found, "`first`", "one case")
-    anew = {name: found[name] for name in list(found)[:1]}
+    first, second, _ = found
+    anew = {first: found[first]}
     changed = with_section(page, "bpipe", anew, "`second`", "two cases")
     assert changed.count("Decided anew by `second`: two cases.") == 1
-    assert list(found)[0] in changed
-    assert list(found)[1] not in changed
+    assert first in changed
+    assert second not in changed
     assert changed.partition("\n## tpipe\n")[2] == page.partition("\n## tpipe\n")[2]
     assert changed.partition("\n## bpipe\n")[0] == page.partition("\n## bpipe\n")[0]
