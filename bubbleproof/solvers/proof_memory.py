@@ -1,7 +1,8 @@
 """Memory as orders: clauses "these tasks do not all come before t, or those do not all come after".
 
-Each is a lemma whose ``full`` is t (``verify.certificate``). Stairs are stated beforehand. Of other stores
-there are too many; they are found one by one, each refuting a schedule that breaks a capacity.
+Each is a lemma whose ``full`` is t (``verify.certificate``). Stairs are stated beforehand. Of other
+stores there are too many; they are found one by one, each refuting a schedule that breaks a
+capacity.
 """
 
 from __future__ import annotations
