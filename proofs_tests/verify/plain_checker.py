@@ -99,8 +99,11 @@ def is_incomplete(plain: PlainProblem, rows: list[Row]) -> bool:
         return True
     if any(count > 1 for count in listed.values()):
         return True
+    where: dict[Action, set[int]] = {task: set() for task in plain.homes}
+    for action, resource in listed:
+        where[action].add(resource)
     for task, homes in plain.homes.items():
-        standing = {resource for action, resource in listed if action == task}
+        standing = where[task]
         if standing <= homes and standing != homes:
             return True
     return False
