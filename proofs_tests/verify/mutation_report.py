@@ -22,7 +22,7 @@ from proofs_tests.verify.mutations import OPERATORS, Mutant, mutants
 from proofs_tests.verify.plain_checker import broken_rules
 from proofs_tests.verify.tables import Specimen
 
-RANKS, MICROBATCHES = (2, 3, 4, 5), (2, 3, 5, 8)
+RANKS, MICROBATCHES = (2, 3, 4), (2, 3, 5)
 TOTAL_CASES, EACH = 30, 3
 COLUMNS = ("mutants", "invalid", "caught", "valid", "accepted", "disagreements")
 
