@@ -23,7 +23,7 @@ from proofs_tests.verify.plain_checker import broken_rules
 from proofs_tests.verify.tables import Specimen
 
 RANKS, MICROBATCHES = (2, 3, 4), (2, 3, 5)
-TOTAL_CASES, EACH = 30, 3
+TOTAL_CASES, EACH = 30, 2
 COLUMNS = ("mutants", "invalid", "caught", "valid", "accepted", "disagreements")
 
 Judge = Callable[[Problem, Schedule], set[str]]
