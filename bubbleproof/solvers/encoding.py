@@ -17,7 +17,6 @@ nothing is under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -31,7 +30,6 @@ from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.problem import Edges, Problem
 
 Objective = Literal["makespan", "span_idle"]
-Windows = Callable[[int], tuple[Ints, Ints] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,8 @@ class Encoding:
         limit: int | None = None,
         least: int = 0,
         extra: Edges | None = None,
-        windows: tuple[Ints, Ints] | None = None,
     ) -> None:
-        """``least`` is a bound on the objective; ``extra`` are precedences beside the problem's;
-        ``windows`` are (earliest, latest) starts that someone proved for this limit."""
+        """``least`` is a bound on the objective; ``extra`` are precedences beside the problem's."""
         self.problem, self.bounds, self.objective = problem, bounds, objective
         self.extra = extra or Edges()
         longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
@@ -85,9 +81,6 @@ class Encoding:
         self.horizon = self.limit if bounded else longest
         self.earliest = bounds.heads
         self.latest: Ints = self.horizon - bounds.tails - problem.duration
-        if windows is not None and bounded:
-            self.earliest = np.maximum(self.earliest, windows[0])
-            self.latest = np.minimum(self.latest, windows[1])
 
     @property
     def is_hopeless(self) -> bool:

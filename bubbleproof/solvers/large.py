@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.thread import run_interruptibly
@@ -52,8 +52,8 @@ class Plan:
 class LargeSearch:
     """Schedules of a problem of many identical microbatches, best first by guess."""
 
-    def __init__(self, problem: Problem, bounds: Bounds, order: IndexOrder, budget: Budget) -> None:
-        self.problem, self.bounds, self.order, self.budget = problem, bounds, order, budget
+    def __init__(self, problem: Problem, order: IndexOrder, budget: Budget) -> None:
+        self.problem, self.order, self.budget = problem, order, budget
         self.best: int | None = None  # the caller's incumbent, in ticks
         self.rate = period_bound(problem, order)
 

@@ -17,7 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.theory.index_order import IndexOrder, Lifecycle
+from bubbleproof.theory.chains import chains
+from bubbleproof.theory.index_order import IndexOrder
 from bubbleproof.theory.problem import Problem
 
 
@@ -77,36 +78,22 @@ def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
 
 def _stairs(problem: Problem, order: IndexOrder | None, store: int) -> list[Stair] | None:
     """The store as stairs, or None where it has another shape."""
-    if order is None or problem.stores[store].capacity is None:
+    capacity, base = problem.stores[store].capacity, problem.stores[store].base
+    if order is None or capacity is None:
         return None
-    lives = [life for life in order.lifecycles if life.store == store]
-    if len(lives) != 1:
+    if len([life for life in order.lifecycles if life.store == store]) != 1:
         return None
-    changes = _changes_of_first(problem, order, lives[0])
-    if len(changes) != 3 or [at_end for _, at_end, _ in changes] != [False, True, True]:
+    chain = chains(problem, order)[store][0]  # of microbatch 0
+    moments = [moment for moment, _ in chain]
+    if len(chain) != 3 or [at_end for _, at_end in moments] != [False, True, True]:
         return None
-    (first, _, whole), (middle, _, part), (last, _, rest) = changes
-    if len({first, middle, last}) != 3 or part >= 0 or rest >= 0:
+    whole, left, rest = (level for _, level in chain)
+    tasks = [task for task, _ in moments]
+    if len(set(tasks)) != 3 or not whole > left > rest == 0:
         return None
-    room = problem.stores[store].capacity
-    assert room is not None
     members = {int(row[0]): row.tolist() for row in order.members}
-    return list(
-        _steps(
-            members[first], members[middle], members[last],
-            whole, -part, room - problem.stores[store].base,
-        )
-    )  # fmt: skip
-
-
-def _changes_of_first(
-    problem: Problem, order: IndexOrder, life: Lifecycle
-) -> list[tuple[int, bool, int]]:
-    """(task, at its end?, change) of microbatch 0 in the store of ``life``, where a class each."""
-    events = problem.events
-    rows = np.flatnonzero((events.store == life.store) & np.isin(events.task, order.members[:, 0]))
-    found = [(int(events.task[r]), bool(events.at_end[r]), int(events.delta[r])) for r in rows]
-    return sorted(found, key=lambda change: (int(problem.actions.kind[change[0]]), change[1]))
+    first, middle, last = (members[task] for task in tasks)
+    return list(_steps(first, middle, last, whole, whole - left, capacity - base))
 
 
 def _steps(

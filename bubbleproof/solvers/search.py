@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
+from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, engine
@@ -27,7 +27,7 @@ from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, find_cycle, left_shift
+from bubbleproof.theory.timing import UntimedProgram, left_shift
 from bubbleproof.verify.certificate import Certificate, check_certificate
 from bubbleproof.verify.check import check
 
@@ -74,10 +74,11 @@ class Search:
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
-        if (reason := self._contradiction()) is not None:
+        if (reason := overfull(self.problem, self.bounds.order)) is not None:
             return self._result(Status.INFEASIBLE, reason)
         if self.bounds.is_cyclic:
-            return self._cyclic()
+            reason, takes_time = cycle(self.problem, self.bounds.edges)
+            return self._result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
         try:
             self._certify()
             self._try_programs(starts)
@@ -137,7 +138,7 @@ class Search:
             return None
         if order is None or order.num_microbatches < LEAST_MICROBATCHES:
             return None
-        return LargeSearch(self.problem, self.bounds, order, self._budget(report=None))
+        return LargeSearch(self.problem, order, self._budget(report=None))
 
     def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
         large.best = self._value
@@ -255,41 +256,6 @@ class Search:
         """The largest value of interest: the incumbent's, or what is wanted."""
         wanted = [v for v in (self._value, self.options.within) if v is not None]
         return min(wanted, default=None)
-
-    def _contradiction(self) -> str | None:
-        """A reason that no schedule exists, found without search."""
-        problem, order = self.problem, self.bounds.order
-        for store in problem.stores:
-            if store.capacity is not None and store.base > store.capacity:
-                return (
-                    f"{store.name}: its base load {store.base} exceeds its capacity "
-                    f"{store.capacity} {problem.memory_unit}"
-                )
-        for life in order.lifecycles if order is not None else ():
-            limit = order.limit(life) if order is not None else None
-            if limit is not None and limit < 1:
-                store = problem.stores[life.store]
-                task = problem.label(int(order.members[life.first, 0])) if order else ""
-                return (
-                    f"{store.name}: {task} needs {life.acquired} beside the base load "
-                    f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
-                )
-        return None
-
-    def _cyclic(self) -> Result:
-        """A cycle of waits that takes time contradicts itself; others we cannot time."""
-        edges, duration = self.bounds.edges, self.problem.duration
-        cycle = find_cycle(self.problem.num_tasks, edges.before, edges.after)
-        waits = [self.problem.label(task) for task in cycle]
-        chain = " waits for ".join([*waits, waits[0]])
-        ticks = 0
-        for after, before in pairwise([*cycle, cycle[0]]):
-            between = (edges.before == before) & (edges.after == after)
-            ticks += int(duration[before] + edges.lag[between].max())
-        if ticks > 0:
-            return self._result(Status.INFEASIBLE, f"the precedences have a cycle: {chain}")
-        reason = f"a cycle of precedences that takes no time cannot be solved: {chain}"
-        return self._result(Status.UNKNOWN, reason)
 
     def _try_program(self, name: str, program: Program) -> None:
         try:

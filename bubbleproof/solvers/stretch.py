@@ -93,9 +93,9 @@ def _stay(one: Problem, first: int, last: int) -> int:
 
 
 def find_band(starts: Ints) -> Band | None:
-    """The band of shortest period in ``starts[c, j]`` (ticks), two periods long at least.
+    """The band of shortest period in ``starts[c, j]`` (ticks), more than two periods long.
 
-    It lies as near the middle as it can: a longest run of equal steps for all classes at once.
+    Of several it is the longest: a run of steps that are equal for all classes at once.
     """
     microbatches = starts.shape[1]
     for count in range(1, min(LONGEST_PERIOD, microbatches // 3) + 1):

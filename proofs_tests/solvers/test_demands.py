@@ -81,7 +81,9 @@ def test_starts_that_leave_gaps_are_kept_although_shorter_schedules_exist() -> N
     assert result.schedule is not None
     start = starts_by_task(problem, result.schedule)
     assert start[problem.task("1F0")] - start[problem.task("0F0")] == 7
-    # The other microbatches overtake the late one: 1 tick more than without the demand (12).
+    # 0F0 at 0 puts 1F0 at 7 and the end of 0B0 at 12. Rank 1 can do F and B of the other two
+    # microbatches (6 ticks) before 7 only if one of their forwards precedes 0F0: 12 + 1. Else some
+    # of it comes after 8, and a B of rank 0 after that: 8 + 2 + 2 + 2 = 14.
     assert (result.makespan, result.status) == (13, Status.OPTIMAL)
     mixed = Demands(starts=((problem.task("0F0"), 5), (problem.task("1F0"), 5)))
     assert solve(problem, ONE, demands=mixed).status is Status.INFEASIBLE
