@@ -11,10 +11,11 @@ while it runs.)
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.host import Host
 from bubbleproof.reference_exec.linear import WeightGradStore
 from bubbleproof.reference_exec.models import Stage, microbatch_loss, microbatch_target
@@ -34,8 +35,8 @@ class _Forwarded:
     ``saved`` refers to what autograd saved, which its graph owns.
     """
 
-    x: torch.Tensor
-    root: torch.Tensor
+    x: torch.Tensor = field(repr=False)
+    root: torch.Tensor = field(repr=False)
     store: WeightGradStore
     holds: tuple[Hold, Hold]
     saved: list[weakref.ref[Hold]]
@@ -66,7 +67,8 @@ class Compute:
         """Run F; the stage's output, None on the last stage, where it is the loss."""
         self.host.require_present(key[0])
         left = (self._forwarded, self._checkpoints, self._parked)
-        assert not any(key in kept for kept in left), f"{_label(key, 'F')} runs twice"
+        if any(key in kept for kept in left):
+            raise BrokenProgram(f"{_label(key, 'F')} runs twice")
         forwarded = self._run(key, x)
         output = forwarded.root.detach()
         self.sample()
@@ -84,7 +86,8 @@ class Compute:
     def recompute(self, key: Key) -> None:
         """Run R: the forward again, from its input."""
         self.host.require_present(key[0])
-        assert key in self._checkpoints, f"{_label(key, 'R')} without its forward, or again"
+        if key not in self._checkpoints:
+            raise BrokenProgram(f"{_label(key, 'R')} without its forward, or again")
         x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
         self._forwarded[key] = self._run(key, x)
         del self._checkpoints[key]
@@ -93,9 +96,12 @@ class Compute:
     def require_forwarded(self, key: Key, kind: str) -> None:
         """Assert that the backward of ``key`` can start here and now."""
         self.host.require_present(key[0])
-        assert key not in self._parked, f"{_label(key, kind)} while its activation is away"
-        assert key not in self._checkpoints, f"{_label(key, kind)} without its R"
-        assert key in self._forwarded, f"{_label(key, kind)} without its forward, or again"
+        if key in self._parked:
+            raise BrokenProgram(f"{_label(key, kind)} while its activation is away")
+        if key in self._checkpoints:
+            raise BrokenProgram(f"{_label(key, kind)} without its R")
+        if key not in self._forwarded:
+            raise BrokenProgram(f"{_label(key, kind)} without its forward, or again")
 
     def backward(
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
@@ -106,7 +112,8 @@ class Compute:
         roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
         if self._plan.num_slices > 1:
             sample = self._sliced[key[:2]]
-            assert sample.num_forwarded == key[2] + 1, f"{_label(key, 'B')} before a later slice's"
+            if sample.num_forwarded != key[2] + 1:
+                raise BrokenProgram(f"{_label(key, 'B')} before a later slice's")
             roots += sample.pop()
         torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
         del roots
@@ -120,13 +127,15 @@ class Compute:
 
     def weight(self, key: Key) -> None:
         """Run W: the weight gradients that I left."""
-        assert key in self._deferred, f"{_label(key, 'W')} without its I, or again"
+        if key not in self._deferred:
+            raise BrokenProgram(f"{_label(key, 'W')} without its I, or again")
         self._deferred.pop(key).run()
         self.sample()
 
     def park(self, key: Key, kind: Kind) -> Parked:
         """Everything saved for the backward of ``key``, which cannot run before ``unpark``."""
-        assert key in self._forwarded, f"{_label(key, kind.name)} without its forward, or again"
+        if key not in self._forwarded:
+            raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
         alive = [hold for ref in forwarded.saved if (hold := ref()) is not None]
         parked = Parked(self.ledger, [*alive, *forwarded.holds])
@@ -135,7 +144,8 @@ class Compute:
 
     def parked(self, key: Key) -> Parked:
         """What ``park`` took."""
-        assert key in self._parked, f"stage {key[0]} microbatch {key[1]} is not away"
+        if key not in self._parked:
+            raise BrokenProgram(f"stage {key[0]} microbatch {key[1]} is not away")
         return self._parked[key][1]
 
     def unpark(self, key: Key, content: torch.Tensor) -> None:
@@ -154,7 +164,8 @@ class Compute:
         for stage in self._stages.keys() - self._plan.updated():
             module = self._stages[stage]
             for name, parameter in module.named_parameters():
-                assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
+                if not parameter.grad is not None:
+                    raise BrokenProgram(f"stage {stage} {name} has no gradient")
                 found[stage, name] = parameter.grad
         return found
 
@@ -178,7 +189,8 @@ class Compute:
         store, prefixes = WeightGradStore(self.ledger), None
         if plan.num_slices > 1:
             sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
-            assert sample.num_forwarded == slice_, f"{_label(key, 'F')} before an earlier slice's"
+            if sample.num_forwarded != slice_:
+                raise BrokenProgram(f"{_label(key, 'F')} before an earlier slice's")
             sample.num_forwarded += 1
             prefixes = sample.prefixes
         with self.ledger.hooks(saved):

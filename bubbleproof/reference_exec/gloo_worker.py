@@ -100,7 +100,7 @@ class _GlooTransfer:
     """A posted send or receive, with the buffer that must live until it ends."""
 
     work: _Work
-    tensor: torch.Tensor
+    tensor: torch.Tensor = field(repr=False)
     waited: bool = False
 
     def is_done(self) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.saved import Hold, Ledger
 from bubbleproof.theory.actions import Action, Kind
@@ -59,7 +60,8 @@ class Host:
 
     def require_present(self, stage: int) -> None:
         """Assert that a stage's weights are on the rank, if they are ever elsewhere."""
-        assert stage not in self._stages or stage in self._present, f"stage {stage} is on the host"
+        if stage in self._stages and stage not in self._present:
+            raise BrokenProgram(f"stage {stage} is on the host")
 
     def run(self, action: Action) -> None:
         """Begin a RELOAD, OFFLOAD or STEP, or end the one begun."""
@@ -108,7 +110,8 @@ class Host:
         ]
 
     def _begin_reload(self, stage: int) -> None:
-        assert stage in self._upload, f"{stage}RELOAD of what is not on the host"
+        if stage not in self._upload:
+            raise BrokenProgram(f"{stage}RELOAD of what is not on the host")
         for parameter in self._stages[stage].parameters():
             parameter.untyped_storage().resize_(parameter.numel() * parameter.element_size())
             parameter.grad = torch.zeros_like(parameter)
@@ -124,7 +127,8 @@ class Host:
         self._present.add(stage)
 
     def _begin_offload(self, stage: int) -> None:
-        assert stage in self._present, f"{stage}OFFLOAD of what is not on the rank"
+        if stage not in self._present:
+            raise BrokenProgram(f"{stage}OFFLOAD of what is not on the rank")
         self._present.remove(stage)
         self._free("weight", stage)
         for parameter in self._stages[stage].parameters():
@@ -142,8 +146,10 @@ class Host:
         self._free("gradient", stage)
 
     def _begin_step(self, stage: int) -> None:
-        assert stage in self._down, f"{stage}STEP without its gradient"
-        assert ("gradient", stage) not in self._holds, f"{stage}STEP before its OFFLOAD has ended"
+        if stage not in self._down:
+            raise BrokenProgram(f"{stage}STEP without its gradient")
+        if ("gradient", stage) in self._holds:
+            raise BrokenProgram(f"{stage}STEP before its OFFLOAD has ended")
         for name, weight in self._master[stage].items():
             weight.add_(self._down[stage][name], alpha=-LEARNING_RATE)
         self._upload[stage] = {k: weight.clone() for k, weight in self._master[stage].items()}
@@ -159,7 +165,8 @@ class Host:
     def _gradients(self, stage: int) -> Tensors:
         found = {}
         for name, parameter in self._parameters(stage).items():
-            assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
+            if not parameter.grad is not None:
+                raise BrokenProgram(f"stage {stage} {name} has no gradient")
             found[name] = parameter.grad
         return found
 

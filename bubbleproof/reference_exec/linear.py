@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.autograd.function import FunctionCtx
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.saved import Hold, Ledger
 
 
@@ -36,7 +37,8 @@ class WeightGradStore:
     @torch.no_grad()
     def run(self) -> None:
         """Do every GEMM left and add it to its weight's gradient; the operands are let go."""
-        assert self._left, "a weight-gradient store ran without work"
+        if not self._left:
+            raise BrokenProgram("a weight-gradient store ran without work")
         for weight, output_gradient, x in self._left:
             gradient = weight_gradient(output_gradient.tensor, x.tensor)
             if weight.grad is None:

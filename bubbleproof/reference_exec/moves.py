@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute
 from bubbleproof.reference_exec.footprint import footprint
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan, key_of
@@ -94,12 +95,14 @@ class Moves:
         ledger = self._compute.ledger
         size = footprint(self._plan.spec, action.stage, self._plan.num_stages).activation_bytes
         if action.kind is Kind.LOAD and not is_home:
-            assert sample in self._hosted, f"{action} of what is not here"
+            if sample not in self._hosted:
+                raise BrokenProgram(f"{action} of what is not here")
             return self._hosted.pop(sample)
         if action.kind is Kind.LOAD or not is_home:
             return Hold(ledger, torch.empty(size, dtype=torch.uint8))
         parked = self._compute.park(key_of(action), Kind.EVICT)
         content = parked.content()
         parked.free()
-        assert len(content) == size, f"{action} moves {len(content)} bytes, {size} were expected"
+        if len(content) != size:
+            raise BrokenProgram(f"{action} moves {len(content)} bytes, {size} were expected")
         return Hold(ledger, content)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute, Gradients
 from bubbleproof.reference_exec.models import DTYPES, microbatch_input
 from bubbleproof.reference_exec.moves import Moves
@@ -82,8 +83,8 @@ class Rank:
             self.position = position
             try:
                 yield from self._handlers[action.kind](action)
-            except AssertionError as error:
-                raise AssertionError(self._at(str(error))) from error
+            except BrokenProgram as error:
+                raise BrokenProgram(self._at(str(error))) from error
             self._leaving = [sent for sent in self._leaving if not sent.transfer.is_done()]
             yield None
         for sent in self._leaving:
@@ -140,7 +141,8 @@ class Rank:
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
         tag = _tag(action, kind, step)
-        assert tag in self._ready, f"{action} has nothing to send"
+        if tag not in self._ready:
+            raise BrokenProgram(f"{action} has nothing to send")
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
         sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
@@ -150,7 +152,8 @@ class Rank:
 
     def _receive(self, action: Action) -> Iterator[Blocked]:
         spec, step = self._plan.spec, -1 if action.kind is Kind.RECV_F else 1
-        assert action not in self._arriving, f"{action} runs twice"
+        if action in self._arriving:
+            raise BrokenProgram(f"{action} runs twice")
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         length = spec.slice_length(action.slice, self._plan.num_slices)
         buffer = torch.empty((spec.batch, length, spec.hidden), dtype=DTYPES[spec.dtype])
@@ -166,7 +169,8 @@ class Rank:
         The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
         SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
         """
-        assert tag not in self._ready, f"{tag} is ready twice"
+        if tag in self._ready:
+            raise BrokenProgram(f"{tag} is ready twice")
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
         leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
         self._ready[tag] = tensor.clone() if stays or leaves else tensor
@@ -176,7 +180,8 @@ class Rank:
         tag = _tag(action, kind, 0)
         if tag in self._ready:
             return self._ready.pop(tag)
-        assert tag in self._arriving, f"{action} needs {tag}, which is not posted"
+        if tag not in self._arriving:
+            raise BrokenProgram(f"{action} needs {tag}, which is not posted")
         arriving = self._arriving.pop(tag)
         waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
         yield from until_done(waiting)
@@ -192,9 +197,11 @@ class Rank:
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),
         ]
-        assert not left, self._at(f"left over: {', '.join(left)}")
+        if left:
+            raise BrokenProgram(self._at(f"left over: {', '.join(left)}"))
         held = self._compute.ledger.live_bytes
-        assert not held, self._at(f"{held} bytes still held")
+        if held:
+            raise BrokenProgram(self._at(f"{held} bytes still held"))
 
 
 def _tag(action: Action, kind: Kind, step: int) -> Action:

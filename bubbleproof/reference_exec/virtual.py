@@ -19,10 +19,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
@@ -48,14 +49,15 @@ class _Post:
     peer: int
     tag: Action
     is_send: bool
-    tensor: torch.Tensor | None = None
+    tensor: torch.Tensor | None = field(default=None, repr=False)
     done: bool = False
 
     def is_done(self) -> bool:
         return self.done
 
     def get(self) -> torch.Tensor:
-        assert self.done, f"{self.tag} has not arrived"
+        if not self.done:
+            raise BrokenProgram(f"{self.tag} has not arrived")
         assert self.tensor is not None
         return self.tensor
 
@@ -157,7 +159,7 @@ def run_virtual(
     """Run every rank of a plan; the seed picks who goes on next. Results in rank order.
 
     The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
-    and ``AssertionError`` where a program uses what is not there.
+    and ``BrokenProgram`` where a program uses what is not there.
     """
     network = Network(semantics)
     blocking = semantics is Semantics.RENDEZVOUS

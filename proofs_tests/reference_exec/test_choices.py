@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec import compute, moves, prediction, sliced
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import replay, summed_replicas
@@ -105,7 +106,7 @@ def test_a_forward_that_keeps_everything_is_noticed(monkeypatch: pytest.MonkeyPa
         return kept[-1]
 
     monkeypatch.setattr(compute.Compute, "_run", hoarding)
-    with pytest.raises(AssertionError, match="bytes still held"):
+    with pytest.raises(BrokenProgram, match="bytes still held"):
         run(family_case("trecomp", p=2, m=2))
 
 
@@ -173,7 +174,7 @@ def test_a_dropped_transfer_is_noticed(
     orders = case.orders()
     flat = [action for action in orders[at] if action not in old] + new
     orders[at] = flat
-    with pytest.raises((AssertionError, ReplayStalled, KeyError, MessageMismatch), match=message):
+    with pytest.raises((BrokenProgram, ReplayStalled, KeyError, MessageMismatch), match=message):
         run_virtual(case.plan(program=Program.from_orders(orders)))
 
 
@@ -295,7 +296,7 @@ def test_a_lost_key_or_value_gradient_is_noticed(
 def test_slices_in_a_wrong_order_are_noticed(order: list[str], message: str) -> None:
     case = random_case(Pipeline(num_ranks=1, num_microbatches=1, num_slices=2), 0)
     plan = case.plan(WIDE, program=Program.from_orders([order]))
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(BrokenProgram, match=message):
         run_virtual(plan)
 
 

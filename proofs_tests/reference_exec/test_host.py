@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec import host
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.footprint import weight_bytes
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.replay import replay
@@ -116,7 +117,7 @@ def test_weights_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPat
 
     case = family_case("toffload", p=2, m=2)
     monkeypatch.setattr(host.Host, "_free", hoarding)
-    with pytest.raises(AssertionError, match="bytes still held"):
+    with pytest.raises(BrokenProgram, match="bytes still held"):
         replay(case.problem, case.schedule, TINY)
 
 
@@ -131,7 +132,7 @@ def test_a_dropped_task_of_the_host_is_noticed(drop: str, message: str) -> None:
     case = family_case("toffload", p=1, m=2)
     order = [action for action in case.orders()[0] if action != drop]
     assert len(order) == len(case.orders()[0]) - 2
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(BrokenProgram, match=message):
         run_virtual(case.plan(program=Program.from_orders([order])))
 
 
@@ -139,7 +140,7 @@ def test_a_step_that_nobody_waits_for_is_noticed() -> None:
     case = family_case("toffload", p=1, m=2)
     order = case.orders()[0]
     assert order.pop() == "1STEP"
-    with pytest.raises(AssertionError, match="left over: 1STEP not waited for"):
+    with pytest.raises(BrokenProgram, match="left over: 1STEP not waited for"):
         run_virtual(case.plan(program=Program.from_orders([order])))
 
 
@@ -152,7 +153,7 @@ def test_a_forward_before_its_weights_have_come_is_noticed() -> None:
         "1RELOAD0",
         *order[order.index("1F0") + 1 :],
     ]
-    with pytest.raises(AssertionError, match="stage 1 is on the host"):
+    with pytest.raises(BrokenProgram, match="stage 1 is on the host"):
         run_virtual(case.plan(program=Program.from_orders([early])))
 
 
@@ -224,5 +225,5 @@ def test_what_the_host_keeps_is_what_comes_back(monkeypatch: pytest.MonkeyPatch)
 def test_a_dropped_reload_is_noticed() -> None:
     case = stowing()
     order = [action for action in case.orders()[0] if action != "0RELOAD0"]
-    with pytest.raises(AssertionError, match="0B0 while its activation is away"):
+    with pytest.raises(BrokenProgram, match="0B0 while its activation is away"):
         run_virtual(case.plan(program=Program.from_orders([order])))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models import (
     SquaredError,
@@ -62,7 +63,7 @@ def test_a_store_adds_to_what_is_there_and_runs_once() -> None:
     store.run()
     # dW = sum over 4 rows of 1 * 1 = 4, on top of 10
     assert linear.weight.grad.tolist() == [[14.0] * 3] * 2
-    with pytest.raises(AssertionError, match="without work"):
+    with pytest.raises(BrokenProgram, match="without work"):
         store.run()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable
 from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.saved import Hold
@@ -69,7 +70,7 @@ def test_stages_of_one_rank_hand_over_without_messages() -> None:
     ],
 )
 def test_a_wrong_order_is_noticed(actions: tuple[str, ...], message: str) -> None:
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(BrokenProgram, match=message):
         run_virtual(alone(*actions))
 
 
@@ -77,19 +78,19 @@ def test_a_message_that_nobody_posted_is_noticed() -> None:
     plan = family_case("1f1b", p=2, m=1).plan(
         program=Program.from_orders([["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1F0", "1B0"]])
     )
-    with pytest.raises(AssertionError, match="1F0 needs 1RECV_F0, which is not posted"):
+    with pytest.raises(BrokenProgram, match="1F0 needs 1RECV_F0, which is not posted"):
         run_virtual(plan)
 
 
 def test_a_message_that_is_not_made_yet_is_noticed() -> None:
     plan = family_case("1f1b", p=2, m=1).plan(program=Program.from_orders([["0SEND_F0"], []]))
-    with pytest.raises(AssertionError, match="0SEND_F0 has nothing to send"):
+    with pytest.raises(BrokenProgram, match="0SEND_F0 has nothing to send"):
         run_virtual(plan)
 
 
 def test_an_unsent_output_is_noticed() -> None:
     plan = family_case("1f1b", p=2, m=1).plan(program=Program.from_orders([["0F0"], []]))
-    with pytest.raises(AssertionError, match="0F0 without backward, 1RECV_F0 never sent or used"):
+    with pytest.raises(BrokenProgram, match="0F0 without backward, 1RECV_F0 never sent or used"):
         run_virtual(plan)
 
 
@@ -97,7 +98,7 @@ def test_a_storage_that_is_held_at_the_end_is_noticed() -> None:
     endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
     rank = Rank(alone("0F0", "0B0"), 0, endpoint)
     leak = Hold(rank._compute.ledger, torch.zeros(7, dtype=torch.float64))
-    with pytest.raises(AssertionError, match="56 bytes still held"):
+    with pytest.raises(BrokenProgram, match="56 bytes still held"):
         list(rank.run())
     del leak
 
