@@ -18,9 +18,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
-from bubbleproof.reference_exec.gloo_worker import NOT_STARTED, Report, Seat, work
+from bubbleproof.reference_exec.gloo_worker import NOT_STARTED, Seat, work
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.rank_report import Report
 
 STARTUP_SECONDS = 120.0
 GRACE_SECONDS = 2.0

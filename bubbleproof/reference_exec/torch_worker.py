@@ -21,7 +21,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
-from bubbleproof.reference_exec.gloo_worker import Report, Seat
+from bubbleproof.reference_exec.gloo_worker import Seat
 from bubbleproof.reference_exec.models import (
     DTYPES,
     Stage,
@@ -31,6 +31,7 @@ from bubbleproof.reference_exec.models import (
 )
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.rank_report import Report
 from bubbleproof.reference_exec.torch_table import has_communication, table_text
 
 

@@ -1,0 +1,106 @@
+"""What a rank in a process of its own has to say, and how it gets there.
+
+``carried_out`` runs a rank to its end over a ``GroupTransport``. Both drivers with real processes
+use it: ``gloo`` (processes started here) and ``torchrun`` (started by others).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bubbleproof.reference_exec.group_transport import GroupTransfer
+from bubbleproof.reference_exec.rank import Rank, RankResult
+from bubbleproof.reference_exec.transport import Blocked
+
+Array = npt.NDArray[np.float64] | npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Report:
+    """A rank is ``ready``, ``done`` (with a result), ``stalled``, ``failed`` or ``died``."""
+
+    state: str
+    text: str = ""
+    gradients: dict[tuple[int, str], Array] = field(default_factory=dict)
+    losses: dict[tuple[int, int], Array] = field(default_factory=dict)
+    live_bytes: tuple[int, ...] = ()
+    updated: dict[tuple[int, str], Array] = field(default_factory=dict)
+    host_live_bytes: tuple[int, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == "ready"
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == "done"
+
+    @property
+    def is_failure(self) -> bool:
+        return self.state in ("stalled", "failed", "died")
+
+    @classmethod
+    def of(cls, result: RankResult) -> Report:
+        """A result as numpy arrays: torch sends tensors as shared memory of a dying process."""
+        return cls(
+            state="done",
+            gradients={key: value.numpy() for key, value in result.gradients.items()},
+            losses={key: value.numpy() for key, value in result.losses.items()},
+            live_bytes=result.live_bytes,
+            updated={key: value.numpy() for key, value in result.updated.items()},
+            host_live_bytes=result.host_live_bytes,
+        )
+
+    @classmethod
+    def failed(cls, error: Exception) -> Report:
+        """What a rank says that ended with an error."""
+        return cls(state="failed", text=f"failed: {one_line(error)}")
+
+    def result(self) -> RankResult:
+        """The result that ``of`` packed."""
+        return RankResult(
+            gradients={key: torch.tensor(value) for key, value in self.gradients.items()},
+            losses={key: torch.tensor(value) for key, value in self.losses.items()},
+            live_bytes=self.live_bytes,
+            updated={key: torch.tensor(value) for key, value in self.updated.items()},
+            host_live_bytes=self.host_live_bytes,
+        )
+
+
+def carried_out(rank: Rank, *, timeout: float, at: Callable[[int], None]) -> Report:
+    """Run a rank's program in ``timeout`` seconds; ``at`` is told the position it has come to.
+
+    Precondition: the rank's transport is a ``GroupTransport``. The errors of a broken program are
+    the caller's.
+    """
+    deadline = time.monotonic() + timeout
+    at(0)
+    for event in rank.run():
+        if event is None:
+            at(rank.position + 1)
+        elif (why := _wait(event, deadline)) is not None:
+            return Report(state="stalled", text=f"stalled: {event} ({why})")
+    return Report.of(rank.result())
+
+
+def _wait(blocked: Blocked, deadline: float) -> str | None:
+    """Wait for a transfer; why it did not end, or None when it did."""
+    transfer = blocked.transfer
+    assert isinstance(transfer, GroupTransfer)
+    try:
+        transfer.wait(deadline - time.monotonic())
+    except RuntimeError as error:
+        return one_line(error)
+    return None
+
+
+def one_line(error: Exception) -> str:
+    """The error's type and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
