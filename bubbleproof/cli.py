@@ -199,9 +199,13 @@ def measure(
 def replay(
     schedule: Words,
     backend: Annotated[str, typer.Option(help="virtual, gloo or torch-runtime.")] = "virtual",
-    model: Annotated[str, typer.Option(help="mlp or transformer.")] = "mlp",
+    model: Annotated[str, typer.Option(help="mlp, transformer or llama.")] = "mlp",
     hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
-    layers: Annotated[int, typer.Option(help="Layers per stage.")] = 1,
+    layers: Annotated[
+        str, typer.Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
+    ] = "1",
+    heads: Annotated[int, typer.Option(help="Attention heads.")] = 2,
+    kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     seed: Annotated[int, typer.Option(help="Picks the interleaving (virtual).")] = 0,
     comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
@@ -210,13 +214,20 @@ def replay(
     json: Json = False,
 ) -> int:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
-    from bubbleproof.commands.replay import run_replay
+    from bubbleproof.commands.replay import parsed_layers, run_replay
     from bubbleproof.reference_exec.spec import ModelSpec
 
     return run_replay(
         schedule,
         backend=backend,
-        spec=ModelSpec(kind=model, hidden=hidden, layers=layers, dtype=dtype),
+        spec=ModelSpec(
+            kind=model,
+            hidden=hidden,
+            layers=parsed_layers(layers),
+            heads=heads,
+            kv_heads=kv_heads,
+            dtype=dtype,
+        ),
         seed=seed,
         comm=comm,
         timeout=timeout,

@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
 
 
+def parsed_layers(text: str) -> int | tuple[int, ...]:
+    """The layers of every stage, or of each: ``"2"`` or ``"2,3,3,2"``.
+
+    Raises ``ValueError`` for anything but whole numbers.
+    """
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"replay layers must be a number or one per stage such as 2,3,3,2, got {text!r}"
+        ) from None
+    return counts[0] if len(counts) == 1 else counts
+
+
 def run_replay(
     words: Sequence[str],
     *,

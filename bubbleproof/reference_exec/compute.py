@@ -53,6 +53,7 @@ class Compute:
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
         self.host = Host(self.ledger, updated)
         for stage, module in self._stages.items():
+            self.ledger.exclude(module.buffers())
             if stage not in updated:  # what the host updates counts while it is here
                 self.ledger.exclude(module.parameters())
         self._forwarded: dict[Key, _Forwarded] = {}

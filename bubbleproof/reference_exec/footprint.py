@@ -1,19 +1,28 @@
 """Footprints: the activation bytes of one microbatch on one stage, in closed form.
 
 With N = batch x sequence tokens, d = hidden, h heads, T = sequence, B = batch, L layers and b bytes
-per element, what autograd saves (each storage once, parameters not counted) is
+per element, for llama also f = inner and e = kv_width, what autograd saves (each storage once,
+parameters and constants not counted) is
 
     mlp          L (6 N d + 2 N) b              x, norm, tanh (4 N d); norm statistics
     transformer  L (16 N d + 4 N + B h T^2) b   x, norm, q, k, v, attention, x', norm, 4 + 4 N d;
                                                 statistics of two norms; attention probabilities
+    llama        L (N (8 d + 2 e + 4 f + 2) + B h T^2) b
+                                                x, x', each norm's x / rms and output, turned q,
+                                                attention (8 d); turned k, v (2 e); gate, silu, up,
+                                                product (4 f); two norms' 1 / rms; probabilities
+                                                (the first of all layers saves no 1 / rms of its
+                                                first norm: its input takes no gradient)
 
 plus the root of the graph: the output, N d b, or on the last stage the error and the scalar loss,
 (N d + 1) b. After I the weight-gradient store holds the two operands of every weight GEMM:
 
     mlp          10 L N d b                     inputs 1 + 4, output gradients 4 + 1
     transformer  16 L N d b                     inputs 1 + 1 + 1 + 4, output gradients 3 + 1 + 4 + 1
+    llama        L N (6 d + 2 e + 3 f) b        inputs 3 d + f, output gradients 3 d + 2 e + 2 f
 
-So the transformer gives bytes back at I, and the mlp takes more (its tanh saves only its output).
+So transformer and llama give bytes back at I, and the mlp takes more (its tanh saves only its
+output).
 
 A slice of T_k tokens counts with T_k in the place of T, but attends to the slices before it: with
 T_0 + ... + T_k = U_k its probabilities are B h T_k U_k. The keys and values of earlier slices are
@@ -45,11 +54,16 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     """The bytes of a stage's parameters, which are those of its gradients too.
 
     With d = hidden, a layer of the mlp has 8 d^2 + 7 d of them (two GEMMs, two biases, a norm), one
-    of the transformer 12 d^2 + 4 d (six GEMMs, two norms).
+    of the transformer 12 d^2 + 4 d (six GEMMs, two norms), one of llama 2 d^2 + 2 d e + 3 d f + 2 d
+    (seven GEMMs, two norms without bias).
     """
-    d = spec.hidden
-    layer = 8 * d**2 + 7 * d if spec.kind == "mlp" else 12 * d**2 + 4 * d
-    return spec.layers_of(stage) * layer * spec.element_bytes
+    d, e, f = spec.hidden, spec.kv_width, spec.inner
+    layer = {
+        "mlp": 8 * d**2 + 7 * d,
+        "transformer": 12 * d**2 + 4 * d,
+        "llama": 2 * d**2 + 2 * d * e + 3 * d * f + 2 * d,
+    }
+    return spec.layers_of(stage) * layer[spec.kind] * spec.element_bytes
 
 
 def input_bytes(spec: ModelSpec) -> int:
@@ -63,16 +77,24 @@ def footprint(
     """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
-    tokens = spec.batch * length
-    block = tokens * spec.hidden
-    if spec.kind == "mlp":
-        saved, operands = 6 * block + 2 * tokens, 10 * block
-    else:
-        probabilities = spec.batch * spec.heads * length * attended
-        saved, operands = 16 * block + 4 * tokens + probabilities, 16 * block
+    block = spec.batch * length * spec.hidden
+    saved, operands = _of_one_layer(spec, length, attended)
+    total = spec.layers_of(stage) * saved
+    if spec.kind == "llama" and stage == 0:
+        total -= spec.batch * length
     root = block + 1 if stage == num_stages - 1 else block
-    layers, element = spec.layers_of(stage), spec.element_bytes
     return Footprint(
-        activation_bytes=(layers * saved + root) * element,
-        weight_bytes=layers * operands * element,
+        activation_bytes=(total + root) * spec.element_bytes,
+        weight_bytes=spec.layers_of(stage) * operands * spec.element_bytes,
     )
+
+
+def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> tuple[int, int]:
+    """The elements that a layer saves in F, and those of its GEMMs' operands after I."""
+    tokens, d, e, f = spec.batch * length, spec.hidden, spec.kv_width, spec.inner
+    probabilities = spec.batch * spec.heads * length * attended
+    if spec.kind == "mlp":
+        return tokens * (6 * d + 2), tokens * 10 * d
+    if spec.kind == "transformer":
+        return tokens * (16 * d + 4) + probabilities, tokens * 16 * d
+    return tokens * (8 * d + 2 * e + 4 * f + 2) + probabilities, tokens * (6 * d + 2 * e + 3 * f)

@@ -1,4 +1,4 @@
-"""The reference models: stages of an MLP and of a small transformer, and their data.
+"""The reference models: stages of layers (``layers``, ``llama``), and their data.
 
 Everything follows from ``ModelSpec.seed`` and the stage's or microbatch's number, so each rank
 builds its own stages and the oracles build all of them, bit for bit the same. Values are drawn in
@@ -13,112 +13,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import nn
 from torch.autograd.function import FunctionCtx
 
+from bubbleproof.reference_exec.attention import Prefix
+from bubbleproof.reference_exec.layers import DTYPES, MLPLayer, TransformerLayer
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.spec import INNER_FACTOR, ModelSpec
+from bubbleproof.reference_exec.llama import LlamaLayer
+from bubbleproof.reference_exec.spec import ModelSpec
 
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
 _STREAMS = {"weights": 0, "input": 1, "target": 2}
 
 
-class Prefix(Protocol):
-    """The keys and values of one sample's earlier slices in one layer."""
-
-    def extend(
-        self, key: torch.Tensor, value: torch.Tensor
-    ) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-        """Take in those of the next slice; return those of the slices before it, in order."""
-        ...
-
-
-class MLPLayer(nn.Module):
-    """x + W2 tanh(W1 norm(x) + b1) + b2."""
-
-    def __init__(self, spec: ModelSpec) -> None:
-        super().__init__()
-        dtype, inner = DTYPES[spec.dtype], INNER_FACTOR * spec.hidden
-        self.norm = nn.LayerNorm(spec.hidden, dtype=dtype)
-        self.up = DeferredLinear(spec.hidden, inner, dtype)
-        self.up_bias = nn.Parameter(torch.empty(inner, dtype=dtype))
-        self.down = DeferredLinear(inner, spec.hidden, dtype)
-        self.down_bias = nn.Parameter(torch.empty(spec.hidden, dtype=dtype))
-
-    def forward(
-        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
-    ) -> torch.Tensor:
-        del prefix  # no token looks at another
-        inner = torch.tanh(self.up(self.norm(x), store) + self.up_bias)
-        result: torch.Tensor = x + (self.down(inner, store) + self.down_bias)
-        return result
-
-
-class TransformerLayer(nn.Module):
-    """x' = x + Wo attention(norm(x)); x' + W2 gelu(W1 norm(x'))."""
-
-    mask: torch.Tensor
-
-    def __init__(self, spec: ModelSpec) -> None:
-        super().__init__()
-        dtype, hidden = DTYPES[spec.dtype], spec.hidden
-        self.heads = spec.heads
-        self.norm1 = nn.LayerNorm(hidden, dtype=dtype)
-        self.query = DeferredLinear(hidden, hidden, dtype)
-        self.key = DeferredLinear(hidden, hidden, dtype)
-        self.value = DeferredLinear(hidden, hidden, dtype)
-        self.output = DeferredLinear(hidden, hidden, dtype)
-        self.norm2 = nn.LayerNorm(hidden, dtype=dtype)
-        self.up = DeferredLinear(hidden, INNER_FACTOR * hidden, dtype)
-        self.down = DeferredLinear(INNER_FACTOR * hidden, hidden, dtype)
-        future = torch.full((spec.sequence, spec.sequence), -math.inf, dtype=dtype).triu(1)
-        self.register_buffer("mask", future, persistent=False)
-
-    def _heads_first(self, x: torch.Tensor) -> torch.Tensor:
-        batch, sequence, hidden = x.shape
-        parts = x.view(batch, sequence, self.heads, hidden // self.heads).transpose(1, 2)
-        return parts.reshape(batch * self.heads, sequence, hidden // self.heads)
-
-    def _attention(
-        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
-    ) -> torch.Tensor:
-        query, key, value = (
-            self._heads_first(linear(x, store)) for linear in (self.query, self.key, self.value)
-        )
-        earlier = [] if prefix is None else prefix.extend(key, value)
-        scale = query.shape[-1] ** -0.5
-        length = x.shape[1]
-        own = torch.baddbmm(self.mask[:length, :length], query, key.transpose(1, 2), alpha=scale)
-        scores = [torch.bmm(query, k.transpose(1, 2)) * scale for k, _ in earlier]
-        weights = torch.softmax(torch.cat([*scores, own], dim=-1) if scores else own, dim=-1)
-        values = [*(v for _, v in earlier), value]
-        ends = list(accumulate((v.shape[1] for v in values), initial=0))
-        shares = [weights[..., begin:end] for begin, end in pairwise(ends)]
-        mixed = torch.bmm(shares[0], values[0])
-        for share, v in zip(shares[1:], values[1:], strict=True):
-            mixed = mixed + torch.bmm(share, v)
-        batch, sequence, hidden = x.shape
-        together = mixed.view(batch, self.heads, sequence, hidden // self.heads).transpose(1, 2)
-        result: torch.Tensor = self.output(together.reshape(batch, sequence, hidden), store)
-        return result
-
-    def forward(
-        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
-    ) -> torch.Tensor:
-        x = x + self._attention(self.norm1(x), store, prefix)
-        inner = nn.functional.gelu(self.up(self.norm2(x), store))
-        result: torch.Tensor = x + self.down(inner, store)
-        return result
-
-
-_LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer]] = {
+_LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] = {
     "mlp": MLPLayer,
     "transformer": TransformerLayer,
+    "llama": LlamaLayer,
 }
 
 

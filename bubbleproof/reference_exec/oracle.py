@@ -66,10 +66,14 @@ def accumulation_orders(plan: Plan) -> tuple[Orders, Orders]:
 
 
 class _AttachedPrefix:
-    """A ``models.Prefix`` whose keys and values stay in one graph."""
+    """An ``attention.Prefix`` whose keys and values stay in one graph."""
 
     def __init__(self) -> None:
         self._blocks: list[Pair] = []
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(key.shape[1] for key, _ in self._blocks)
 
     def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
         earlier = list(self._blocks)

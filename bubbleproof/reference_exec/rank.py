@@ -19,7 +19,8 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute, Gradients
-from bubbleproof.reference_exec.models import DTYPES, microbatch_input
+from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.models import microbatch_input
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done

@@ -3,8 +3,8 @@
 A ``Ledger`` counts the storages of one rank. A ``Hold`` stands for one need of one tensor; it is
 owned by whoever needs it (the autograd graph through saved-tensor hooks, the rank's root of the
 graph, the weight-gradient store, a transfer) and its death is the release, so a storage counts
-exactly as long as its last owner lives. Parameters do not count; neither do messages, which are
-buffers between an action and the next, nor gradients.
+exactly as long as its last owner lives. Parameters and a model's constants do not count;
+neither do messages, which are buffers between an action and the next, nor gradients.
 
 The ledger is *sampled at action boundaries*, after each action: what an action allocates and frees
 within itself is not seen, as it is not in the model of a schedule.
@@ -43,7 +43,7 @@ class Ledger:
         self._bytes: dict[int, int] = {}
 
     def exclude(self, parameters: Iterable[torch.Tensor]) -> None:
-        """Do not count the storages of ``parameters``."""
+        """Do not count the storages of ``parameters``, nor move them with what they saved."""
         self._parameters.update(storage_key(p) for p in parameters)
 
     def acquire(self, tensor: torch.Tensor) -> int:

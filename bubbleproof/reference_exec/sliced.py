@@ -16,10 +16,15 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 class LayerPrefix:
-    """The keys and values of the slices so far in one layer (a ``models.Prefix``)."""
+    """The keys and values of the slices so far in one layer (an ``attention.Prefix``)."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Pair, Pair]] = []  # (in the graph, as leaves)
+
+    @property
+    def num_tokens(self) -> int:
+        """The tokens of the slices that went forth and not yet back."""
+        return sum(key.shape[1] for (key, _), _ in self._blocks)
 
     def extend(self, key: torch.Tensor, value: torch.Tensor) -> Sequence[Pair]:
         """Take in those of the next slice; return the leaves of the slices before it."""

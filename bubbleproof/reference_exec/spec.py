@@ -1,10 +1,12 @@
 """Model specifications: which reference model a replay trains, and on what.
 
-Two reference models are known, both pre-norm residual stacks over activations of shape
+Three reference models are known, all pre-norm residual stacks over activations of shape
 (batch, sequence, hidden):
 
 - ``mlp``: x + W2 tanh(W1 norm(x) + b1) + b2, with 4 x hidden inner units;
-- ``transformer``: causal attention and a GELU MLP, each behind a norm and a residual.
+- ``transformer``: causal attention and a GELU MLP, each behind a norm and a residual;
+- ``llama``: causal attention with rotary positions, whose query heads share ``kv_heads`` heads of
+  keys and values, and a SwiGLU of ceil(8/3 hidden) inner units, each behind an RMS norm.
 
 A stage is ``layers`` of them. The first stage takes the input activations, the last is followed by
 a squared error, scaled so that the losses of all microbatches add up to the loss of the batch.
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KINDS = ("mlp", "transformer")
+KINDS = ("mlp", "transformer", "llama")
 ELEMENT_BYTES = {"float64": 8, "float32": 4}
 INNER_FACTOR = 4
 
@@ -25,7 +27,8 @@ class ModelSpec:
     """A reference model and the size of one microbatch.
 
     ``layers`` is the number of layers of every stage, or one number per stage; ``batch`` the
-    samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``.
+    samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
+    and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
     """
 
@@ -33,6 +36,7 @@ class ModelSpec:
     hidden: int = 8
     layers: int | tuple[int, ...] = 1
     heads: int = 2
+    kv_heads: int = 1
     sequence: int = 4
     batch: int = 2
     dtype: str = "float64"
@@ -48,6 +52,7 @@ class ModelSpec:
         for name, value in (
             ("hidden", self.hidden),
             ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
             ("sequence", self.sequence),
             ("batch", self.batch),
             *(("layers", count) for count in layers or (0,)),
@@ -63,8 +68,31 @@ class ModelSpec:
             raise ValueError(
                 f"model hidden must be a multiple of heads ({self.heads}), got {self.hidden}"
             )
+        if self.kind == "llama":
+            self._require_grouped_heads()
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"model seed must be 0 to 2**31 - 1, got {self.seed}")
+
+    def _require_grouped_heads(self) -> None:
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"model heads must be a multiple of kv_heads ({self.kv_heads}), got {self.heads}"
+            )
+        if self.hidden // self.heads % 2:
+            raise ValueError(
+                "model hidden / heads must be even, rotary positions turn pairs, "
+                f"got {self.hidden} / {self.heads}"
+            )
+
+    @property
+    def inner(self) -> int:
+        """The inner units of a layer: 4 hidden, of a SwiGLU ceil(8/3 hidden)."""
+        return -(-8 * self.hidden // 3) if self.kind == "llama" else INNER_FACTOR * self.hidden
+
+    @property
+    def kv_width(self) -> int:
+        """The elements of one token's keys in one layer of ``llama``."""
+        return self.kv_heads * (self.hidden // self.heads)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -22,8 +22,8 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
 from bubbleproof.reference_exec.gloo_worker import Seat
+from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.models import (
-    DTYPES,
     Stage,
     microbatch_input,
     microbatch_loss,

@@ -77,6 +77,13 @@ def test_replay_by_pytorch_s_own_runtime(command: Run) -> None:
     assert found["differing"] == []
 
 
+def test_replay_of_a_llama_with_uneven_stages(command: Run) -> None:
+    model = ["--model", "llama", "--heads", "4", "--kv-heads", "2", "--layers", "1,2"]
+    answer = command("replay", "zb-h1", "p=2", "m=2", *model, "--json")
+    assert answer.status == 0
+    assert json.loads(answer.out)["model"] == "llama"
+
+
 def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     command("convert", "1f1b", "p=2", "m=2", path)
@@ -97,6 +104,9 @@ def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> No
         (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
         (["replay", "1f1b", "p=2", "m=2", "--backend", "x"], "replay backend must be one of"),
         (["replay", "chimera", "p=2", "m=2", "--backend", "torch-runtime"], "each stage on one"),
+        (["replay", "1f1b", "p=2", "m=2", "--layers", "1,x"], "one per stage such as 2,3,3,2, got"),
+        (["replay", "1f1b", "p=2", "m=2", "--layers", "1,2,1"], "one per stage (2), got 3"),
+        (["replay", "1f1b", "p=2", "m=2", "--model", "llama", "--heads", "3"], "multiple of heads"),
         (["replay", "1f1b", "p=2", "m=2", "--hidden", "0"], "model hidden must be 1 or more"),
     ],
 )

@@ -28,7 +28,7 @@ from bubbleproof.theory.timing import left_shift
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 
 
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
+@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
 @pytest.mark.parametrize("hidden", [4, 8])
 @pytest.mark.parametrize("layers", [1, 3])
 def test_weight_bytes_are_those_of_the_parameters(kind: str, hidden: int, layers: int) -> None:

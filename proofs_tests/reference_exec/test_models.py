@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.layers import TransformerLayer
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models import (
     SquaredError,
     Stage,
-    TransformerLayer,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
@@ -20,7 +20,7 @@ from bubbleproof.reference_exec.models import (
 from bubbleproof.reference_exec.saved import Ledger
 from bubbleproof.reference_exec.spec import ModelSpec
 
-SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer")
+SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
          for dtype in ("float64", "float32")]  # fmt: skip
 
 

@@ -14,10 +14,13 @@ from bubbleproof.reference_exec.spec import ModelSpec
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "cnn"}, "model kind must be one of mlp, transformer, got 'cnn'"),
+        ({"kind": "cnn"}, "model kind must be one of mlp, transformer, llama, got 'cnn'"),
         ({"dtype": "bfloat16"}, "model dtype must be one of float64, float32, got 'bfloat16'"),
         ({"hidden": 6, "heads": 4}, r"hidden must be a multiple of heads \(4\), got 6"),
         ({"hidden": 2}, "model hidden must be 4 or more, got 2"),
+        ({"kind": "llama", "heads": 2, "kv_heads": 4}, r"multiple of kv_heads \(4\), got 2"),
+        ({"kind": "llama", "hidden": 6, "heads": 2}, "hidden / heads must be even, .*got 6 / 2"),
+        ({"kind": "llama", "kv_heads": 0}, "model kv_heads must be 1 or more, got 0"),
         ({"batch": 0}, "model batch must be 1 or more, got 0"),
         ({"layers": (1, 0)}, "model layers must be 1 or more, got 0"),
         ({"layers": ()}, "model layers must be 1 or more, got 0"),
@@ -57,6 +60,26 @@ def test_footprint_of_a_transformer_stage() -> None:
     stage = footprint(spec, 1, 3)
     assert (stage.activation_bytes, stage.weight_bytes) == (10128, 9216)
     assert stage.released_at_input_bytes == 912
+
+
+def test_footprint_of_a_llama_stage() -> None:
+    # N = 2 * 3 = 6, d = 8, 4 heads of width 2 share 2: e = 4; f = ceil(64 / 3) = 22. Saved by one
+    # layer: x, x / rms, norm, turned q, attention, x', x' / rms, norm = 8 * 6 * 8 = 384; turned k
+    # and v 2 * 6 * 4 = 48; gate, silu, up, product 4 * 6 * 22 = 528; two 1 / rms 12;
+    # probabilities 2 * 4 * 3 * 3 = 72: 1044 elements, the output 48: (2 * 1044 + 48) * 4 = 8544.
+    # Operands: inputs norm, attention, norm' 144, product 132; output gradients of q 48, k and v
+    # 48, output 48, gate and up 264, down 48 = 732 elements a layer: 2 * 732 * 4 = 5856.
+    spec = ModelSpec(
+        kind="llama", hidden=8, heads=4, kv_heads=2, sequence=3, batch=2, layers=2, dtype="float32"
+    )
+    stage = footprint(spec, 1, 3)
+    assert (stage.activation_bytes, stage.weight_bytes) == (8544, 5856)
+    # the first layer of stage 0 does not save its first 1 / rms: 6 elements less
+    assert footprint(spec, 0, 3).activation_bytes == 8544 - 24
+    # the second of two slices has one token and attends to three: probabilities 2 * 4 * 1 * 3 = 24
+    # and a third of the rest, 972 / 3 = 324, output 16: (2 * 348 + 16) * 4 = 2848
+    second = footprint(spec, 1, 3, slice_index=1, num_slices=2)
+    assert second.activation_bytes == 2848
 
 
 def test_what_needs_no_torch_loads_none() -> None:
