@@ -210,6 +210,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="Picks the interleaving (virtual).")] = 0,
     comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds the ranks may take (gloo).")] = 60.0,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run what is not verified too.")] = False,
     dialect: Dialect = None,
     json: Json = False,
 ) -> int:
@@ -233,6 +234,7 @@ def replay(
         timeout=timeout,
         dialect=dialect,
         as_json=json,
+        unsafe=unsafe,
     )
 
 

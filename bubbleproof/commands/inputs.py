@@ -25,7 +25,7 @@ from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.timing import UntimedProgram, left_shift, rough_times
 from bubbleproof.verify.communication import compute_part
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
@@ -65,6 +65,10 @@ class Given:
         if self.schedule is not None:
             return self.schedule
         return left_shift(self.problem, self.compute)
+
+    def timed_roughly(self) -> Schedule:
+        """The schedule or, where there are no times, rough ones (``theory.timing.rough_times``)."""
+        return self.schedule or rough_times(self.problem, self.compute)
 
 
 def read_given(

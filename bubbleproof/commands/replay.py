@@ -14,6 +14,7 @@ from bubbleproof.reference_exec.spec import ModelSpec
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.report import ReplayReport
 
+BACKENDS = ("virtual", "gloo", BACKEND)
 MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
 
 
@@ -41,8 +42,13 @@ def run_replay(
     timeout: float,
     dialect: str | None,
     as_json: bool,
+    unsafe: bool = False,
 ) -> int:
-    """Replay one schedule and print the evidence; status 1 where a promise is broken."""
+    """Replay one schedule and print the evidence; status 1 where a promise is broken.
+
+    ``unsafe`` runs what is not verified too, says so, and gives status 1 for it.
+    """
+    _require_backend(backend, unsafe=unsafe)
     if backend == BACKEND:
         with _torch_needed():
             return run_replay_torch(
@@ -51,7 +57,14 @@ def run_replay(
     given = read_given(words, dialect=dialect)
     try:
         report = replay_given(
-            given, spec, backend=backend, seed=seed, comm=comm, timeout=timeout, quiet=as_json
+            given,
+            spec,
+            backend=backend,
+            seed=seed,
+            comm=comm,
+            timeout=timeout,
+            quiet=as_json,
+            unsafe=unsafe,
         )
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
@@ -59,8 +72,16 @@ def run_replay(
     if as_json:
         print_json({"name": given.name, **report.to_dict()})
     else:
-        print_table(given.name, ("evidence", "predicted", "measured", "verdict"), evidence(report))
+        title = f"{given.name} (UNSAFE: run without being verified)" if unsafe else given.name
+        print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
     return HOLDS if report.ok else BROKEN
+
+
+def _require_backend(backend: str, *, unsafe: bool) -> None:
+    if backend not in BACKENDS:
+        raise ValueError(f"replay backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if unsafe and backend == BACKEND:
+        raise ValueError(f"replay --unsafe is for our own ranks; got --backend {BACKEND}")
 
 
 @contextmanager
@@ -83,25 +104,45 @@ def replay_given(
     comm: str | None = None,
     timeout: float = 60.0,
     quiet: bool = False,
+    unsafe: bool = False,
 ) -> ReplayReport:
-    """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
+    """Verify and run. Raises ``ValueError`` for what is not verified or cannot run.
+
+    ``unsafe`` runs what is not verified too; see ``reference_exec.replay``.
+    """
     with _torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(
         given.problem,
-        given.timed(),
+        given.timed_roughly() if unsafe else given.timed(),
         spec,
         program=given.program if given.has_communication else None,
         backend=backend,
         seed=seed,
         semantics=comm,
         timeout=timeout,
+        unsafe=unsafe,
         progress=None if quiet else say,
     )
 
 
+def _verification(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    """What a replay that was forced says of the rules, and what ended it."""
+    rules = zip(report.broken_rules, report.violations, strict=True)
+    rows = [(f"UNSAFE: {rule}", "holds before running", why, "violated") for rule, why in rules]
+    if report.unsafe and not rows:
+        rows = [("UNSAFE: all rules", "hold before running", "hold", "holds")]
+    if report.stopped:
+        rows.append(("the run", "comes to its end", report.stopped, "violated"))
+    return rows
+
+
 def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     """(what, predicted, measured, verdict) rows."""
+    return _verification(report) + ([] if report.stopped else _measurements(report))
+
+
+def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     where = f"{report.backend}, {report.ranks} ranks, {report.model} {report.dtype}"
     rows = [
         (

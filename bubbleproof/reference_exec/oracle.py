@@ -51,18 +51,39 @@ def single_threaded() -> Iterator[None]:
 
 
 def accumulation_orders(plan: Plan) -> tuple[Orders, Orders]:
-    """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks."""
+    """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks.
+
+    Each contribution stands once, also where a program that was not verified forgets it.
+    """
     replicas = [(stage, rank) for rank in range(plan.num_ranks) for stage in plan.stages_of(rank)]
     gemm: Orders = {replica: [] for replica in replicas}
     other: Orders = {replica: [] for replica in replicas}
     rows = zip(plan.program.actions, plan.program.resource.tolist(), strict=True)
     for action, rank in rows:
         done: Action = action.partner or action
+        if (done.stage, rank) not in gemm:
+            continue
         if done.kind in (Kind.B, Kind.W):
             gemm[done.stage, rank].append((done.microbatch, done.slice))
         if done.kind in (Kind.B, Kind.I):
             other[done.stage, rank].append((done.microbatch, done.slice))
-    return gemm, other
+    whole = {(stage, rank): _parts(plan, stage, rank) for stage, rank in replicas}
+    return _completed(gemm, whole), _completed(other, whole)
+
+
+def _parts(plan: Plan, stage: int, rank: int) -> list[tuple[int, int]]:
+    """The (microbatch, slice) that a rank runs of a stage."""
+    own = [j for j in range(plan.num_microbatches) if plan.rank_of(stage, j) == rank]
+    return [(microbatch, k) for microbatch in own for k in range(plan.num_slices)]
+
+
+def _completed(orders: Orders, whole: Orders) -> Orders:
+    """The orders with each part of the whole once: where it first stands, or else at the end."""
+    found: Orders = {}
+    for replica, order in orders.items():
+        parts = set(whole[replica])
+        found[replica] = [p for p in dict.fromkeys([*order, *whole[replica]]) if p in parts]
+    return found
 
 
 class _AttachedPrefix:

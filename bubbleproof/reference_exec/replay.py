@@ -2,13 +2,16 @@
 
 What was not verified does not run: ``replay`` itself checks the schedule against its problem and
 the lowered program, its messages and its data flow, against the training step the problem poses,
-and raises ``NotVerified`` with the first violation.
+and raises ``NotVerified`` with the first violation. ``unsafe`` runs it all the same, and the report
+says so: it names the broken rules, and what ended the run where that does not come to its end.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -31,23 +34,27 @@ from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
+from bubbleproof.reference_exec.verification import (
+    NotVerified,
+    first_violations,
+    require_ok,
+    verify_program,
+)
 from bubbleproof.reference_exec.virtual import run_virtual
-from bubbleproof.theory.actions import Action, ActionTable
+from bubbleproof.theory.actions import Action
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication import Semantics, check_communication, compute_part
-from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
-from bubbleproof.verify.verdict import Verdict
+from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.verdict import join
+
+__all__ = ["BACKENDS", "NotVerified", "lowered_program", "replay", "replay_plan"]
 
 BACKENDS = ("virtual", "gloo")
-
-
-class NotVerified(ValueError):  # noqa: N818 - the schedule's state
-    """A schedule or program that does not pass ``verify``; the message is its first violation."""
 
 
 def replay(
@@ -60,6 +67,7 @@ def replay(
     seed: int = 0,
     semantics: Semantics | str | None = None,
     timeout: float = 60.0,
+    unsafe: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> ReplayReport:
     """Verify a schedule, run it on torch and compare gradients and peak bytes.
@@ -83,16 +91,18 @@ def replay(
         ``buffered``, and stricter semantics are verified only.
     timeout
         Seconds the ranks of ``gloo`` may take, their start not counted.
+    unsafe
+        Run what violates a rule too. A run that cannot go on is then reported, not raised.
     progress
         Called with a line of text now and then.
 
     Raises
     ------
     NotVerified
-        The schedule or the program violates a rule.
+        The schedule or the program violates a rule, and ``unsafe`` is not set.
     ValueError
         The problem is no training step that ranks can run, or an option is unknown.
-    ReplayStalled, MessageMismatch, RankFailed
+    ReplayStalled, MessageMismatch, BrokenProgram, RankFailed
         A rank went astray all the same.
     """
     chosen = _semantics(backend, semantics)
@@ -101,26 +111,46 @@ def replay(
     step = training_step(problem)
     spec.require_stages(step.num_stages)
     spec.require_slices(step.num_slices)
-    _require_ok(check(problem, schedule))
+    verdict = check(problem, schedule)
+    if not unsafe:
+        require_ok(verdict)
     lowered = lowered_program(problem, step, schedule, spec) if program is None else program
-    _require_verified(problem, step, schedule, lowered, chosen)
+    verdict = join([verdict, verify_program(problem, step, schedule, lowered, chosen)])
+    if not unsafe:
+        require_ok(verdict)
+    broken = first_violations(verdict)
+    if broken and progress is not None:
+        progress(f"UNSAFE: running what is not verified; broken: {', '.join(broken)}")
     plan = replay_plan(problem, step, schedule, lowered, spec)
+    stopped = ""
     with single_threaded():
         begun = time.perf_counter()
-        if backend == "virtual":
-            results = run_virtual(plan, seed=seed, semantics=chosen, progress=progress)
-        else:
-            results = run_gloo(plan, timeout=timeout, progress=progress)
+        try:
+            if backend == "virtual":
+                results = run_virtual(plan, seed=seed, semantics=chosen, progress=progress)
+            else:
+                results = run_gloo(plan, timeout=timeout, progress=progress)
+        except RuntimeError as error:
+            if not unsafe:
+                raise
+            results, stopped = [], f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - begun
-        return _compare(
+        report = _compare(
             plan,
             results,
-            predicted=predicted_peak_bytes(step, problem, schedule, spec),
+            predicted=_predicted(step, problem, schedule, spec),
             backend=backend,
             semantics=chosen,
             seed=seed,
             seconds=seconds,
         )
+    return replace(
+        report,
+        unsafe=unsafe,
+        broken_rules=tuple(broken),
+        violations=tuple(broken.values()),
+        stopped=stopped,
+    )
 
 
 def lowered_program(
@@ -172,44 +202,14 @@ def _semantics(backend: str, semantics: Semantics | str | None) -> Semantics:
     return chosen
 
 
-def _require_ok(verdict: Verdict) -> None:
-    if verdict.ok:
-        return
-    if verdict.violations:
-        raise NotVerified(f"replay refuses what is not verified: {verdict.violations[0]}")
-    rule, why = verdict.undecided[0]
-    raise NotVerified(f"replay refuses what is not verified: {rule.name.lower()} undecided: {why}")
-
-
-def _require_verified(
-    problem: Problem,
-    step: Pipeline,
-    schedule: Schedule,
-    lowered: Program,
-    semantics: Semantics,
-) -> None:
-    """Raise ``NotVerified`` unless the computations are the schedule's and rules 6 and 7 hold."""
-    on_ranks = schedule.program.resource < step.num_ranks
-    expected = schedule.program.actions.take(on_ranks), schedule.program.resource[on_ranks]
-    compute = compute_part(lowered)
-    found = compute.actions, compute.resource
-    if [list(column) for column in found] != [list(column) for column in expected]:
-        raise NotVerified(
-            "replay refuses what is not verified: the lowered program's computations are not "
-            "the schedule's, in its order"
-        )
-    _require_ok(check_communication(step.problem(), lowered, (semantics,)))
-    whole = Program.grouped(
-        actions=ActionTable.concatenate(
-            [lowered.actions, schedule.program.actions.take(~on_ranks)]
-        ),
-        resource=np.concatenate([lowered.resource, schedule.program.resource[~on_ranks]]),
-    )
-    for finding in (
-        check_dataflow(problem, schedule),
-        check_dataflow_of_program(problem, whole),
-    ):
-        _require_ok(Verdict(findings=(finding,)))
+def _predicted(
+    step: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
+) -> tuple[int, ...]:
+    """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
+    try:
+        return predicted_peak_bytes(step, problem, schedule, spec)
+    except UntimedProgram:
+        return ()
 
 
 def _compare(
@@ -232,9 +232,12 @@ def _compare(
     matched, matched_losses = order_matched(plan)
     exact, exact_loss = ordinary(plan)
     loss = sum(losses[part].item() for part in sorted(losses))
-    error = max(
-        max_relative_error(gradients, exact), abs(loss - exact_loss) / max(abs(exact_loss), 1e-300)
-    )
+    error = math.inf
+    if results:
+        error = max(
+            max_relative_error(gradients, exact),
+            abs(loss - exact_loss) / max(abs(exact_loss), 1e-300),
+        )
     on_ranks, on_hosts = predicted[: plan.num_ranks], predicted[plan.num_ranks :]
     hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
     return ReplayReport(

@@ -5,6 +5,9 @@ with the ordinary float64 backward up to rounding, and the measured peaks equal 
 to the byte on every rank. Where the host updates stages, two more: their weights after the step
 equal torch's own step on the oracle's gradients, and so do the hosts' peaks. ``live_bytes`` and the
 peaks are sampled at action boundaries (see ``rank.RankResult``).
+
+A replay that was forced (``unsafe``) names the rules that its schedule or program breaks; those are
+failures too, whatever the run showed.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ class ReplayReport:
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
     against the ordinary backward; ``seconds`` the time of the ranks alone, start included.
+    ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
+    each with its first violation in ``violations``. ``stopped`` is what ended such a run before its
+    end; there is nothing to compare then, so nothing is equal.
     """
 
     backend: str
@@ -45,6 +51,10 @@ class ReplayReport:
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float
     torch_version: str
+    unsafe: bool = False
+    broken_rules: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    stopped: str = ""
 
     @property
     def ok(self) -> bool:
@@ -54,7 +64,12 @@ class ReplayReport:
     @property
     def failures(self) -> tuple[str, ...]:
         """One sentence for each promise that is broken."""
-        found = []
+        found = [
+            f"not verified, {rule}: {violation}"
+            for rule, violation in zip(self.broken_rules, self.violations, strict=True)
+        ]
+        if self.stopped:
+            return (*found, f"the run stopped: {self.stopped}")
         if not self.gradients_equal:
             found.append("gradients differ from those of each microbatch alone, summed in order")
         if not self.losses_equal:
@@ -70,6 +85,8 @@ class ReplayReport:
             ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
             ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
         ):
+            if self.broken_rules and not all_predicted:
+                continue  # a schedule that lacks tasks has no predicted peak
             peaks = zip(all_measured, all_predicted, strict=True)
             found += [
                 f"{name} {number} held {measured} bytes at its peak, {predicted} were predicted"
@@ -90,7 +107,10 @@ class ReplayReport:
         return {"ok": self.ok, "failures": list(self.failures), **fields}
 
     def __str__(self) -> str:
-        head = f"{self.backend} replay of {self.ranks} ranks, {self.microbatches} microbatches"
+        kind = "UNSAFE " if self.unsafe else ""
+        head = (
+            f"{kind}{self.backend} replay of {self.ranks} ranks, {self.microbatches} microbatches"
+        )
         if self.ok:
             return f"{head}: gradients equal, peaks {list(self.measured_peak_bytes)} as predicted"
         return f"{head}: {'; '.join(self.failures)}"

@@ -52,7 +52,8 @@ def moments(problem: Problem, schedule: Schedule) -> Moments:
         else:
             found[action] = (int(end[row]), RELEASE)
     for message in messages(problem):
-        found[message.send] = found[message.recv] = (ends[message.producer], RELEASE)
+        if message.producer in ends:  # it is, unless the schedule lacks tasks
+            found[message.send] = found[message.recv] = (ends[message.producer], RELEASE)
     return found
 
 
@@ -149,9 +150,9 @@ def _merged(order: list[Action], moment: Moments, rows: list[Row]) -> list[Actio
     following = next(waiting)
     latest: Moment | None = None
     for action in order:
-        own = moment[action]
-        latest = own if latest is None else max(latest, own)
-        while following is not None and following[0] < latest:
+        own = moment.get(action, latest)  # what the problem does not know counts with its neighbour
+        latest = own if latest is None or own is None else max(latest, own)
+        while following is not None and latest is not None and following[0] < latest:
             result.append(following[2])
             following = next(waiting)
         result.append(action)

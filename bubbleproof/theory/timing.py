@@ -60,6 +60,23 @@ def left_shift(
     return Schedule(program=program, start=start[task], claims=claims or {})
 
 
+def rough_times(problem: Problem, program: Program) -> Schedule:
+    """Starts for any program: ``left_shift``'s where that has some, and else as near as can be.
+
+    A task that no row holds is passed over; what no task of the problem is starts at 0. Where the
+    order waits for itself each row starts as many ticks in as rows stand before it.
+    """
+    task = problem.locate(program.actions)
+    known = task != NONE
+    rows = Program(actions=program.actions.take(known), resource=program.resource[known])
+    before, after, lag = waiting_edges(problem, rows, task[known])
+    start = earliest_starts(problem.duration, before, after, lag)
+    if start is None:
+        first = np.searchsorted(program.resource, program.resource)
+        return Schedule(program=program, start=np.arange(len(program)) - first)
+    return Schedule(program=program, start=np.where(known, start[task], 0))
+
+
 def waiting_edges(problem: Problem, program: Program, task: Ints) -> tuple[Ints, Ints, Ints]:
     """Precedences and order edges as columns (before, after, lag); ``task`` locates each row."""
     edges = problem.edges

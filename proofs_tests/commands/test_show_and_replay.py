@@ -95,6 +95,37 @@ def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> No
     assert "replay refuses what is not verified: 1F0 starts at 0, but waits for 0F0" in answer.err
 
 
+def test_replay_runs_what_is_not_verified_where_it_is_told_to_and_says_so(
+    command: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.json"
+    command("convert", "zb-h1", "p=2", "m=2", path)
+    content = json.loads(path.read_text())
+    content["orders"]["rank 0"] = [row for row in content["orders"]["rank 0"] if row[0] != "0W1"]
+    path.write_text(json.dumps(content))
+    assert command("replay", path).status == 2
+    answer = command("replay", path, "--unsafe", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"], found["unsafe"]) == (1, False, True)
+    assert found["broken_rules"] == ["complete", "dataflow"]
+    assert "left over: 0I1 without W" in found["stopped"]
+    shown = command("replay", path, "--unsafe")
+    assert shown.status == 1
+    assert "UNSAFE: run without being verified" in shown.out
+    assert "UNSAFE: dataflow" in shown.out
+    assert "UNSAFE: running what is not verified; broken: complete, dataflow" in shown.err
+
+
+def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) -> None:
+    path = tmp_path / "crossed.csv"
+    path.write_text("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
+    assert command("replay", path).status == 2
+    answer = command("replay", path, "--unsafe", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["gradients_equal"]) == (1, False)
+    assert {"communication", "dataflow"} <= set(found["broken_rules"])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -102,7 +133,14 @@ def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> No
         (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
         (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
         (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
-        (["replay", "1f1b", "p=2", "m=2", "--backend", "x"], "replay backend must be one of"),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--backend", "x"],
+            "one of virtual, gloo, torch-runtime, got",
+        ),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--comm", "x"],
+            "must be one of buffered, rendezvous, pa",
+        ),
         (["replay", "chimera", "p=2", "m=2", "--backend", "torch-runtime"], "each stage on one"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,x"], "one per stage such as 2,3,3,2, got"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,2,1"], "one per stage (2), got 3"),

@@ -1,0 +1,88 @@
+"""Verification before running: what must hold of a schedule, and of the program that is to run.
+
+``check`` decides rules 1 to 5 and 8 of the schedule. Of the lowered program its computations must
+be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
+must be that of the training step the problem poses (rule 7), by the schedule's times and by the
+program's order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.theory.actions import ActionTable
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+
+REFUSAL = "replay refuses what is not verified"
+
+
+class NotVerified(ValueError):  # noqa: N818 - the schedule's state
+    """A schedule or program that does not pass ``verify``; the message is its first violation."""
+
+
+def require_ok(verdict: Verdict) -> None:
+    """Raise ``NotVerified`` with the first violation, or the first rule left undecided."""
+    if verdict.ok:
+        return
+    if verdict.violations:
+        raise NotVerified(f"{REFUSAL}: {verdict.violations[0]}")
+    rule, why = verdict.undecided[0]
+    raise NotVerified(f"{REFUSAL}: {rule.name.lower()} undecided: {why}")
+
+
+def first_violations(verdict: Verdict) -> dict[str, str]:
+    """The first violation of each broken rule, in one line, by the rule's name."""
+    found: dict[str, str] = {}
+    for violation in verdict.violations:
+        found.setdefault(violation.rule.name.lower(), violation.message)
+    return found
+
+
+def verify_program(
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    lowered: Program,
+    semantics: Semantics,
+) -> Verdict:
+    """Whether the computations are the schedule's, and rules 6 and 7 hold."""
+    return join(
+        [
+            Verdict(findings=_same_computations(step, schedule, lowered)),
+            check_communication(step.problem(), lowered, (semantics,)),
+            Verdict(
+                findings=(
+                    check_dataflow(problem, schedule),
+                    check_dataflow_of_program(problem, _with_engines(step, schedule, lowered)),
+                )
+            ),
+        ]
+    )
+
+
+def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:
+    on_ranks = schedule.program.resource < step.num_ranks
+    compute = compute_part(lowered)
+    pairs = (
+        (compute.actions, schedule.program.actions.take(on_ranks)),
+        (compute.resource, schedule.program.resource[on_ranks]),
+    )
+    if all(list(found) == list(expected) for found, expected in pairs):
+        return ()
+    sentence = "the lowered program's computations are not the schedule's, in its order"
+    violation = Violation(rule=Rule.EXCLUSIVE, tasks=(), at=None, message=sentence)
+    return (Finding(rule=Rule.EXCLUSIVE, count=1, violations=(violation,)),)
+
+
+def _with_engines(step: Pipeline, schedule: Schedule, lowered: Program) -> Program:
+    """The lowered program with the schedule's rows on links and engines."""
+    beside = schedule.program.resource >= step.num_ranks
+    return Program.grouped(
+        actions=ActionTable.concatenate([lowered.actions, schedule.program.actions.take(beside)]),
+        resource=np.concatenate([lowered.resource, schedule.program.resource[beside]]),
+    )
