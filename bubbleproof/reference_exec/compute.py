@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import Host
 from bubbleproof.reference_exec.linear import WeightGradStore
 from bubbleproof.reference_exec.models import Stage, microbatch_loss, microbatch_target
@@ -45,13 +46,16 @@ class _Forwarded:
 class Compute:
     """The stages of one rank, what their actions have left, and the ledger of its bytes."""
 
-    def __init__(self, plan: Plan, rank: int) -> None:
+    def __init__(self, plan: Plan, rank: int, device: Device = CPU) -> None:
         self._plan = plan
-        self._stages = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(rank)}
+        self.device = device
+        self._stages = {
+            stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
+        }
         self._recomputed = plan.recomputed()
         self.ledger = Ledger()
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
-        self.host = Host(self.ledger, updated)
+        self.host = Host(self.ledger, updated, device)
         for stage, module in self._stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in updated:  # what the host updates counts while it is here
@@ -63,6 +67,7 @@ class Compute:
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
         self.losses: dict[tuple[int, int], torch.Tensor] = {}
         self.live_bytes: list[int] = []
+        self.allocated_bytes: list[int] = []
 
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
         """Run F; the stage's output, None on the last stage, where it is the loss."""
@@ -149,15 +154,15 @@ class Compute:
             raise BrokenProgram(f"stage {key[0]} microbatch {key[1]} is not away")
         return self._parked[key][1]
 
-    def unpark(self, key: Key, content: torch.Tensor) -> None:
-        """Fill what was parked, allocated again, with its bytes."""
-        forwarded, parked = self._parked.pop(key)
-        parked.fill(content)
-        self._forwarded[key] = forwarded
+    def unpark(self, key: Key) -> None:
+        """Give back what was parked, allocated and filled again."""
+        self._forwarded[key] = self._parked.pop(key)[0]
 
     def sample(self) -> None:
-        """Note the live bytes."""
+        """Note the live bytes, and the allocator's where it keeps count."""
         self.live_bytes.append(self.ledger.live_bytes)
+        if (allocated := self.device.allocated_bytes()) is not None:
+            self.allocated_bytes.append(allocated)
 
     def gradients(self) -> Gradients:
         """The gradients by (stage, parameter name). Precondition: the program has ended."""
@@ -198,6 +203,7 @@ class Compute:
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = microbatch_target(plan.spec, microbatch, slice_, plan.num_slices)
+                target = self.device.put(target)
                 root = microbatch_loss(plan.spec, root, target, plan.num_microbatches)
         holds = (Hold(self.ledger, x), Hold(self.ledger, root))
         return _Forwarded(x=x, root=root, store=store, holds=holds, saved=saved)

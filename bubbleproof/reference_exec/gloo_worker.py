@@ -55,10 +55,11 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
         rank=seat.rank,
         world_size=plan.num_ranks,
     )
-    rank = Rank(plan, seat.rank, GroupTransport.opened(plan))
+    transport = GroupTransport.by_default(plan, seat.rank)
+    rank = Rank(plan, seat.rank, transport)
     parent.send(Report(state="ready"))
 
     def at(position: int) -> None:
         positions[seat.rank] = position
 
-    return carried_out(rank, timeout=seat.timeout, at=at)
+    return carried_out(rank, transport, timeout=seat.timeout, at=at)

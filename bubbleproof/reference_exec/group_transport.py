@@ -3,21 +3,31 @@
 Messages carry no tags, as on NCCL: what arrives is what the order says. EVICT and LOAD have groups
 of their own, so that a message never stands in the way of a transfer. A receive is posted at its
 RECV and waited for where it is used; a send's buffer is kept, and waited for, until the end.
+
+On NCCL a transfer is *queued* on the device, and so is the wait for it: the host goes on, and only
+the end of the run tells whether all of it went through (``unfinished``). An un-batched send or
+receive of NCCL runs in order with all others of its communicator, in both directions. With a group
+of its own for each unordered pair of ranks (``by_pairs``) that is ``pair-stream`` of ``verify``,
+whatever torch would make of one group for all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import pairwise
 from typing import Protocol
 
 import torch
 import torch.distributed
 
+from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.theory.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
+Pair = tuple[int, int]  # (lower rank, higher rank)
 
 
 class Work(Protocol):
@@ -25,57 +35,148 @@ class Work(Protocol):
 
     def is_completed(self) -> bool: ...
 
-    def wait(self, timeout: timedelta) -> bool: ...
+    def wait(self, timeout: timedelta = ...) -> bool: ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class GroupTransfer:
     """A posted send or receive, with the buffer that must live until it ends."""
 
+    tag: Action
     work: Work
     tensor: torch.Tensor = field(repr=False)
+    device: Device
+    is_queued: bool
     waited: bool = False
 
     def is_done(self) -> bool:
-        return self.waited
+        return self.waited or (self.is_queued and self.work.is_completed())
 
     def get(self) -> torch.Tensor:
-        return self.tensor
+        return self.device.use(self.tensor)
 
     def wait(self, seconds: float) -> None:
-        """Block until the transfer ends. Raises torch's ``RuntimeError`` where it does not."""
-        self.work.wait(timedelta(seconds=max(seconds, 0.001)))
+        """Block until the transfer ends, or queue that computation waits for it.
+
+        Raises torch's ``RuntimeError`` where it does not end in time.
+        """
+        if self.is_queued:
+            self.work.wait()
+        else:
+            self.work.wait(timedelta(seconds=max(seconds, 0.001)))
         self.waited = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTransport:
-    """One rank's transport: all messages in the group ``messages``, all transfers in ``links``."""
+class Channels:
+    """Process groups: one for each pair of ranks named, another for the others."""
 
-    is_blocking = False
-    messages: Group
-    links: Group
+    everyone: Group = None
+    pairs: Mapping[Pair, torch.distributed.ProcessGroup] = field(default_factory=dict)
+
+    def between(self, rank: int, peer: int) -> Group:
+        return self.pairs.get((min(rank, peer), max(rank, peer)), self.everyone)
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupTransport:
+    """One rank's transport: messages in the groups ``messages``, transfers in ``links``."""
+
+    rank: int
+    messages: Channels
+    links: Channels
+    device: Device = CPU
+    is_queued: bool = False
+    is_blocking: bool = False
+    _posted: list[GroupTransfer] = field(default_factory=list)
 
     @classmethod
-    def opened(cls, plan: Plan, messages: Group = None) -> GroupTransport:
-        """The transport for a plan, messages in the given group (the default one).
+    def by_default(cls, plan: Plan, rank: int) -> GroupTransport:
+        """All messages in the default group. Every process of the plan calls it."""
+        links = torch.distributed.new_group() if plan.acceptors else None
+        return cls(rank=rank, messages=Channels(), links=Channels(everyone=links))
 
-        Every process calls it: it opens a group where the plan evicts.
+    @classmethod
+    def by_pairs(cls, plan: Plan, rank: int, *, backend: str, device: Device) -> GroupTransport:
+        """A group per pair of ranks that talk, and one per pair that evicts, each used once here.
+
+        Every process of the plan calls it. The first use of a group makes its connection, which
+        blocks both ends; all ranks do so in one order, so none waits for another in a circle.
         """
-        return cls(
-            messages=messages, links=torch.distributed.new_group() if plan.acceptors else None
-        )
+        messages, links = (_opened(pairs, backend) for pairs in (talking(plan), evicting(plan)))
+        for channels in (messages, links):
+            for pair in sorted(channels.pairs):
+                if rank in pair:
+                    _greet(pair, rank, channels.pairs[pair], device)
+        is_queued = backend == "nccl"
+        return cls(rank=rank, messages=messages, links=links, device=device, is_queued=is_queued)
 
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
         message = tensor.contiguous()
-        work = torch.distributed.isend(message, destination, group=self._group(tag))
+        lane, group = self._way(tag, destination, Lane.SENDS)
+        with self.device.on(lane):
+            work = torch.distributed.isend(message, destination, group=group)
         assert work is not None, f"{tag}: no process group to send in"
-        return GroupTransfer(work=work, tensor=message)
+        return self._transfer(tag, work, message)
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
-        work = torch.distributed.irecv(buffer, source, group=self._group(tag))
+        lane, group = self._way(tag, source, Lane.RECEIVES)
+        with self.device.on(lane):
+            work = torch.distributed.irecv(buffer, source, group=group)
         assert work is not None, f"{tag}: no process group to receive in"
-        return GroupTransfer(work=work, tensor=buffer)
+        return self._transfer(tag, work, buffer)
 
-    def _group(self, tag: Action) -> Group:
-        return self.links if tag.kind in TRANSFER_KINDS else self.messages
+    def finished(self, seconds: float) -> str | None:
+        """Wait until the device has run all that was queued; what has not ended, or None."""
+        if self.device.finish(seconds):
+            return None
+        open_ = [str(t.tag) for t in self._posted if not t.work.is_completed()]
+        return f"the device is still busy; not through: {', '.join(open_) or 'no message'}"
+
+    def _way(self, tag: Action, peer: int, lane: Lane) -> tuple[Lane, Group]:
+        if tag.kind in TRANSFER_KINDS:
+            return Lane.TRANSFERS, self.links.between(self.rank, peer)
+        return lane, self.messages.between(self.rank, peer)
+
+    def _transfer(self, tag: Action, work: Work, tensor: torch.Tensor) -> GroupTransfer:
+        transfer = GroupTransfer(
+            tag=tag, work=work, tensor=tensor, device=self.device, is_queued=self.is_queued
+        )
+        if self.is_queued:
+            self._posted = [t for t in self._posted if not t.work.is_completed()]
+            self._posted.append(transfer)
+        return transfer
+
+
+def talking(plan: Plan) -> frozenset[Pair]:
+    """The pairs of ranks that hold neighbouring stages for some microbatch."""
+    return _pairs(
+        ends
+        for microbatch in range(plan.num_microbatches)
+        for ends in pairwise(plan.rank_of(g, microbatch) for g in range(plan.num_stages))
+    )
+
+
+def evicting(plan: Plan) -> frozenset[Pair]:
+    """The pairs of ranks between which activations move."""
+    return _pairs((plan.rank_of(*sample), peer) for sample, peer in plan.acceptors.items())
+
+
+def _pairs(ends: Iterable[tuple[int, int]]) -> frozenset[Pair]:
+    return frozenset((min(pair), max(pair)) for pair in ends if pair[0] != pair[1])
+
+
+def _opened(pairs: frozenset[Pair], backend: str) -> Channels:
+    """A group for each pair, opened in one order on all ranks."""
+    new_group = torch.distributed.new_group
+    return Channels(pairs={pair: new_group(list(pair), backend=backend) for pair in sorted(pairs)})
+
+
+def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:
+    """Send one byte from the lower rank to the higher."""
+    byte = torch.zeros(1, dtype=torch.uint8, device=device.torch_device)
+    if rank == pair[0]:
+        torch.distributed.send(byte, pair[1], group=group)
+    else:
+        torch.distributed.recv(byte, pair[0], group=group)
+    device.settle(Lane.COMPUTE)

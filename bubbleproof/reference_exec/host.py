@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.saved import Hold, Ledger
 from bubbleproof.theory.actions import Action, Kind
@@ -35,11 +36,14 @@ Named = dict[tuple[int, str], torch.Tensor]
 class Host:
     """The model state of one rank's off-loaded stages, on its host and on the rank."""
 
-    def __init__(self, rank_ledger: Ledger, stages: Mapping[int, Stage]) -> None:
+    def __init__(
+        self, rank_ledger: Ledger, stages: Mapping[int, Stage], device: Device = CPU
+    ) -> None:
         self.ledger = Ledger()
         self.live_bytes: list[int] = []
         self.gradients: Named = {}
         self._rank_ledger = rank_ledger
+        self._device = device
         self._stages = stages
         self._master: dict[int, Tensors] = {}
         self._upload: dict[int, Tensors] = {}
@@ -49,8 +53,10 @@ class Host:
         self._begun: set[Action] = set()
         self._present: set[int] = set()
         for stage, module in stages.items():
-            self._master[stage] = _copies(module)
-            self._upload[stage] = _copies(module)
+            self._master[stage] = {
+                k: p.detach().cpu().clone() for k, p in module.named_parameters()
+            }
+            self._upload[stage] = self._copies(self._master[stage])
             self._hold("master", stage, self.ledger, self._master[stage])
             self._hold("upload", stage, self.ledger, self._upload[stage])
             for parameter in module.parameters():
@@ -117,12 +123,13 @@ class Host:
             parameter.grad = torch.zeros_like(parameter)
         self._hold("weight", stage, self._rank_ledger, dict(self._parameters(stage)))
         self._hold("gradient", stage, self._rank_ledger, self._gradients(stage))
+        with torch.no_grad(), self._device.on(Lane.TRANSFERS):
+            for name, parameter in self._parameters(stage).items():
+                parameter.copy_(self._upload[stage][name], non_blocking=True)
 
     def _end_reload(self, stage: int) -> None:
-        content = self._upload.pop(stage)
-        with torch.no_grad():
-            for name, parameter in self._parameters(stage).items():
-                parameter.copy_(content[name])
+        del self._upload[stage]
+        self._device.join(Lane.TRANSFERS)
         self._free("upload", stage)
         self._present.add(stage)
 
@@ -133,13 +140,18 @@ class Host:
         self._free("weight", stage)
         for parameter in self._stages[stage].parameters():
             parameter.untyped_storage().resize_(0)
-        room = {name: torch.empty_like(value) for name, value in self._gradients(stage).items()}
+        gradients = self._gradients(stage)
+        room = {name: self._device.host_buffer(v.shape, v.dtype) for name, v in gradients.items()}
+        with self._device.on(Lane.TRANSFERS):
+            for name, gradient in gradients.items():
+                room[name].copy_(gradient, non_blocking=True)
         self._down[stage] = room
         self._hold("down", stage, self.ledger, room)
 
     def _end_offload(self, stage: int) -> None:
-        for name, gradient in self._gradients(stage).items():
-            self._down[stage][name].copy_(gradient)
+        self._device.settle(Lane.TRANSFERS)
+        self._device.join(Lane.TRANSFERS)
+        for name, gradient in self._down[stage].items():
             self.gradients[stage, name] = gradient.clone()  # to be compared; not part of the step
         for parameter in self._stages[stage].parameters():
             parameter.grad = None
@@ -152,7 +164,7 @@ class Host:
             raise BrokenProgram(f"{stage}STEP before its OFFLOAD has ended")
         for name, weight in self._master[stage].items():
             weight.add_(self._down[stage][name], alpha=-LEARNING_RATE)
-        self._upload[stage] = {k: weight.clone() for k, weight in self._master[stage].items()}
+        self._upload[stage] = self._copies(self._master[stage])
         self._hold("upload", stage, self.ledger, self._upload[stage])
 
     def _end_step(self, stage: int) -> None:
@@ -181,6 +193,7 @@ class Host:
     def _sample(self) -> None:
         self.live_bytes.append(self.ledger.live_bytes)
 
-
-def _copies(module: Stage) -> Tensors:
-    return {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
+    def _copies(self, weights: Tensors) -> Tensors:
+        """Copies that a transfer can read."""
+        buffer = self._device.host_buffer
+        return {k: buffer(w.shape, w.dtype).copy_(w) for k, w in weights.items()}

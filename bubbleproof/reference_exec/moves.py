@@ -13,6 +13,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute
+from bubbleproof.reference_exec.device import Lane
 from bubbleproof.reference_exec.footprint import footprint
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan, key_of
 from bubbleproof.reference_exec.saved import Hold
@@ -53,16 +54,23 @@ class Moves:
     def _stow(self, action: Action) -> None:
         """Begin or end the way of one sample's activation to the host or back."""
         compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
-        ends = action in self._stowing
+        device, ends = compute.device, action in self._stowing
         (self._stowing.discard if ends else self._stowing.add)(action)
         if action.kind is Kind.OFFLOAD and not ends:
-            compute.host.keep(sample, compute.park(key, Kind.OFFLOAD).content())
+            parked = compute.park(key, Kind.OFFLOAD)
+            room = device.host_buffer((parked.num_bytes,), torch.uint8)
+            with device.on(Lane.TRANSFERS):
+                compute.host.keep(sample, parked.copy_to(room))
         elif action.kind is Kind.OFFLOAD:
+            device.join(Lane.TRANSFERS)
             compute.parked(key).free()
         elif not ends:
             compute.parked(key).allocate()
+            with device.on(Lane.TRANSFERS):
+                compute.parked(key).fill(compute.host.kept(sample))
         else:
-            compute.unpark(key, compute.host.kept(sample))
+            device.join(Lane.TRANSFERS)
+            compute.unpark(key)
             compute.host.drop(sample)
 
     def _move(self, action: Action) -> Iterator[Blocked]:
@@ -84,8 +92,10 @@ class Moves:
             yield from until_done(waits)
             del self._moving[action]
             if home == self._rank and action.kind is Kind.LOAD:
-                self._compute.parked(key_of(action)).allocate()
-                self._compute.unpark(key_of(action), hold.tensor)
+                parked = self._compute.parked(key_of(action))
+                parked.allocate()
+                parked.fill(waits.transfer.get())
+                self._compute.unpark(key_of(action))
             elif home != self._rank and action.kind is Kind.EVICT:
                 self._hosted[sample] = hold
 
@@ -99,10 +109,17 @@ class Moves:
                 raise BrokenProgram(f"{action} of what is not here")
             return self._hosted.pop(sample)
         if action.kind is Kind.LOAD or not is_home:
-            return Hold(ledger, torch.empty(size, dtype=torch.uint8))
+            return Hold(ledger, self._room(size))
         parked = self._compute.park(key_of(action), Kind.EVICT)
-        content = parked.content()
+        if parked.num_bytes != size:
+            raise BrokenProgram(f"{action} moves {parked.num_bytes} bytes, {size} were expected")
+        device = self._compute.device.torch_device
+        content = parked.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
         parked.free()
-        if len(content) != size:
-            raise BrokenProgram(f"{action} moves {len(content)} bytes, {size} were expected")
         return Hold(ledger, content)
+
+    def _room(self, num_bytes: int) -> torch.Tensor:
+        """Memory to receive a transfer into."""
+        device = self._compute.device
+        with device.on(Lane.TRANSFERS):
+            return torch.empty(num_bytes, dtype=torch.uint8, device=device.torch_device)

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
+from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import LEARNING_RATE
 from bubbleproof.reference_exec.models import (
     Stage,
@@ -102,17 +103,23 @@ class _AttachedPrefix:
         return earlier
 
 
-def order_matched(plan: Plan) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
-    """The gradients, and the losses by (microbatch, slice), that the replay must equal."""
-    spec, slices = plan.spec, range(plan.num_slices)
-    copies = [[Stage(spec, stage) for stage in range(plan.num_stages)] for _ in slices]
+def order_matched(
+    plan: Plan, device: Device = CPU
+) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
+    """The gradients, and the losses by (microbatch, slice), that the replay must equal.
+
+    They are computed on ``device``, since kernels of different devices differ in their last bits,
+    and returned on the host.
+    """
+    spec, slices, stages = plan.spec, range(plan.num_slices), range(plan.num_stages)
+    copies = [[Stage(spec, g).to(device.torch_device) for g in stages] for _ in slices]
     alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
     for microbatch in range(plan.num_microbatches):
-        own = _sample_losses(plan, copies, microbatch)
+        own = _sample_losses(plan, copies, microbatch, device)
         torch.autograd.backward(own)
         for k in slices:
-            losses[microbatch, k] = own[k].detach()
+            losses[microbatch, k] = own[k].detach().cpu()
             alone[microbatch, k] = _gradients(copies[k])
     gemm, other = accumulation_orders(plan)
     total: Gradients = {}
@@ -122,10 +129,12 @@ def order_matched(plan: Plan) -> tuple[Gradients, dict[tuple[int, int], torch.Te
             order = (gemm if name in weights else other)[stage, rank]
             replica = _sum([alone[part][stage, name] for part in order])
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
-    return total, losses
+    return {key: value.cpu() for key, value in total.items()}, losses
 
 
-def _sample_losses(plan: Plan, copies: list[list[Stage]], microbatch: int) -> list[torch.Tensor]:
+def _sample_losses(
+    plan: Plan, copies: list[list[Stage]], microbatch: int, device: Device
+) -> list[torch.Tensor]:
     """The loss of each slice of one sample, slice k on the weights of ``copies[k]``."""
     spec, slices = plan.spec, plan.num_slices
     prefixes = None
@@ -134,11 +143,11 @@ def _sample_losses(plan: Plan, copies: list[list[Stage]], microbatch: int) -> li
         prefixes = [[_AttachedPrefix() for _ in range(count)] for count in layers]
     losses = []
     for k, stages in enumerate(copies):
-        y = microbatch_input(spec, microbatch, k, slices)
+        y = device.put(microbatch_input(spec, microbatch, k, slices))
         for stage, module in enumerate(stages):
             module.zero_grad(set_to_none=True)
             y = module(y, None, None if prefixes is None else prefixes[stage])
-        target = microbatch_target(spec, microbatch, k, slices)
+        target = device.put(microbatch_target(spec, microbatch, k, slices))
         losses.append(microbatch_loss(spec, y, target, plan.num_microbatches))
     return losses
 

@@ -1,7 +1,7 @@
 """Parking: the storages of one sample copied into one buffer, freed, and filled again.
 
 ``Parked`` takes every storage that the autograd graph of a sample and its root hold, parameters
-aside: ``content`` copies their bytes into one buffer, ``free`` frees them (the tensors stay, of
+aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the tensors stay, of
 size 0), ``allocate`` and ``fill`` bring them back.
 """
 
@@ -23,11 +23,14 @@ class Parked:
         self._tensors = [tensor for tensor in unique.values() if not ledger.is_parameter(tensor)]
         self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
 
-    def content(self) -> torch.Tensor:
-        """All bytes as one tensor, shape (bytes,)."""
-        buffer = torch.empty(sum(self._sizes), dtype=torch.uint8)
+    @property
+    def num_bytes(self) -> int:
+        return sum(self._sizes)
+
+    def copy_to(self, buffer: torch.Tensor) -> torch.Tensor:
+        """Copy all bytes into a buffer of shape (num_bytes,); returns the buffer."""
         for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
-            part.copy_(_bytes_of(tensor))
+            part.copy_(_bytes_of(tensor), non_blocking=True)
         return buffer
 
     def free(self) -> None:
@@ -39,9 +42,9 @@ class Parked:
         self._resize(self._sizes)
 
     def fill(self, buffer: torch.Tensor) -> None:
-        """Set all bytes to what ``content`` gave."""
+        """Set all bytes to those that ``copy_to`` copied."""
         for part, tensor in zip(self._parts(buffer), self._tensors, strict=True):
-            _bytes_of(tensor).copy_(part)
+            _bytes_of(tensor).copy_(part, non_blocking=True)
 
     def _resize(self, sizes: list[int]) -> None:
         for size, tensor in zip(sizes, self._tensors, strict=True):
@@ -56,4 +59,5 @@ class Parked:
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     """The whole storage of a tensor as bytes, without a copy."""
-    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    empty = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return empty.set_(tensor.untyped_storage())

@@ -19,6 +19,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute, Gradients
+from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.models import microbatch_input
 from bubbleproof.reference_exec.moves import Moves
@@ -35,7 +36,9 @@ class RankResult:
     rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
     recomputed forward as itself and its drop) and after each post and wait of what runs beside
     them. ``updated`` are the weights by (stage, parameter name) that the rank's host has stepped,
-    ``host_live_bytes`` its own at the start and after each of its tasks' ends.
+    ``host_live_bytes`` its own at the start and after each of its tasks' ends. ``allocated_bytes``
+    is what torch's allocator has given out on the device, where ``live_bytes`` is taken; empty on
+    devices that keep no count.
     """
 
     gradients: Gradients
@@ -43,18 +46,20 @@ class RankResult:
     live_bytes: tuple[int, ...]
     updated: Gradients = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
+    allocated_bytes: tuple[int, ...] = ()
 
 
 class Rank:
-    """One rank of a plan, talking to the others through ``transport``."""
+    """One rank of a plan, on ``device``, talking to the others through ``transport``."""
 
-    def __init__(self, plan: Plan, rank: int, transport: Transport) -> None:
+    def __init__(self, plan: Plan, rank: int, transport: Transport, device: Device = CPU) -> None:
         self.rank = rank
         self.actions = plan.order(rank)
         self.position = 0
         self._plan = plan
         self._transport = transport
-        self._compute = Compute(plan, rank)
+        self._device = device
+        self._compute = Compute(plan, rank, device)
         self._moves = Moves(plan, rank, self._compute, transport)
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
@@ -97,17 +102,19 @@ class Rank:
         """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
         compute = self._compute
         return RankResult(
-            gradients=compute.gradients(),
-            losses=compute.losses,
+            gradients={key: value.cpu() for key, value in compute.gradients().items()},
+            losses={key: value.cpu() for key, value in compute.losses.items()},
             live_bytes=tuple(compute.live_bytes),
             updated=compute.host.stepped(),
             host_live_bytes=tuple(compute.host.live_bytes),
+            allocated_bytes=tuple(compute.allocated_bytes),
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
         plan = self._plan
         if action.stage == 0:
             x = microbatch_input(plan.spec, action.microbatch, action.slice, plan.num_slices)
+            x = self._device.put(x)
         else:
             x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
         output = self._compute.forward(key_of(action), x)
@@ -157,12 +164,19 @@ class Rank:
             raise BrokenProgram(f"{action} runs twice")
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         length = spec.slice_length(action.slice, self._plan.num_slices)
-        buffer = torch.empty((spec.batch, length, spec.hidden), dtype=DTYPES[spec.dtype])
+        buffer = self._buffer((spec.batch, length, spec.hidden))
         transfer = self._transport.irecv(action, buffer, source=peer)
         arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
         self._arriving[action] = arriving
         if self._transport.is_blocking:
             yield from until_done(arriving)
+
+    def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Memory to receive a message into, for which nothing computed before has a use."""
+        with self._device.on(Lane.RECEIVES):
+            return torch.empty(
+                shape, dtype=DTYPES[self._plan.spec.dtype], device=self._device.torch_device
+            )
 
     def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
         """Make a tensor ready for its SEND, or for its consumer on this rank.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bubbleproof.reference_exec.group_transport import GroupTransfer
+from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
 
@@ -32,6 +32,7 @@ class Report:
     live_bytes: tuple[int, ...] = ()
     updated: dict[tuple[int, str], Array] = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
+    allocated_bytes: tuple[int, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -55,6 +56,7 @@ class Report:
             live_bytes=result.live_bytes,
             updated={key: value.numpy() for key, value in result.updated.items()},
             host_live_bytes=result.host_live_bytes,
+            allocated_bytes=result.allocated_bytes,
         )
 
     @classmethod
@@ -70,14 +72,16 @@ class Report:
             live_bytes=self.live_bytes,
             updated={key: torch.tensor(value) for key, value in self.updated.items()},
             host_live_bytes=self.host_live_bytes,
+            allocated_bytes=self.allocated_bytes,
         )
 
 
-def carried_out(rank: Rank, *, timeout: float, at: Callable[[int], None]) -> Report:
+def carried_out(
+    rank: Rank, transport: GroupTransport, *, timeout: float, at: Callable[[int], None]
+) -> Report:
     """Run a rank's program in ``timeout`` seconds; ``at`` is told the position it has come to.
 
-    Precondition: the rank's transport is a ``GroupTransport``. The errors of a broken program are
-    the caller's.
+    ``transport`` is the rank's own. The errors of a broken program are the caller's.
     """
     deadline = time.monotonic() + timeout
     at(0)
@@ -86,6 +90,8 @@ def carried_out(rank: Rank, *, timeout: float, at: Callable[[int], None]) -> Rep
             at(rank.position + 1)
         elif (why := _wait(event, deadline)) is not None:
             return Report(state="stalled", text=f"stalled: {event} ({why})")
+    if (why := transport.finished(deadline - time.monotonic())) is not None:
+        return Report(state="stalled", text=f"stalled: {why}")
     return Report.of(rank.result())
 
 

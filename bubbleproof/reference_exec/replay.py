@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
+from bubbleproof.reference_exec.device import CPU, Device, open_device
 from bubbleproof.reference_exec.gloo import run_gloo
 from bubbleproof.reference_exec.oracle import (
     TOLERANCES,
@@ -55,6 +56,7 @@ from bubbleproof.verify.verdict import join
 __all__ = ["BACKENDS", "NotVerified", "lowered_program", "replay", "replay_plan"]
 
 BACKENDS = ("virtual", "gloo")
+TORCHRUN_BACKENDS = ("gloo", "nccl")
 
 
 def replay(
@@ -69,6 +71,7 @@ def replay(
     timeout: float = 60.0,
     unsafe: bool = False,
     progress: Callable[[str], None] | None = None,
+    device: str = "cpu",
 ) -> ReplayReport:
     """Verify a schedule, run it on torch and compare gradients and peak bytes.
 
@@ -95,6 +98,8 @@ def replay(
         Run what violates a rule too. A run that cannot go on is then reported, not raised.
     progress
         Called with a line of text now and then.
+    device
+        ``cpu``, or for ``virtual`` also ``cuda``: all ranks on one GPU.
 
     Raises
     ------
@@ -105,9 +110,77 @@ def replay(
     ReplayStalled, MessageMismatch, BrokenProgram, RankFailed
         A rank went astray all the same.
     """
-    chosen = _semantics(backend, semantics)
     if not timeout > 0:
         raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
+    chosen = chosen_semantics(backend, semantics, BACKENDS)
+    if backend != "virtual" and device != "cpu":
+        raise ValueError(
+            f"replay on {backend} computes on the cpu, got {device}; GPUs run a process each "
+            "under torchrun with nccl, or all ranks on one of them on virtual"
+        )
+    where = open_device(device)
+    ready = prepared(problem, schedule, spec, program=program, semantics=chosen, unsafe=unsafe)
+    if ready.broken and progress is not None:
+        progress(f"UNSAFE: running what is not verified; broken: {', '.join(ready.broken)}")
+    stopped = ""
+    with single_threaded():
+        where.start_peak()
+        begun = time.perf_counter()
+        try:
+            if backend == "virtual":
+                results = run_virtual(
+                    ready.plan, seed=seed, semantics=chosen, progress=progress, device=where
+                )
+            else:
+                results = run_gloo(ready.plan, timeout=timeout, progress=progress)
+        except RuntimeError as error:
+            if not unsafe:
+                raise
+            results, stopped = [], f"{type(error).__name__}: {error}"
+        seconds = time.perf_counter() - begun
+        peak = where.peak_bytes()
+        return judged(
+            ready,
+            results,
+            backend=backend,
+            seed=seed,
+            seconds=seconds,
+            stopped=stopped,
+            device=where,
+            allocator_peak_bytes=() if peak is None else (peak,),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """A schedule ready to run.
+
+    ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``);
+    ``semantics`` is what the communication was verified under; ``broken`` the rules that
+    verification found broken, with the first violation of each, empty unless ``is_unsafe``.
+    """
+
+    plan: Plan
+    predicted: tuple[int, ...]
+    semantics: Semantics
+    is_unsafe: bool
+    broken: Mapping[str, str]
+
+
+def prepared(
+    problem: Problem,
+    schedule: Schedule,
+    spec: ModelSpec,
+    *,
+    program: Program | None = None,
+    semantics: Semantics,
+    unsafe: bool = False,
+) -> Prepared:
+    """Verify a schedule and its program; the plan to run, and what it promises.
+
+    Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` where the problem is no step that
+    ranks can run.
+    """
     step = training_step(problem)
     spec.require_stages(step.num_stages)
     spec.require_slices(step.num_slices)
@@ -115,41 +188,15 @@ def replay(
     if not unsafe:
         require_ok(verdict)
     lowered = lowered_program(problem, step, schedule, spec) if program is None else program
-    verdict = join([verdict, verify_program(problem, step, schedule, lowered, chosen)])
+    verdict = join([verdict, verify_program(problem, step, schedule, lowered, semantics)])
     if not unsafe:
         require_ok(verdict)
-    broken = first_violations(verdict)
-    if broken and progress is not None:
-        progress(f"UNSAFE: running what is not verified; broken: {', '.join(broken)}")
-    plan = replay_plan(problem, step, schedule, lowered, spec)
-    stopped = ""
-    with single_threaded():
-        begun = time.perf_counter()
-        try:
-            if backend == "virtual":
-                results = run_virtual(plan, seed=seed, semantics=chosen, progress=progress)
-            else:
-                results = run_gloo(plan, timeout=timeout, progress=progress)
-        except RuntimeError as error:
-            if not unsafe:
-                raise
-            results, stopped = [], f"{type(error).__name__}: {error}"
-        seconds = time.perf_counter() - begun
-        report = _compare(
-            plan,
-            results,
-            predicted=_predicted(step, problem, schedule, spec),
-            backend=backend,
-            semantics=chosen,
-            seed=seed,
-            seconds=seconds,
-        )
-    return replace(
-        report,
-        unsafe=unsafe,
-        broken_rules=tuple(broken),
-        violations=tuple(broken.values()),
-        stopped=stopped,
+    return Prepared(
+        plan=replay_plan(problem, step, schedule, lowered, spec),
+        predicted=_predicted(step, problem, schedule, spec),
+        semantics=semantics,
+        is_unsafe=unsafe,
+        broken=first_violations(verdict),
     )
 
 
@@ -190,10 +237,13 @@ def replay_plan(
     )
 
 
-def _semantics(backend: str, semantics: Semantics | str | None) -> Semantics:
-    if backend not in BACKENDS:
-        raise ValueError(f"replay backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
-    default = Semantics.PAIR_STREAM if backend == "virtual" else Semantics.BUFFERED
+def chosen_semantics(
+    backend: str, semantics: Semantics | str | None, backends: Sequence[str]
+) -> Semantics:
+    """The semantics asked for, or the backend's own, which must be one of ``backends``."""
+    if backend not in backends:
+        raise ValueError(f"replay backend must be one of {', '.join(backends)}, got {backend!r}")
+    default = Semantics.BUFFERED if backend == "gloo" else Semantics.PAIR_STREAM
     try:
         chosen = default if semantics is None else Semantics(semantics)
     except ValueError:
@@ -212,16 +262,23 @@ def _predicted(
         return ()
 
 
-def _compare(
-    plan: Plan,
+def judged(
+    ready: Prepared,
     results: list[RankResult],
     *,
-    predicted: tuple[int, ...],
     backend: str,
-    semantics: Semantics,
-    seed: int,
+    seed: int = 0,
     seconds: float,
+    stopped: str = "",
+    device: Device = CPU,
+    allocator_peak_bytes: tuple[int, ...] = (),
 ) -> ReplayReport:
+    """Compare the results of all ranks with both oracles, run on ``device``, and the prediction.
+
+    ``allocator_peak_bytes`` are those of the devices that were used, where they keep count;
+    ``stopped`` is what ended an unsafe run, which then has no results.
+    """
+    plan = ready.plan
     gradients = summed_replicas(results)
     losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
@@ -229,7 +286,7 @@ def _compare(
     updated: Gradients = {}
     for result in results:
         updated |= result.updated
-    matched, matched_losses = order_matched(plan)
+    matched, matched_losses = order_matched(plan, device)
     exact, exact_loss = ordinary(plan)
     loss = sum(losses[part].item() for part in sorted(losses))
     error = math.inf
@@ -238,11 +295,11 @@ def _compare(
             max_relative_error(gradients, exact),
             abs(loss - exact_loss) / max(abs(exact_loss), 1e-300),
         )
-    on_ranks, on_hosts = predicted[: plan.num_ranks], predicted[plan.num_ranks :]
+    on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
     hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
     return ReplayReport(
         backend=backend,
-        semantics=semantics.value,
+        semantics=ready.semantics.value,
         seed=seed,
         model=plan.spec.kind,
         dtype=plan.spec.dtype,
@@ -263,7 +320,13 @@ def _compare(
         num_updated_stages=len(plan.updated()),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
+        device=device.description,
+        allocator_peak_bytes=allocator_peak_bytes,
         torch_version=torch.__version__,
+        unsafe=ready.is_unsafe,
+        broken_rules=tuple(ready.broken),
+        violations=tuple(ready.broken.values()),
+        stopped=stopped,
     )
 
 

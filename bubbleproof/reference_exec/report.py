@@ -24,6 +24,8 @@ class ReplayReport:
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
     against the ordinary backward; ``seconds`` the time of the ranks alone, start included.
+    ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
+    keeps count: live bytes, and weights, gradients, messages and work space too.
     ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
     each with its first violation in ``violations``. ``stopped`` is what ended such a run before its
     end; there is nothing to compare then, so nothing is equal.
@@ -50,6 +52,8 @@ class ReplayReport:
     num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float
+    device: str = "cpu"
+    allocator_peak_bytes: tuple[int, ...] = ()
     torch_version: str
     unsafe: bool = False
     broken_rules: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
@@ -155,16 +156,18 @@ def run_virtual(
     seed: int = 0,
     semantics: Semantics = Semantics.PAIR_STREAM,
     progress: Callable[[str], None] | None = None,
+    device: Device = CPU,
 ) -> list[RankResult]:
     """Run every rank of a plan; the seed picks who goes on next. Results in rank order.
 
+    All ranks compute on ``device``, in the streams of one rank; messages pass as copies there.
     The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
     and ``BrokenProgram`` where a program uses what is not there.
     """
     network = Network(semantics)
     blocking = semantics is Semantics.RENDEZVOUS
     ranks = [
-        Rank(plan, rank, Endpoint(network=network, rank=rank, is_blocking=blocking))
+        Rank(plan, rank, Endpoint(network=network, rank=rank, is_blocking=blocking), device)
         for rank in range(plan.num_ranks)
     ]
     choice = random.Random(seed)
