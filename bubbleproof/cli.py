@@ -207,6 +207,14 @@ def replay(
     heads: Annotated[int, typer.Option(help="Attention heads.")] = 2,
     kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    steps: Annotated[
+        int | None, typer.Option(help="Optimizer steps; without, gradients alone.")
+    ] = None,
+    optimizer: Annotated[str | None, typer.Option(help="sgd, momentum or adam.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of the optimizer.")] = None,
+    barrier: Annotated[
+        bool, typer.Option("--barrier", help="Let all ranks end a pass before any steps.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Picks the interleaving (virtual).")] = 0,
     comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds the ranks may take (gloo).")] = 60.0,
@@ -215,7 +223,7 @@ def replay(
     json: Json = False,
 ) -> int:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
-    from bubbleproof.commands.replay import parsed_layers, run_replay
+    from bubbleproof.commands.replay import given_training, parsed_layers, run_replay
     from bubbleproof.reference_exec.spec import ModelSpec
 
     return run_replay(
@@ -229,6 +237,7 @@ def replay(
             kv_heads=kv_heads,
             dtype=dtype,
         ),
+        training=given_training(optimizer, steps, learning_rate, has_barrier=barrier),
         seed=seed,
         comm=comm,
         timeout=timeout,

@@ -10,6 +10,7 @@ from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.training import Training
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.report import ReplayReport
@@ -32,11 +33,26 @@ def parsed_layers(text: str) -> int | tuple[int, ...]:
     return counts[0] if len(counts) == 1 else counts
 
 
+def given_training(
+    optimizer: str | None, steps: int | None, learning_rate: float | None, *, has_barrier: bool
+) -> Training | None:
+    """The training that is asked for, None where nothing is. Raises ``ValueError``."""
+    if (optimizer, steps, learning_rate, has_barrier) == (None, None, None, False):
+        return None
+    return Training(
+        optimizer="sgd" if optimizer is None else optimizer,
+        steps=1 if steps is None else steps,
+        learning_rate=learning_rate,
+        has_barrier=has_barrier,
+    )
+
+
 def run_replay(
     words: Sequence[str],
     *,
     backend: str,
     spec: ModelSpec,
+    training: Training | None = None,
     seed: int,
     comm: str | None,
     timeout: float,
@@ -50,6 +66,8 @@ def run_replay(
     """
     _require_backend(backend, unsafe=unsafe)
     if backend == BACKEND:
+        if training is not None:
+            raise ValueError(f"replay steps are taken by our own ranks, not by {BACKEND}")
         with _torch_needed():
             return run_replay_torch(
                 words, spec=spec, comm=comm, timeout=timeout, dialect=dialect, as_json=as_json
@@ -59,6 +77,7 @@ def run_replay(
         report = replay_given(
             given,
             spec,
+            training=training,
             backend=backend,
             seed=seed,
             comm=comm,
@@ -99,6 +118,7 @@ def replay_given(
     given: Given,
     spec: ModelSpec,
     *,
+    training: Training | None = None,
     backend: str,
     seed: int = 0,
     comm: str | None = None,
@@ -116,6 +136,7 @@ def replay_given(
         given.problem,
         given.timed_roughly() if unsafe else given.timed(),
         spec,
+        training=training,
         program=given.program if given.has_communication else None,
         backend=backend,
         seed=seed,
@@ -171,7 +192,9 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
             report.measured_peak_bytes,
         )
     ]
-    if report.num_updated_stages:
+    if report.steps:
+        rows += _weights_evidence(report)
+    elif report.num_updated_stages:
         rows.append(
             (
                 f"weights of {report.num_updated_stages} stages that the host updates",
@@ -180,6 +203,7 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
                 "holds" if report.weights_equal else "violated",
             )
         )
+    if report.num_updated_stages:
         peaks = [("peak live bytes per rank, weights on the move included", *peaks[0][1:])]
     if report.predicted_host_peak_bytes:
         peaks.append(
@@ -193,3 +217,22 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
         verdict = "holds" if predicted == measured else "violated"
         rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
     return rows
+
+
+def _weights_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    when = "after a global barrier" if report.has_barrier else "stage by stage"
+    error = report.max_weight_error
+    return [
+        (
+            f"weights after {report.steps} steps of {report.optimizer}, {when}",
+            "equal bit for bit to steps with the expected gradients",
+            "equal" if report.weights_equal else "different",
+            "holds" if report.weights_equal else "violated",
+        ),
+        (
+            f"relative error to torch's {report.optimizer} in float64",
+            f"at most {report.tolerance:.0e}",
+            f"{error:.1e}",
+            "holds" if error <= report.tolerance else "violated",
+        ),
+    ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import torch
 
@@ -52,10 +53,11 @@ class Compute:
         self._stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
         }
+        self.stages = MappingProxyType(self._stages)
         self._recomputed = plan.recomputed()
         self.ledger = Ledger()
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
-        self.host = Host(self.ledger, updated, device)
+        self.host = Host(self.ledger, updated, device, plan.training)
         for stage, module in self._stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in updated:  # what the host updates counts while it is here

@@ -24,6 +24,7 @@ import torch.distributed
 
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.updates import exchanging
 from bubbleproof.theory.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
@@ -103,7 +104,8 @@ class GroupTransport:
         Every process of the plan calls it. The first use of a group makes its connection, which
         blocks both ends; all ranks do so in one order, so none waits for another in a circle.
         """
-        messages, links = (_opened(pairs, backend) for pairs in (talking(plan), evicting(plan)))
+        talks = talking(plan) | exchanging(plan)
+        messages, links = (_opened(pairs, backend) for pairs in (talks, evicting(plan)))
         for channels in (messages, links):
             for pair in sorted(channels.pairs):
                 if rank in pair:

@@ -11,7 +11,8 @@ and an end, with the memory of ``theory.offload``:
     STEP     begins: the master weights take a step; the host has a new copy to bring up
              ends:   the gradients on the host are freed
 
-The step is plain gradient descent, w - LEARNING_RATE * gradient. The host also keeps what a
+The step is plain gradient descent, w - LEARNING_RATE * gradient, or that of the plan's training,
+whose moments are not counted. The host also keeps what a
 sample's forward left behind while that is off-loaded (``theory.activation_offload``). Here the
 host's memory is this machine's as well; what lies where is told apart by two ledgers.
 """
@@ -26,6 +27,8 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.updates import optimizer_of
 from bubbleproof.theory.actions import Action, Kind
 
 LEARNING_RATE = 0.125
@@ -37,7 +40,11 @@ class Host:
     """The model state of one rank's off-loaded stages, on its host and on the rank."""
 
     def __init__(
-        self, rank_ledger: Ledger, stages: Mapping[int, Stage], device: Device = CPU
+        self,
+        rank_ledger: Ledger,
+        stages: Mapping[int, Stage],
+        device: Device = CPU,
+        training: Training | None = None,
     ) -> None:
         self.ledger = Ledger()
         self.live_bytes: list[int] = []
@@ -52,11 +59,14 @@ class Host:
         self._kept: dict[tuple[int, int], Hold] = {}  # activations, by (stage, microbatch)
         self._begun: set[Action] = set()
         self._present: set[int] = set()
+        chosen = training or Training(learning_rate=LEARNING_RATE)
+        self._optimizers: dict[int, torch.optim.Optimizer] = {}
         for stage, module in stages.items():
             self._master[stage] = {
                 k: p.detach().cpu().clone() for k, p in module.named_parameters()
             }
             self._upload[stage] = self._copies(self._master[stage])
+            self._optimizers[stage] = optimizer_of(chosen, self._master[stage].values())
             self._hold("master", stage, self.ledger, self._master[stage])
             self._hold("upload", stage, self.ledger, self._upload[stage])
             for parameter in module.parameters():
@@ -163,7 +173,10 @@ class Host:
         if ("gradient", stage) in self._holds:
             raise BrokenProgram(f"{stage}STEP before its OFFLOAD has ended")
         for name, weight in self._master[stage].items():
-            weight.add_(self._down[stage][name], alpha=-LEARNING_RATE)
+            weight.grad = self._down[stage][name]
+        self._optimizers[stage].step()
+        for weight in self._master[stage].values():
+            weight.grad = None
         self._upload[stage] = self._copies(self._master[stage])
         self._hold("upload", stage, self.ledger, self._upload[stage])
 

@@ -104,15 +104,16 @@ class _AttachedPrefix:
 
 
 def order_matched(
-    plan: Plan, device: Device = CPU
+    plan: Plan, weights: Gradients | None = None, device: Device = CPU
 ) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
     """The gradients, and the losses by (microbatch, slice), that the replay must equal.
 
-    They are computed on ``device``, since kernels of different devices differ in their last bits,
-    and returned on the host.
+    ``weights`` by (stage, name) stand in the place of the initial ones. All is computed on
+    ``device``, since kernels of different devices differ in their last bits, and returned on the
+    host.
     """
-    spec, slices, stages = plan.spec, range(plan.num_slices), range(plan.num_stages)
-    copies = [[Stage(spec, g).to(device.torch_device) for g in stages] for _ in slices]
+    slices = range(plan.num_slices)
+    copies = [_with_weights(plan, weights, device.torch_device) for _ in slices]
     alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
     for microbatch in range(plan.num_microbatches):
@@ -124,12 +125,24 @@ def order_matched(
     gemm, other = accumulation_orders(plan)
     total: Gradients = {}
     for stage, rank in sorted(gemm):
-        weights = copies[0][stage].gemm_weights()
+        in_gemms = copies[0][stage].gemm_weights()
         for name, _ in copies[0][stage].named_parameters():
-            order = (gemm if name in weights else other)[stage, rank]
+            order = (gemm if name in in_gemms else other)[stage, rank]
             replica = _sum([alone[part][stage, name] for part in order])
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
+
+
+def _with_weights(
+    plan: Plan, weights: Gradients | None, where: torch.device | torch.dtype
+) -> list[Stage]:
+    stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
+    for module in stages:
+        module.to(where)
+    with torch.no_grad():
+        for (stage, name), value in (weights or {}).items():
+            stages[stage].get_parameter(name).copy_(value)
+    return stages
 
 
 def _sample_losses(
@@ -164,10 +177,10 @@ def stepped(plan: Plan, gradients: Gradients) -> Gradients:
     return found
 
 
-def ordinary(plan: Plan) -> tuple[Gradients, float]:
-    """The gradients and the loss of the whole batch, in float64."""
+def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, float]:
+    """The gradients and the loss of the whole batch, in float64, with ``weights`` where given."""
     spec, microbatches = plan.spec, range(plan.num_microbatches)
-    stages = [Stage(spec, stage).double() for stage in range(plan.num_stages)]
+    stages = _with_weights(plan, weights, torch.float64)
     y = torch.cat([microbatch_input(spec, j) for j in microbatches]).double()
     target = torch.cat([microbatch_target(spec, j) for j in microbatches]).double()
     for module in stages:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.training import Training
 from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.schedule import Program
@@ -37,8 +38,9 @@ class Plan:
     microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
     the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
-    RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank. Raises
-    ``ValueError`` naming the first action that a rank cannot run.
+    RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank. With a
+    ``training`` the program is run once per step. Raises ``ValueError`` naming the first action
+    that a rank cannot run.
     """
 
     spec: ModelSpec
@@ -48,6 +50,7 @@ class Plan:
     num_slices: int = 1
     is_bidirectional: bool = False
     acceptors: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    training: Training | None = None
 
     def __post_init__(self) -> None:
         require_runnable(self.program.actions)
@@ -61,6 +64,11 @@ class Plan:
     @property
     def num_ranks(self) -> int:
         return max(self.stage_ranks) + 1
+
+    @property
+    def num_passes(self) -> int:
+        """How often each rank runs its order."""
+        return 1 if self.training is None else self.training.steps
 
     def order(self, rank: int) -> list[Action]:
         """The actions of one rank, in order."""
@@ -80,6 +88,10 @@ class Plan:
             for stage in range(self.num_stages)
             if any(self.rank_of(stage, j) == rank for j in microbatches)
         ]
+
+    def ranks_of(self, stage: int) -> list[int]:
+        """The ranks that run a stage for some microbatch, ascending."""
+        return sorted({self.rank_of(stage, j) for j in range(self.num_microbatches)})
 
     def recomputed(self) -> frozenset[Key]:
         """What is dropped after its F and made again by an R."""

@@ -25,6 +25,7 @@ from bubbleproof.reference_exec.models import microbatch_input
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.updates import Updates
 from bubbleproof.theory.actions import Action, Kind
 
 
@@ -35,10 +36,10 @@ class RankResult:
     ``gradients`` by (stage, parameter name); ``losses`` by (microbatch, slice), on the last stage's
     rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
     recomputed forward as itself and its drop) and after each post and wait of what runs beside
-    them. ``updated`` are the weights by (stage, parameter name) that the rank's host has stepped,
-    ``host_live_bytes`` its own at the start and after each of its tasks' ends. ``allocated_bytes``
-    is what torch's allocator has given out on the device, where ``live_bytes`` is taken; empty on
-    devices that keep no count.
+    them. ``updated`` are the weights by (stage, parameter name) that the rank or its host has
+    stepped, ``host_live_bytes`` the host's own at the start and after each of its tasks' ends.
+    ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
+    is taken; empty on devices that keep no count.
     """
 
     gradients: Gradients
@@ -61,6 +62,7 @@ class Rank:
         self._device = device
         self._compute = Compute(plan, rank, device)
         self._moves = Moves(plan, rank, self._compute, transport)
+        self._updates = Updates(plan, rank, self._compute.stages, transport, device)
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
@@ -84,13 +86,20 @@ class Rank:
         }
 
     def run(self) -> Iterator[Blocked | None]:
-        """Run the program; see the module docstring for what is yielded."""
+        """Run the program, once per step of a training; see the module for what is yielded."""
+        for _ in range(self._plan.num_passes):
+            self._updates.begin_pass()
+            yield from self._run_once()
+            yield from self._updates.end_pass()
+
+    def _run_once(self) -> Iterator[Blocked | None]:
         for position, action in enumerate(self.actions):
             self.position = position
             try:
                 yield from self._handlers[action.kind](action)
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
+            self._updates.after(position)
             self._leaving = [sent for sent in self._leaving if not sent.transfer.is_done()]
             yield None
         for sent in self._leaving:
@@ -105,7 +114,7 @@ class Rank:
             gradients={key: value.cpu() for key, value in compute.gradients().items()},
             losses={key: value.cpu() for key, value in compute.losses.items()},
             live_bytes=tuple(compute.live_bytes),
-            updated=compute.host.stepped(),
+            updated=compute.host.stepped() | self._updates.weights(),
             host_live_bytes=tuple(compute.host.live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
         )

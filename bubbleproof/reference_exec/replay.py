@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,10 +23,7 @@ from bubbleproof.reference_exec.oracle import (
     TOLERANCES,
     are_equal,
     max_relative_error,
-    order_matched,
-    ordinary,
     single_threaded,
-    stepped,
 )
 from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
@@ -34,6 +31,8 @@ from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.training_oracle import matched_training, ordinary_training
 from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
 from bubbleproof.reference_exec.verification import (
     NotVerified,
@@ -72,6 +71,7 @@ def replay(
     unsafe: bool = False,
     progress: Callable[[str], None] | None = None,
     device: str = "cpu",
+    training: Training | None = None,
 ) -> ReplayReport:
     """Verify a schedule, run it on torch and compare gradients and peak bytes.
 
@@ -100,6 +100,9 @@ def replay(
         Called with a line of text now and then.
     device
         ``cpu``, or for ``virtual`` also ``cuda``: all ranks on one GPU.
+    training
+        Optimizer steps to take, each after a run of the program; by default the program runs once
+        and only what a host updates is stepped.
 
     Raises
     ------
@@ -119,7 +122,15 @@ def replay(
             "under torchrun with nccl, or all ranks on one of them on virtual"
         )
     where = open_device(device)
-    ready = prepared(problem, schedule, spec, program=program, semantics=chosen, unsafe=unsafe)
+    ready = prepared(
+        problem,
+        schedule,
+        spec,
+        program=program,
+        semantics=chosen,
+        unsafe=unsafe,
+        training=training,
+    )
     if ready.broken and progress is not None:
         progress(f"UNSAFE: running what is not verified; broken: {', '.join(ready.broken)}")
     stopped = ""
@@ -175,6 +186,7 @@ def prepared(
     program: Program | None = None,
     semantics: Semantics,
     unsafe: bool = False,
+    training: Training | None = None,
 ) -> Prepared:
     """Verify a schedule and its program; the plan to run, and what it promises.
 
@@ -192,7 +204,7 @@ def prepared(
     if not unsafe:
         require_ok(verdict)
     return Prepared(
-        plan=replay_plan(problem, step, schedule, lowered, spec),
+        plan=replace(replay_plan(problem, step, schedule, lowered, spec), training=training),
         predicted=_predicted(step, problem, schedule, spec),
         semantics=semantics,
         is_unsafe=unsafe,
@@ -283,17 +295,14 @@ def judged(
     losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
         losses |= result.losses
-    updated: Gradients = {}
-    for result in results:
-        updated |= result.updated
-    matched, matched_losses = order_matched(plan, device)
-    exact, exact_loss = ordinary(plan)
+    matched, exact = matched_training(plan, device), ordinary_training(plan)
+    training = plan.training
     loss = sum(losses[part].item() for part in sorted(losses))
     error = math.inf
     if results:
         error = max(
-            max_relative_error(gradients, exact),
-            abs(loss - exact_loss) / max(abs(exact_loss), 1e-300),
+            max_relative_error(gradients, exact.gradients),
+            abs(loss - exact.loss) / max(abs(exact.loss), 1e-300),
         )
     on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
     hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
@@ -306,9 +315,9 @@ def judged(
         ranks=plan.num_ranks,
         stages=plan.num_stages,
         microbatches=plan.num_microbatches,
-        gradients_equal=are_equal(gradients, matched),
-        losses_equal=losses.keys() == matched_losses.keys()
-        and all(torch.equal(losses[part], matched_losses[part]) for part in losses),
+        gradients_equal=are_equal(gradients, matched.gradients),
+        losses_equal=losses.keys() == matched.losses.keys()
+        and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
         max_relative_error=error,
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
@@ -316,7 +325,11 @@ def judged(
         predicted_peak_bytes=on_ranks,
         measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
         predicted_host_peak_bytes=on_hosts,
-        weights_equal=are_equal(updated, stepped(plan, matched)),
+        weights_equal=weights_are_equal(results, matched.weights),
+        max_weight_error=max_weight_error(results, exact.weights),
+        optimizer="" if training is None else training.optimizer,
+        steps=0 if training is None else training.steps,
+        has_barrier=training is not None and training.has_barrier,
         num_updated_stages=len(plan.updated()),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
@@ -328,6 +341,29 @@ def judged(
         violations=tuple(ready.broken.values()),
         stopped=stopped,
     )
+
+
+def weights_are_equal(results: list[RankResult], expected: Gradients) -> bool:
+    """Whether all ranks together stepped what is expected, to the expected bits on each of them."""
+    stepped = {key for result in results for key in result.updated}
+    return stepped == expected.keys() and all(
+        torch.equal(weight, expected[key])
+        for result in results
+        for key, weight in result.updated.items()
+    )
+
+
+def max_weight_error(results: list[RankResult], expected: Gradients) -> float:
+    """The largest relative error of any rank's weights, as in ``max_relative_error``.
+
+    0 where none are expected, infinite where one is missing.
+    """
+    found: Gradients = {}
+    for result in results:
+        found |= result.updated
+    if not found.keys() >= expected.keys():
+        return math.inf
+    return max_relative_error(found, expected) if expected else 0.0
 
 
 def summed_replicas(results: list[RankResult]) -> Gradients:

@@ -23,7 +23,9 @@ class ReplayReport:
     ``semantics`` is what the communication was verified (and, on ``virtual``, run) under;
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
-    against the ordinary backward; ``seconds`` the time of the ranks alone, start included.
+    against the ordinary backward. In a training, gradients and losses are those of its last pass,
+    ``max_weight_error`` is that of the weights after it. ``seconds`` is the time of the ranks
+    alone, start included.
     ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
     keeps count: live bytes, and weights, gradients, messages and work space too.
     ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
@@ -49,6 +51,10 @@ class ReplayReport:
     measured_host_peak_bytes: tuple[int, ...] = ()
     predicted_host_peak_bytes: tuple[int, ...] = ()
     weights_equal: bool = True
+    max_weight_error: float = 0.0
+    optimizer: str = ""
+    steps: int = 0
+    has_barrier: bool = False
     num_updated_stages: int = 0
     live_bytes: tuple[tuple[int, ...], ...]
     seconds: float
@@ -85,6 +91,11 @@ class ReplayReport:
             )
         if not self.weights_equal:
             found.append("updated weights differ from a step with the expected gradients")
+        if not self.max_weight_error <= self.tolerance:
+            found.append(
+                f"updated weights are off those of torch's own {self.optimizer} in float64 by "
+                f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"
+            )
         for name, all_measured, all_predicted in (
             ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
             ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),

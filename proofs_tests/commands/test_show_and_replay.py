@@ -84,6 +84,15 @@ def test_replay_of_a_llama_with_uneven_stages(command: Run) -> None:
     assert json.loads(answer.out)["model"] == "llama"
 
 
+def test_replay_takes_optimizer_steps(command: Run) -> None:
+    words = ["zb-h1", "p=2", "m=2", "--optimizer", "adam", "--steps", "2"]
+    answer = command("replay", *words)
+    assert answer.status == 0
+    assert "weights after 2 steps of adam, stage by stage" in answer.out
+    found = json.loads(command("replay", *words, "--barrier", "--json").out)
+    assert (found["steps"], found["optimizer"], found["has_barrier"]) == (2, "adam", True)
+
+
 def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     command("convert", "1f1b", "p=2", "m=2", path)
@@ -142,6 +151,16 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
             "must be one of buffered, rendezvous, pa",
         ),
         (["replay", "chimera", "p=2", "m=2", "--backend", "torch-runtime"], "each stage on one"),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--optimizer", "x"],
+            "must be one of sgd, momentum, adam",
+        ),
+        (["replay", "1f1b", "p=2", "m=2", "--steps", "0"], "replay steps must be 1 or more, got 0"),
+        (["replay", "1f1b", "p=2", "m=2", "--learning-rate", "-1"], "rate must be more than 0"),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--steps", "1"],
+            "own ranks",
+        ),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,x"], "one per stage such as 2,3,3,2, got"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,2,1"], "one per stage (2), got 3"),
         (["replay", "1f1b", "p=2", "m=2", "--model", "llama", "--heads", "3"], "multiple of heads"),

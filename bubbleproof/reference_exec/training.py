@@ -1,0 +1,49 @@
+"""Training: how many optimizer steps a replay takes, by which rule, and when a stage may step.
+
+A training of k steps runs the program k times on the same batch; after each pass every stage takes
+one STEP with the gradient of that pass. Without a global barrier (the default) a stage steps as
+soon as its own last B or W has run, while other ranks still compute, and its rank goes on with the
+next pass: what the zero-bubble papers' ``span_idle`` takes for granted. With one, all ranks first
+wait for each other. Gradients that ranks have to add (replicas of a stage) are
+exchanged at the end of the pass, so these stages step then. Loads no torch.
+
+No verdict is lost by running a verified program several times: each rank's passes follow each
+other, so on every channel the sends and the receives of one pass end before those of the next, and
+a pass that cannot deadlock alone cannot after another one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+OPTIMIZERS = {"sgd": 0.125, "momentum": 0.0625, "adam": 0.001}
+MOMENTUM = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """``steps`` optimizer steps; ``learning_rate`` None is the optimizer's own of ``OPTIMIZERS``.
+
+    ``sgd`` is w - rate x gradient, ``momentum`` the same with momentum ``MOMENTUM``, ``adam`` Adam
+    (Kingma and Ba, Algorithm 1) with its usual constants. Raises ``ValueError`` naming the field.
+    """
+
+    optimizer: str = "sgd"
+    steps: int = 1
+    learning_rate: float | None = None
+    has_barrier: bool = False
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            known = ", ".join(OPTIMIZERS)
+            raise ValueError(f"replay optimizer must be one of {known}, got {self.optimizer!r}")
+        if self.steps < 1:
+            raise ValueError(f"replay steps must be 1 or more, got {self.steps}")
+        if not (math.isfinite(self.rate) and self.rate > 0):
+            raise ValueError(f"replay learning rate must be more than 0, got {self.learning_rate}")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return OPTIMIZERS[self.optimizer] if self.learning_rate is None else self.learning_rate

@@ -1,0 +1,180 @@
+"""Optimizer steps of a replay: torch's own after k passes, at once or all together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec import updates
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.training import OPTIMIZERS, Training
+from bubbleproof.reference_exec.training_oracle import matched_training
+from bubbleproof.reference_exec.updates import Updates, optimizer_of
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec.cases import TINY, Case, family_case
+
+
+def run(case: Case, training: Training, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
+    return replay(case.problem, case.schedule, spec, training=training, **options)  # type: ignore[arg-type]  # tests pass what they mean
+
+
+FAMILIES = [
+    ("1f1b", {"p": 3, "m": 4}),
+    ("zb-h1", {"p": 2, "m": 3}),
+    ("zb-v", {"p": 2, "m": 4}),
+    ("svpp", {"p": 2, "m": 2, "s": 2}),
+    ("bpipe", {"p": 4, "m": 5}),
+    ("trecomp", {"p": 2, "m": 3}),
+    ("toffload", {"p": 2, "m": 3}),
+    ("chimera", {"p": 2, "m": 4}),
+    ("dualpipe", {"p": 2, "m": 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "params"), FAMILIES)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_families_train(name: str, params: dict[str, int], optimizer: str) -> None:
+    case = family_case(name, **params)
+    for has_barrier, dtype in ((False, "float64"), (True, "float32")):
+        training = Training(optimizer=optimizer, steps=3, has_barrier=has_barrier)
+        report = run(case, training, replace(TINY, dtype=dtype))
+        assert report.weights_equal
+        assert report.ok, str(report)
+        assert (report.optimizer, report.steps) == (optimizer, 3)
+
+
+@pytest.mark.parametrize("semantics", list(Semantics))
+@pytest.mark.parametrize("name", ["zb-h1", "chimera"])
+def test_exchanges_and_barriers_stall_under_no_semantics(name: str, semantics: Semantics) -> None:
+    case = family_case(name, p=4, m=4)
+    for seed in range(3):
+        training = Training(optimizer="adam", steps=2, has_barrier=seed == 0)
+        assert run(case, training, semantics=semantics, seed=seed).ok
+
+
+def test_gloo_trains() -> None:
+    report = run(family_case("chimera", p=2, m=2), Training(steps=2), backend="gloo")
+    assert report.ok, str(report)
+
+
+def test_two_adam_steps_by_hand() -> None:
+    # One weight w = 1 with gradients 2 and -1, rate 0.1, betas 0.9 and 0.999, epsilon 1e-8:
+    # m1 = 0.2, v1 = 0.004, corrected 2 and 4: w = 1 - 0.1 * 2 / (2 + e) = 0.9 up to 1e-9.
+    # m2 = 0.18 - 0.1 = 0.08, v2 = 0.003996 + 0.001 = 0.004996; corrected 0.08 / 0.19 and
+    # 0.004996 / 0.001999
+    weight = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    adam = optimizer_of(Training(optimizer="adam", learning_rate=0.1), [weight])
+    for gradient in (2.0, -1.0):
+        weight.grad = torch.full_like(weight, gradient)
+        adam.step()
+    second = 0.1 * (0.08 / 0.19) / (math.sqrt(0.004996 / 0.001999) + 1e-8)
+    assert weight.item() == pytest.approx(1 - 0.1 * 2 / (2 + 1e-8) - second, rel=1e-12)
+
+
+def test_momentum_and_plain_descent_by_hand() -> None:
+    # gradients 2 then 1 at rate 0.5: descent 1 - 1 - 0.5; with momentum the second velocity is
+    # 0.9 * 2 + 1 = 2.8, so 1 - 1 - 1.4
+    for optimizer, expected in (("sgd", -0.5), ("momentum", -1.4)):
+        weight = torch.ones(1, dtype=torch.float64, requires_grad=True)
+        rule = optimizer_of(Training(optimizer=optimizer, learning_rate=0.5), [weight])
+        for gradient in (2.0, 1.0):
+            weight.grad = torch.full_like(weight, gradient)
+            rule.step()
+        assert weight.item() == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_replay_of_one_weight_step_is_descent() -> None:
+    # after one step of sgd the weights have moved by rate x the gradient that the replay reports
+    case = family_case("1f1b", p=2, m=2)
+    plan = replace(case.plan(), training=Training(learning_rate=0.5))
+    before = run_virtual(case.plan())
+    weights = matched_training(replace(plan, training=Training(learning_rate=1e-30))).weights
+    for result, untrained in zip(run_virtual(plan), before, strict=True):
+        for key, weight in result.updated.items():
+            moved = weights[key] - 0.5 * untrained.gradients[key]
+            assert torch.allclose(weight, moved, rtol=0, atol=1e-15)
+
+
+class Recorded(Updates):
+    """Notes each step with the number of ranks whose backward is then all over."""
+
+    log: list[tuple[int, int]]
+    ended: set[int]
+
+    def _step(self, stage: int, totals: dict[tuple[int, str], torch.Tensor]) -> None:
+        self.log.append((stage, len(self.ended)))
+        super()._step(stage, totals)
+
+    def after(self, position: int) -> None:
+        if position in self._ends:
+            self.ended.add(self._rank)
+        super().after(position)
+
+
+@pytest.mark.parametrize("has_barrier", [False, True])
+def test_a_stage_steps_at_once_or_after_all_ranks(
+    monkeypatch: pytest.MonkeyPatch, has_barrier: bool
+) -> None:
+    # 1F1B ends its backwards on the last rank first: stage 3 of 4 has stepped before rank 0 ends
+    Recorded.log, Recorded.ended = [], set()
+    monkeypatch.setattr("bubbleproof.reference_exec.rank.Updates", Recorded)
+    run(family_case("1f1b", p=4, m=6), Training(has_barrier=has_barrier))
+    assert sorted(stage for stage, _ in Recorded.log) == [0, 1, 2, 3]
+    ended = dict(Recorded.log)
+    assert ended == (dict.fromkeys(range(4), 4) if has_barrier else {3: 1, 2: 2, 1: 3, 0: 4})
+
+
+# What must not pass.
+
+
+def test_a_lost_exchange_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Updates, "_add_replicas", lambda *_: iter(()))
+    report = run(family_case("chimera", p=2, m=4), Training())
+    assert report.gradients_equal
+    assert not report.weights_equal
+    assert not report.ok
+
+
+def test_a_stage_that_steps_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = updates._last_backwards
+
+    def earlier(plan: Plan, rank: int) -> dict[int, list[int]]:
+        return {position - 1: stages for position, stages in right(plan, rank).items()}
+
+    monkeypatch.setattr(updates, "_last_backwards", earlier)
+    report = run(family_case("zb-h1", p=2, m=3), Training(steps=2))
+    assert not report.weights_equal
+
+
+def test_another_rule_is_off_the_ordinary_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    # ranks and the order-matched oracle share a wrong rule: the ordinary training still notices
+    right = torch.optim.SGD
+
+    def faster(parameters: list[torch.Tensor], lr: float, **options: float) -> torch.optim.SGD:
+        return right(parameters, lr=lr * (1 + (len(parameters) < 20)), **options)  # type: ignore[arg-type]  # passed on
+
+    monkeypatch.setattr(torch.optim, "SGD", faster)
+    report = run(family_case("1f1b", p=4, m=4), Training())
+    assert report.weights_equal
+    assert "off those of torch's own sgd in float64" in report.failures[-1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer": "lion"}, "optimizer must be one of sgd, momentum, adam, got 'lion'"),
+        ({"steps": 0}, "steps must be 1 or more, got 0"),
+        ({"learning_rate": 0.0}, "learning rate must be more than 0, got 0.0"),
+        ({"learning_rate": math.nan}, "learning rate must be more than 0, got nan"),
+    ],
+)
+def test_impossible_trainings_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Training(**changes)  # type: ignore[arg-type]  # wrong on purpose
