@@ -16,11 +16,12 @@ from types import MappingProxyType
 
 import torch
 
+from bubbleproof.reference_exec.batch import Batch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import Host
 from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.models import Stage, microbatch_loss, microbatch_target
+from bubbleproof.reference_exec.models import Stage, microbatch_loss
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.saved import Hold, Ledger
@@ -34,12 +35,13 @@ Gradients = dict[tuple[int, str], torch.Tensor]
 class _Forwarded:
     """What F leaves for B or I: the stage's input and output, both held, and its GEMMs' store.
 
+    The store is there where the backward is split; a full one is torch's own from end to end.
     ``saved`` refers to what autograd saved, which its graph owns.
     """
 
     x: torch.Tensor = field(repr=False)
     root: torch.Tensor = field(repr=False)
-    store: WeightGradStore
+    store: WeightGradStore | None
     holds: tuple[Hold, Hold]
     saved: list[weakref.ref[Hold]]
 
@@ -55,6 +57,8 @@ class Compute:
         }
         self.stages = MappingProxyType(self._stages)
         self._recomputed = plan.recomputed()
+        self._split = plan.split()
+        self.batch = Batch(plan, rank, device)
         self.ledger = Ledger()
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
         self.host = Host(self.ledger, updated, device, plan.training)
@@ -116,7 +120,8 @@ class Compute:
     ) -> torch.Tensor | None:
         """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
         forwarded = self._forwarded.pop(key)
-        forwarded.store.is_deferring = is_split
+        if forwarded.store is not None:
+            forwarded.store.is_deferring = is_split
         roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
         if self._plan.num_slices > 1:
             sample = self._sliced[key[:2]]
@@ -126,6 +131,7 @@ class Compute:
         torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
         del roots
         if is_split:
+            assert forwarded.store is not None
             self._deferred[key] = forwarded.store
         gradient = forwarded.x.grad
         assert gradient is not None or key[0] == 0
@@ -192,9 +198,10 @@ class Compute:
 
     def _run(self, key: Key, x: torch.Tensor) -> _Forwarded:
         """The stage on ``x``, and the loss on the last stage, with everything saved held."""
-        stage, microbatch, slice_ = key
+        stage, _, slice_ = key
         plan, saved = self._plan, list[weakref.ref[Hold]]()
-        store, prefixes = WeightGradStore(self.ledger), None
+        store = WeightGradStore(self.ledger) if key in self._split else None
+        prefixes = None
         if plan.num_slices > 1:
             sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
             if sample.num_forwarded != slice_:
@@ -204,8 +211,7 @@ class Compute:
         with self.ledger.hooks(saved):
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
-                target = microbatch_target(plan.spec, microbatch, slice_, plan.num_slices)
-                target = self.device.put(target)
+                target = self.batch.target(key)
                 root = microbatch_loss(plan.spec, root, target, plan.num_microbatches)
         holds = (Hold(self.ledger, x), Hold(self.ledger, root))
         return _Forwarded(x=x, root=root, store=store, holds=holds, saved=saved)

@@ -98,6 +98,11 @@ class Plan:
         again = self.program.actions.is_kind(Kind.R)
         return frozenset(map(key_of, self.program.actions.take(again)))
 
+    def split(self) -> frozenset[Key]:
+        """What has a split backward: an I and a W."""
+        inputs = self.program.actions.is_kind(Kind.I)
+        return frozenset(map(key_of, self.program.actions.take(inputs)))
+
     def stowed(self) -> frozenset[tuple[int, int]]:
         """The (stage, microbatch) whose activations go to the host."""
         actions, updated = self.program.actions, self.updated()

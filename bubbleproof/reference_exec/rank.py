@@ -21,7 +21,6 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.compute import Compute, Gradients
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.layers import DTYPES
-from bubbleproof.reference_exec.models import microbatch_input
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
@@ -120,10 +119,8 @@ class Rank:
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
-        plan = self._plan
         if action.stage == 0:
-            x = microbatch_input(plan.spec, action.microbatch, action.slice, plan.num_slices)
-            x = self._device.put(x)
+            x = self._compute.batch.input(key_of(action))
         else:
             x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
         output = self._compute.forward(key_of(action), x)

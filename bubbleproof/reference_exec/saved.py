@@ -27,7 +27,7 @@ class Hold:
     def __init__(self, ledger: Ledger, tensor: torch.Tensor) -> None:
         self.tensor = tensor.detach()  # never the graph: a graph that owns itself is never freed
         self._ledger = ledger
-        self._key = ledger.acquire(self.tensor)
+        self._key = ledger.acquire(tensor)
 
     def __del__(self) -> None:
         self._ledger.release(self._key)
@@ -48,19 +48,25 @@ class Ledger:
 
     def acquire(self, tensor: torch.Tensor) -> int:
         """Count one more need of the tensor's storage; returns the storage's key."""
-        key = storage_key(tensor)
-        if key not in self._holds:
-            counts = key not in self._parameters
-            self._bytes[key] = tensor.untyped_storage().nbytes() if counts else 0
-            self.live_bytes += self._bytes[key]
-        self._holds[key] = self._holds.get(key, 0) + 1
+        storage = tensor.untyped_storage()
+        key: int = storage._cdata
+        holds = self._holds
+        if key in holds:
+            holds[key] += 1
+            return key
+        holds[key] = 1
+        size = 0 if key in self._parameters else storage.nbytes()
+        self._bytes[key] = size
+        self.live_bytes += size
         return key
 
     def release(self, key: int) -> None:
         """End one need of the storage with this key."""
-        self._holds[key] -= 1
-        if not self._holds[key]:
-            del self._holds[key]
+        holds = self._holds
+        if holds[key] > 1:
+            holds[key] -= 1
+        else:
+            del holds[key]
             self.live_bytes -= self._bytes.pop(key)
 
     def resized(self, tensor: torch.Tensor) -> None:
@@ -79,15 +85,23 @@ class Ledger:
     def hooks(self, saved: list[weakref.ref[Hold]]) -> saved_tensors_hooks:
         """A context in which everything autograd saves is held in this ledger by the graph.
 
-        ``saved`` is told of each hold without owning it.
+        ``saved`` is told of each hold without owning it. Parameters need none: they do not count,
+        and are not freed while the graph lives.
         """
+        parameters = self._parameters
 
-        def pack(tensor: torch.Tensor) -> Hold:
+        def pack(tensor: torch.Tensor) -> Hold | torch.Tensor:
+            if tensor.untyped_storage()._cdata in parameters:
+                return tensor
             hold = Hold(self, tensor)
             saved.append(weakref.ref(hold))
             return hold
 
-        return saved_tensors_hooks(pack, lambda hold: hold.tensor)
+        return saved_tensors_hooks(pack, _unpack)
+
+
+def _unpack(packed: Hold | torch.Tensor) -> torch.Tensor:
+    return packed.tensor if isinstance(packed, Hold) else packed
 
 
 def storage_key(tensor: torch.Tensor) -> int:

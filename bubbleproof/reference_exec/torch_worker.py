@@ -92,30 +92,58 @@ def _place(seat: Seat, positions: MutableSequence[int]) -> str:
 
 
 def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Report:
-    plan = seat.plan
     torch.distributed.init_process_group(
         "gloo",
         store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
-            seat.rendezvous, plan.num_ranks
+            seat.rendezvous, seat.plan.num_ranks
         ),
         rank=seat.rank,
-        world_size=plan.num_ranks,
+        world_size=seat.plan.num_ranks,
         timeout=timedelta(seconds=seat.timeout),
     )
-    modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
-    runtime = _runtime(seat, modules)
-    actions = runtime.pipeline_order_with_comms[seat.rank]
-    runtime.pipeline_order_with_comms[seat.rank] = _Watched(actions, seat, positions)
-    inputs, targets, losses = _data(plan, modules), _targets(plan, modules), list[torch.Tensor]()
+    rank = TorchRank(seat, positions)
     parent.send(Report(state="ready"))
-    runtime.step(*inputs, target=targets, losses=losses, return_outputs=False)
+    losses = rank.step()
     return Report.of(
         RankResult(
-            gradients=_gradients(modules),
+            gradients=rank.gradients(),
             losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
             live_bytes=(),
         )
     )
+
+
+class TorchRank:
+    """One rank of PyTorch's runtime with its model, data and table, ready for a step.
+
+    Precondition: the process group is there.
+    """
+
+    def __init__(self, seat: Seat, positions: MutableSequence[int] | None = None) -> None:
+        plan = seat.plan
+        self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
+        self._runtime = _runtime(seat, self._modules)
+        if positions is not None:
+            actions = self._runtime.pipeline_order_with_comms[seat.rank]
+            watched = _Watched(actions, seat, positions)
+            self._runtime.pipeline_order_with_comms[seat.rank] = watched
+        self._inputs = _data(plan, self._modules)
+        self._target = _targets(plan, self._modules)
+
+    def step(self) -> list[torch.Tensor]:
+        """One training step; the losses of the microbatches, on the last stage's rank."""
+        losses: list[torch.Tensor] = []
+        self._runtime.step(*self._inputs, target=self._target, losses=losses, return_outputs=False)
+        return losses
+
+    def gradients(self) -> dict[tuple[int, str], torch.Tensor]:
+        """The gradients of the steps since they were last dropped, summed."""
+        return _gradients(self._modules)
+
+    def drop_gradients(self) -> None:
+        """Forget them."""
+        for module in self._modules.values():
+            module.zero_grad(set_to_none=True)
 
 
 def _runtime(seat: Seat, modules: dict[int, Stage]) -> _PipelineScheduleRuntime:
