@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from bubbleproof.commands.output import UNUSABLE
+from bubbleproof.commands.output import refuse
 
 app = typer.Typer(
     name="bubbleproof",
@@ -198,7 +198,13 @@ def measure(
 @app.command()
 def replay(
     schedule: Words,
-    backend: Annotated[str, typer.Option(help="virtual, gloo or torch-runtime.")] = "virtual",
+    backend: Annotated[
+        str | None,
+        typer.Option(help="virtual (default), gloo or torch-runtime; under torchrun gloo or nccl."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, or cuda: all ranks of virtual on one GPU.")
+    ] = None,
     model: Annotated[str, typer.Option(help="mlp, transformer or llama.")] = "mlp",
     hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
     layers: Annotated[
@@ -219,6 +225,9 @@ def replay(
     comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds the ranks may take (gloo).")] = 60.0,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run what is not verified too.")] = False,
+    torchrun: Annotated[
+        bool, typer.Option("--torchrun", help="This process is one rank, started by torchrun.")
+    ] = False,
     dialect: Dialect = None,
     json: Json = False,
 ) -> int:
@@ -244,6 +253,8 @@ def replay(
         dialect=dialect,
         as_json=json,
         unsafe=unsafe,
+        device=device,
+        torchrun=torchrun,
     )
 
 
@@ -318,19 +329,13 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:
-        status = _refuse(error.format_message())
+        status = refuse(error.format_message())
     except (ValueError, OSError) as error:
-        status = _refuse(str(error))
+        status = refuse(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        status = _refuse("interrupted")
+        status = refuse("interrupted")
     except BrokenPipeError:
         # The reader of our output went away; nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _refuse(message: str) -> int:
-    """Print one line on standard error; the rest of a longer message is a picture below it."""
-    sys.stderr.write(f"bubbleproof: {message}\n")
-    return UNUSABLE

@@ -32,6 +32,12 @@ def say(line: str) -> None:
     Console(stderr=True, highlight=False).print(line, style="dim", markup=False, soft_wrap=True)
 
 
+def refuse(message: str) -> int:
+    """Print one line on standard error; the rest of a longer message is a picture below it."""
+    sys.stderr.write(f"bubbleproof: {message}\n")
+    return UNUSABLE
+
+
 def print_json(value: Mapping[str, object]) -> None:
     """One JSON object on standard output and nothing else."""
     sys.stdout.write(json.dumps(value, indent=2, default=_plain) + "\n")

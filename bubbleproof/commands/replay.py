@@ -50,7 +50,7 @@ def given_training(
 def run_replay(
     words: Sequence[str],
     *,
-    backend: str,
+    backend: str | None,
     spec: ModelSpec,
     training: Training | None = None,
     seed: int,
@@ -59,11 +59,29 @@ def run_replay(
     dialect: str | None,
     as_json: bool,
     unsafe: bool = False,
+    device: str | None = None,
+    torchrun: bool = False,
 ) -> int:
     """Replay one schedule and print the evidence; status 1 where a promise is broken.
 
-    ``unsafe`` runs what is not verified too, says so, and gives status 1 for it.
+    ``unsafe`` runs what is not verified too, says so, and gives status 1 for it. With ``torchrun``
+    this process is one of the ranks.
     """
+    if torchrun:
+        with _torch_needed():
+            from bubbleproof.commands.torchrun import Request, run_rank
+        request = Request(
+            words=words,
+            spec=spec,
+            backend=backend or "gloo",
+            device=device,
+            comm=comm,
+            timeout=timeout,
+            dialect=dialect,
+            is_unsafe=unsafe,
+        )
+        return run_rank(request, as_json=as_json)
+    backend = backend or "virtual"
     _require_backend(backend, unsafe=unsafe)
     if backend == BACKEND:
         if training is not None:
@@ -84,19 +102,30 @@ def run_replay(
             timeout=timeout,
             quiet=as_json,
             unsafe=unsafe,
+            device=device or "cpu",
         )
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
         return BROKEN
+    return print_report(given.name, report, as_json=as_json)
+
+
+def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:
+    """Print the evidence; the exit status."""
     if as_json:
-        print_json({"name": given.name, **report.to_dict()})
+        print_json({"name": name, **report.to_dict()})
     else:
-        title = f"{given.name} (UNSAFE: run without being verified)" if unsafe else given.name
+        title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
         print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
     return HOLDS if report.ok else BROKEN
 
 
 def _require_backend(backend: str, *, unsafe: bool) -> None:
+    if backend == "nccl":
+        raise ValueError(
+            "nccl runs a process per GPU: torchrun --nproc-per-node RANKS "
+            "-m bubbleproof.reference_exec SCHEDULE --backend nccl"
+        )
     if backend not in BACKENDS:
         raise ValueError(f"replay backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if unsafe and backend == BACKEND:
@@ -125,6 +154,7 @@ def replay_given(
     timeout: float = 60.0,
     quiet: bool = False,
     unsafe: bool = False,
+    device: str = "cpu",
 ) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run.
 
@@ -144,6 +174,7 @@ def replay_given(
         timeout=timeout,
         unsafe=unsafe,
         progress=None if quiet else say,
+        device=device,
     )
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from bubbleproof.reference_exec.gloo_worker import NOT_STARTED, Seat, work
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import RankResult
-from bubbleproof.reference_exec.rank_report import Report
+from bubbleproof.reference_exec.rank_report import Report, gravest
 
 STARTUP_SECONDS = 120.0
 GRACE_SECONDS = 2.0
@@ -160,21 +160,11 @@ class _Team:
         return f"at {order[position]}" if position < len(order) else "after its last action"
 
     def _failure(self) -> str:
-        """The gravest reports: deaths before failures before stalls, which only follow from them.
-
-        Where all others stall, the ranks that keep silent are named too.
-        """
-        for state in ("died", "failed", "stalled"):
-            texts = [
-                f"rank {rank} {report.text}"
-                for rank, report in sorted(self._reports.items())
-                if report.state == state
-            ]
-            if state == "stalled":
-                texts += [f"rank {rank} is silent {self._place(rank)}" for rank in self._silent()]
-            if texts:
-                return f"gloo replay ended: {'; '.join(texts)}"
-        raise AssertionError("no report is a failure")
+        """The gravest reports; where all others stall, the ranks that keep silent are named too."""
+        texts = gravest(self._reports)
+        if not any(report.state in ("died", "failed") for report in self._reports.values()):
+            texts += [f"rank {rank} is silent {self._place(rank)}" for rank in self._silent()]
+        return f"gloo replay ended: {'; '.join(texts)}"
 
     def _silent(self) -> list[int]:
         """The ranks that have neither delivered nor failed."""

@@ -98,14 +98,18 @@ class GroupTransport:
         return cls(rank=rank, messages=Channels(), links=Channels(everyone=links))
 
     @classmethod
-    def by_pairs(cls, plan: Plan, rank: int, *, backend: str, device: Device) -> GroupTransport:
+    def by_pairs(
+        cls, plan: Plan, rank: int, *, backend: str, device: Device, seconds: float
+    ) -> GroupTransport:
         """A group per pair of ranks that talk, and one per pair that evicts, each used once here.
+
+        That may take so many ``seconds``.
 
         Every process of the plan calls it. The first use of a group makes its connection, which
         blocks both ends; all ranks do so in one order, so none waits for another in a circle.
         """
-        talks = talking(plan) | exchanging(plan)
-        messages, links = (_opened(pairs, backend) for pairs in (talks, evicting(plan)))
+        talks, limit = talking(plan) | exchanging(plan), timedelta(seconds=seconds)
+        messages, links = (_opened(pairs, backend, limit) for pairs in (talks, evicting(plan)))
         for channels in (messages, links):
             for pair in sorted(channels.pairs):
                 if rank in pair:
@@ -168,10 +172,10 @@ def _pairs(ends: Iterable[tuple[int, int]]) -> frozenset[Pair]:
     return frozenset((min(pair), max(pair)) for pair in ends if pair[0] != pair[1])
 
 
-def _opened(pairs: frozenset[Pair], backend: str) -> Channels:
+def _opened(pairs: frozenset[Pair], backend: str, timeout: timedelta) -> Channels:
     """A group for each pair, opened in one order on all ranks."""
     new_group = torch.distributed.new_group
-    return Channels(pairs={pair: new_group(list(pair), backend=backend) for pair in sorted(pairs)})
+    return Channels(pairs={pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)})
 
 
 def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:

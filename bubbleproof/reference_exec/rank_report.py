@@ -7,7 +7,7 @@ use it: ``gloo`` (processes started here) and ``torchrun`` (started by others).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,6 +93,18 @@ def carried_out(
     if (why := transport.finished(deadline - time.monotonic())) is not None:
         return Report(state="stalled", text=f"stalled: {why}")
     return Report.of(rank.result())
+
+
+def gravest(reports: Mapping[int, Report]) -> list[str]:
+    """What ranks say that failed: of deaths, failures and stalls only the first kind there is.
+
+    The later kinds only follow from the earlier.
+    """
+    for state in ("died", "failed", "stalled"):
+        ranks = [rank for rank, report in sorted(reports.items()) if report.state == state]
+        if ranks:
+            return [f"rank {rank} {reports[rank].text}" for rank in ranks]
+    return []
 
 
 def _wait(blocked: Blocked, deadline: float) -> str | None:

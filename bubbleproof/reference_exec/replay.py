@@ -55,7 +55,6 @@ from bubbleproof.verify.verdict import join
 __all__ = ["BACKENDS", "NotVerified", "lowered_program", "replay", "replay_plan"]
 
 BACKENDS = ("virtual", "gloo")
-TORCHRUN_BACKENDS = ("gloo", "nccl")
 
 
 def replay(

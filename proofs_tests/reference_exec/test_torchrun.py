@@ -1,0 +1,132 @@
+"""Processes that torchrun starts: one replay, one verdict, one exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.reference_exec.group_transport import evicting, talking
+from bubbleproof.reference_exec.rank_report import Report, gravest
+from bubbleproof.reference_exec.torchrun import Place, open_backend, require_processes
+from proofs_tests.reference_exec.cases import family_case
+
+ROOT = Path(__file__).resolve().parents[2]
+VARIABLES = {
+    "RANK": "1",
+    "WORLD_SIZE": "4",
+    "LOCAL_RANK": "0",
+    "MASTER_ADDR": "localhost",
+    "MASTER_PORT": "29500",
+}
+ALONE = Place(rank=0, world_size=1, local_rank=0)
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    here = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env={**os.environ, **here, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_two_processes_of_torchrun_replay_a_schedule() -> None:
+    torchrun = [
+        *("torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2"),
+        *("--master-addr", "127.0.0.1", "--master-port", free_port()),
+    ]
+    done = run(*torchrun, "-m", "bubbleproof.reference_exec", "zb-h1", "p=2", "m=4", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)  # one object: only the first process prints
+    assert report["ok"] is True
+    assert (report["backend"], report["ranks"], report["device"]) == ("gloo", 2, "cpu")
+    assert report["gradients_equal"] is True
+    assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
+
+
+def test_too_few_processes_are_refused_in_one_line() -> None:
+    place = {**VARIABLES, "RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": free_port()}
+    done = run("bubbleproof.reference_exec", "1f1b", "p=3", "m=3", **place)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "bubbleproof: the schedule has 3 ranks and needs a process for each, torchrun started 1; "
+        "--nproc-per-node x --nnodes must be 3\n"
+    )
+
+
+def test_a_place_is_read_from_what_torchrun_sets() -> None:
+    assert Place.of(VARIABLES) == Place(rank=1, world_size=4, local_rank=0)
+    without = {name: value for name, value in VARIABLES.items() if name != "MASTER_ADDR"}
+    with pytest.raises(ValueError, match=r"MASTER_ADDR is not set: start it by torchrun"):
+        Place.of(without)
+    with pytest.raises(ValueError, match=r"RANK must be a whole number, got 'one'"):
+        Place.of({**VARIABLES, "RANK": "one"})
+
+
+def test_as_many_processes_as_ranks_are_needed() -> None:
+    plan = family_case("1f1b", p=2, m=2).plan()
+    require_processes(Place(rank=0, world_size=2, local_rank=0), plan)
+    with pytest.raises(ValueError, match=r"has 2 ranks .* torchrun started 3"):
+        require_processes(Place(rank=0, world_size=3, local_rank=0), plan)
+
+
+def test_a_backend_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="backend must be one of gloo, nccl, got 'mpi'"):
+        open_backend("mpi", ALONE)
+    with pytest.raises(ValueError, match="gloo takes its messages from cpu, got --device cuda"):
+        open_backend("gloo", ALONE, "cuda")
+    assert open_backend("gloo", ALONE, "cpu").description == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "talk", "evict"),
+    [
+        # stages 0 1 2 3 on ranks 0 1 2 3
+        ("1f1b", {"p": 4, "m": 4}, {(0, 1), (1, 2), (2, 3)}, set[tuple[int, int]]()),
+        # stages 0..3 on ranks 0 1 0 1
+        ("interleaved", {"p": 2, "m": 2, "v": 2}, {(0, 1)}, set[tuple[int, int]]()),
+        # stages 0..5 on ranks 0 1 2 0 1 2: from rank 2 back to rank 0
+        ("interleaved", {"p": 3, "m": 3, "v": 2}, {(0, 1), (1, 2), (0, 2)}, set()),
+        # stages 0..5 on ranks 0 1 2 2 1 0: the turn stays on rank 2
+        ("zb-v", {"p": 3, "m": 3}, {(0, 1), (1, 2)}, set()),
+        # rank 0 would hold 4 of at most ceil((4 + 2) / 2) = 3: it evicts to its mirror, rank 3
+        ("bpipe", {"p": 4, "m": 5}, {(0, 1), (1, 2), (2, 3)}, {(0, 3)}),
+    ],
+)
+def test_pairs_that_talk_have_a_group(
+    name: str, params: dict[str, int], talk: set[tuple[int, int]], evict: set[tuple[int, int]]
+) -> None:
+    plan = family_case(name, **params).plan()
+    assert talking(plan) == talk
+    assert evicting(plan) == evict
+
+
+def test_the_gravest_report_is_the_cause() -> None:
+    stalled = Report(state="stalled", text="stalled: 1F0 waits")
+    failed = Report(state="failed", text="failed: BrokenProgram")
+    died = Report(state="died", text="died with exit code -9")
+    done = Report(state="done")
+    assert gravest({0: done, 1: done}) == []
+    assert gravest({0: stalled, 1: done, 2: stalled}) == [
+        "rank 0 stalled: 1F0 waits",
+        "rank 2 stalled: 1F0 waits",
+    ]
+    assert gravest({0: stalled, 1: failed}) == ["rank 1 failed: BrokenProgram"]
+    assert gravest({0: failed, 1: died, 2: stalled}) == ["rank 1 died with exit code -9"]
