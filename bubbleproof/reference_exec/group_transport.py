@@ -13,7 +13,8 @@ whatever torch would make of one group for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
@@ -29,6 +30,10 @@ from bubbleproof.theory.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
 Pair = tuple[int, int]  # (lower rank, higher rank)
+
+
+class ConnectionClosed(RuntimeError):  # noqa: N818 - what happened to the connection
+    """A transfer that cannot be posted any more: the peer gave up, or is gone."""
 
 
 class Work(Protocol):
@@ -120,14 +125,14 @@ class GroupTransport:
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
         message = tensor.contiguous()
         lane, group = self._way(tag, destination, Lane.SENDS)
-        with self.device.on(lane):
+        with self.device.on(lane), _connected(tag, destination):
             work = torch.distributed.isend(message, destination, group=group)
         assert work is not None, f"{tag}: no process group to send in"
         return self._transfer(tag, work, message)
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         lane, group = self._way(tag, source, Lane.RECEIVES)
-        with self.device.on(lane):
+        with self.device.on(lane), _connected(tag, source):
             work = torch.distributed.irecv(buffer, source, group=group)
         assert work is not None, f"{tag}: no process group to receive in"
         return self._transfer(tag, work, buffer)
@@ -152,6 +157,16 @@ class GroupTransport:
             self._posted = [t for t in self._posted if not t.work.is_completed()]
             self._posted.append(transfer)
         return transfer
+
+
+@contextmanager
+def _connected(tag: Action, peer: int) -> Iterator[None]:
+    """Say ``ConnectionClosed`` where torch refuses to post; the cause is the peer's to tell."""
+    try:
+        yield
+    except RuntimeError as error:
+        first = (str(error).strip().splitlines() or ["no message"])[0]
+        raise ConnectionClosed(f"{tag} cannot be posted to rank {peer} ({first})") from error
 
 
 def talking(plan: Plan) -> frozenset[Pair]:

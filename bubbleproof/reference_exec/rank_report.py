@@ -14,7 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
+from bubbleproof.reference_exec.group_transport import (
+    ConnectionClosed,
+    GroupTransfer,
+    GroupTransport,
+)
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
 
@@ -85,11 +89,14 @@ def carried_out(
     """
     deadline = time.monotonic() + timeout
     at(0)
-    for event in rank.run():
-        if event is None:
-            at(rank.position + 1)
-        elif (why := _wait(event, deadline)) is not None:
-            return Report(state="stalled", text=f"stalled: {event} ({why})")
+    try:
+        for event in rank.run():
+            if event is None:
+                at(rank.position + 1)
+            elif (why := _wait(event, deadline)) is not None:
+                return Report(state="stalled", text=f"stalled: {event} ({why})")
+    except ConnectionClosed as error:
+        return Report(state="stalled", text=f"stalled: {error}")
     if (why := transport.finished(deadline - time.monotonic())) is not None:
         return Report(state="stalled", text=f"stalled: {why}")
     return Report.of(rank.result())
