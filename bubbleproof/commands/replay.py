@@ -73,6 +73,7 @@ def run_replay(
         request = Request(
             words=words,
             spec=spec,
+            training=training,
             backend=backend or "gloo",
             device=device,
             comm=comm,

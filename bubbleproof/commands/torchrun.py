@@ -26,6 +26,7 @@ from bubbleproof.reference_exec.torchrun import (
     open_backend,
     require_processes,
 )
+from bubbleproof.reference_exec.training import Training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Request:
 
     words: Sequence[str]
     spec: ModelSpec
+    training: Training | None = None
     backend: str = "gloo"
     device: str | None = None
     comm: str | None = None
@@ -83,6 +85,7 @@ def _ready(request: Request, place: Place) -> _Ready | str:
             program=given.program if given.has_communication else None,
             semantics=semantics,
             unsafe=request.is_unsafe,
+            training=request.training,
         )
         require_processes(place, ready.plan)
         device = open_backend(request.backend, place, request.device)

@@ -51,12 +51,23 @@ def test_two_processes_of_torchrun_replay_a_schedule() -> None:
         *("torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2"),
         *("--master-addr", "127.0.0.1", "--master-port", free_port()),
     ]
-    done = run(*torchrun, "-m", "bubbleproof.reference_exec", "zb-h1", "p=2", "m=4", "--json")
+    done = run(
+        *torchrun,
+        "-m",
+        "bubbleproof.reference_exec",
+        "zb-h1",
+        "p=2",
+        "m=4",
+        "--steps",
+        "2",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)  # one object: only the first process prints
     assert report["ok"] is True
     assert (report["backend"], report["ranks"], report["device"]) == ("gloo", 2, "cpu")
-    assert report["gradients_equal"] is True
+    assert report["gradients_equal"] is report["weights_equal"] is True
+    assert report["steps"] == 2
     assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
 
 
