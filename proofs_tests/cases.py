@@ -217,3 +217,21 @@ def overlapped() -> Case:
     problem = pipeline.problem()
     schedule = left_shift(problem, Program.from_orders(orders))
     return Case(name="overlapped", problem=problem, schedule=schedule)
+
+
+def wave_overlapped() -> Case:
+    """Two ranks in a V of four stages; an F and a B cross from rank 0 to rank 1 as one pair."""
+    pipeline = Pipeline(
+        num_ranks=2,
+        num_microbatches=2,
+        num_chunks=2,
+        placement="wave",
+        overlaps=(((0, 1), (3, 0)), ((1, 1), (2, 0))),
+    )
+    orders = [
+        ["0F0", "3F0", "(0F1;3B0)OVERLAP_F_B", "0B0", "3F1", "3B1", "0B1"],
+        ["1F0", "2F0", "(1F1;2B0)OVERLAP_F_B", "1B0", "2F1", "2B1", "1B1"],
+    ]
+    problem = pipeline.problem()
+    schedule = left_shift(problem, Program.from_orders(orders))
+    return Case(name="wave overlapped", problem=problem, schedule=schedule)

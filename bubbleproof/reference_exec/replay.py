@@ -39,6 +39,7 @@ from bubbleproof.reference_exec.verification import (
     first_violations,
     require_ok,
     verify_program,
+    verify_transfers,
 )
 from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.actions import Action
@@ -202,8 +203,12 @@ def prepared(
     verdict = join([verdict, verify_program(problem, step, schedule, lowered, semantics)])
     if not unsafe:
         require_ok(verdict)
+    plan = replace(replay_plan(problem, step, schedule, lowered, spec), training=training)
+    verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
+    if not unsafe:
+        require_ok(verdict)
     return Prepared(
-        plan=replace(replay_plan(problem, step, schedule, lowered, spec), training=training),
+        plan=plan,
         predicted=_predicted(step, problem, schedule, spec),
         semantics=semantics,
         is_unsafe=unsafe,

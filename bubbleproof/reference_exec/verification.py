@@ -3,13 +3,14 @@
 ``check`` decides rules 1 to 5 and 8 of the schedule. Of the lowered program its computations must
 be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
 must be that of the training step the problem poses (rule 7), by the schedule's times and by the
-program's order.
+program's order. Where EVICT and LOAD have been put into the program, rule 6 is asked again.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS
 from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
@@ -63,6 +64,13 @@ def verify_program(
             ),
         ]
     )
+
+
+def verify_transfers(step: Pipeline, program: Program, semantics: Semantics) -> Verdict:
+    """Rule 6 of a program with EVICT and LOAD put in; nothing where it has none."""
+    if not program.actions.is_kind(*TRANSFER_KINDS).any():
+        return Verdict(findings=())
+    return check_communication(step.problem(), program, (semantics,))
 
 
 def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:

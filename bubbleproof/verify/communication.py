@@ -21,6 +21,8 @@ inputs. The named semantics:
     as ``pair-stream``, but each rank has one stream for all its transfers (NCCL with eager
     initialisation, where all point-to-point operations share the group's communicator).
 
+EVICT and LOAD may stand in the programs of their ranks too; ``moves`` says how.
+
 The rules give a graph of "waits for" over steps; the program is free of deadlock exactly when the
 graph has no cycle. Each semantics is deterministic in what can complete, so no interleaving needs
 to be searched.
@@ -41,6 +43,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import find_cycle
 from bubbleproof.verify.grid import step_grid
+from bubbleproof.verify.moves import Moves
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation
 
 SHOWN = 3
@@ -58,7 +61,10 @@ class Semantics(StrEnum):
 def check_communication(
     problem: Problem, program: Program, semantics: Sequence[Semantics] = tuple(Semantics)
 ) -> Verdict:
-    """Decide rule 6 for a lowered program (compute rows and SEND/RECV rows), once per semantics."""
+    """Decide rule 6 for a lowered program, once per semantics.
+
+    Its rows are computations, SENDs and RECVs and, posted and waited for, EVICTs and LOADs.
+    """
     steps = _Steps(problem, program)
     unmatched = steps.unmatched()
     if unmatched:
@@ -114,8 +120,10 @@ class _Steps:
         self.rank = program.resource.tolist()
         self.actions = list(program.actions)
         self.is_transfer = program.actions.is_kind(*COMMUNICATION_KINDS).tolist()
-        task = problem.locate(program.actions).tolist()
-        self.row_of_task = {t: row for row, t in enumerate(task) if t != NONE}
+        task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)
+        on_rank = (home[task] != NONE).tolist()  # the others run beside the ranks' computations
+        self.row_of_task = {t: row for row, t in enumerate(task.tolist()) if on_rank[row]}
+        self.moves = Moves(problem, self.actions, self.rank, self.row_of_task.values())
         self.transfers: list[_Transfer] = []
 
     def unmatched(self) -> list[Violation]:
@@ -134,6 +142,7 @@ class _Steps:
         for (rank, action), where in rows.items():
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
             found.append(self._violation(sentence, where))
+        found += [self._violation(sentence, where) for sentence, where in self.moves.faults()]
         return found or self._crossed_channels()
 
     def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[Violation]:
@@ -197,14 +206,14 @@ class _Steps:
         return name
 
     def _edges(self, semantics: Semantics) -> list[tuple[int, int]]:
-        """(before, after) rows. Unless buffered, a transfer is one node: the row of its SEND."""
-        merged = {t.recv: t.send for t in self.transfers}
+        """(before, after) rows. Unless buffered, a message is one node: the row of its SEND."""
         buffered = semantics is Semantics.BUFFERED
-        node = list(range(len(self.actions))) if buffered else [
-            merged.get(row, row) for row in range(len(self.actions))
-        ]  # fmt: skip
+        merged = self.moves.merged()
+        if not buffered:
+            merged |= {t.recv: t.send for t in self.transfers}
+        node = [merged.get(row, row) for row in range(len(self.actions))]
         edges = self._program_order(node, blocking=semantics is Semantics.RENDEZVOUS)
-        edges += self._local_inputs()
+        edges += self._local_inputs() + self.moves.edges()
         for transfer in self.transfers:
             if buffered:
                 edges.append((transfer.send, transfer.recv))
@@ -214,13 +223,14 @@ class _Steps:
         return edges + self._stream_order(node, semantics)
 
     def _program_order(self, node: list[int], *, blocking: bool) -> list[tuple[int, int]]:
-        """Each row after the last its rank waited for: any row if blocking, else computations."""
+        """Each row after the last its rank waited for: SEND and RECV only where they block."""
         edges = []
         last: dict[int, int] = {}
+        posts = self.moves.posts()
         for row, rank in enumerate(self.rank):
             if rank in last and last[rank] != node[row]:
                 edges.append((last[rank], node[row]))
-            if blocking or not self.is_transfer[row]:
+            if row not in posts and (blocking or not self.is_transfer[row]):
                 last[rank] = node[row]
         return edges
 

@@ -69,7 +69,7 @@ def lost_load() -> Fault:
     return Fault(
         problem=case.problem,
         schedule=without(case.schedule, "0LOAD1"),
-        rules=("complete", "memory", "dataflow"),
+        rules=("complete", "memory", "dataflow", "communication"),
         stopped="rank 0, action .*: 0B1 while its activation is away",
     )
 

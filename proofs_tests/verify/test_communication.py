@@ -1,153 +1,23 @@
-"""Rule 6 against the token simulator, on every family's lowered programs and their mutants."""
+"""Rule 6 by hand: what it says of programs with one mistake each, and of every lowered one."""
 
 from __future__ import annotations
-
-import importlib
-from collections import Counter
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 from bubbleproof.theory.actions import Action, ActionTable
-from bubbleproof.theory.families import families, member
+from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.families import member
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.messages import messages
-from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.transfers import Eviction
 from bubbleproof.verify import Semantics, check, check_communication, compute_part
-from proofs_tests.cases import Case, all_family_cases, overlapped
-from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, Orders, mutate
-from proofs_tests.verify.token_simulator import SEMANTICS, Wiring, simulate
-
-RUNS = 2
-TOTAL = 2400
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """Programs judged, outcomes by semantics and by operator, and disagreements."""
-
-    programs: int = 0
-    verdicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    operators: Counter[tuple[str, str]] = field(default_factory=Counter)
-    families: Counter[tuple[str, str]] = field(default_factory=Counter)
-    disagreements: list[str] = field(default_factory=list)
-
-
-def wave_overlapped() -> Case:
-    """Two ranks in a V of four stages; an F and a B cross from rank 0 to rank 1 as one pair."""
-    pipeline = Pipeline(
-        num_ranks=2,
-        num_microbatches=2,
-        num_chunks=2,
-        placement="wave",
-        overlaps=(((0, 1), (3, 0)), ((1, 1), (2, 0))),
-    )
-    orders = [
-        ["0F0", "3F0", "(0F1;3B0)OVERLAP_F_B", "0B0", "3F1", "3B1", "0B1"],
-        ["1F0", "2F0", "(1F1;2B0)OVERLAP_F_B", "1B0", "2F1", "2B1", "1B1"],
-    ]
-    problem = pipeline.problem()
-    schedule = left_shift(problem, Program.from_orders(orders))
-    return Case(name="wave overlapped", problem=problem, schedule=schedule)
-
-
-def cases() -> dict[str, list[Case]]:
-    per_family = max(2, 15 // len(families()))
-    extra = {"overlapped": [overlapped()], "wave overlapped": [wave_overlapped()]}
-    return {**all_family_cases((2, 3, 4), (2, 3, 4), per_family), **extra}
-
-
-def static_verdict(problem: Problem, orders: Orders) -> tuple[dict[str, bool], bool]:
-    """Whether each semantics is free of faults, and whether all messages match."""
-    verdict = check_communication(problem, Program.from_orders(orders))
-    by_name = {finding.detail: finding.ok for finding in verdict.findings}
-    sentences = [violation.message for violation in verdict.violations]
-    return by_name, all(sentence.startswith("deadlock under") for sentence in sentences)
-
-
-def compare(tally: Tally, case: Case, wiring: Wiring, orders: Orders, name: str) -> None:
-    """Judge one program both ways; seeds differ so that interleavings do."""
-    is_sound, is_matched = static_verdict(case.problem, orders)
-    tally.programs += 1
-    for semantics in SEMANTICS:
-        seen = {simulate(wiring, orders, semantics, seed) for seed in range(RUNS)}
-        outcomes = {verdict == "ok" for verdict in seen}
-        allowed = {"ok", "stuck"} if is_matched else seen - {"ok"}
-        if outcomes != {is_sound[semantics]} or not seen <= allowed:
-            tally.disagreements.append(f"{name} on {case.name}, {semantics}: {seen}, {is_sound}")
-        kind = "matched" if is_matched else "unmatched"
-        tally.verdicts[semantics, kind, "ok" if outcomes == {True} else "not ok"] += 1
-        tally.operators[name, "ok" if outcomes == {True} else "not ok"] += 1
-
-
-def tally_of(chosen: dict[str, list[Case]], total: int) -> Tally:
-    """Judge at least ``total`` mutants, equally many by each operator on each case."""
-    result = Tally()
-    members = [(family, case) for family, found in chosen.items() for case in found]
-    each = -(-total // (len(members) * len(PROGRAM_OPERATORS)))
-    for family, case in members:
-        wiring = Wiring.of(case.problem)
-        orders = lower(case.problem, case.schedule).orders(case.problem.num_ranks)
-        for operator in PROGRAM_OPERATORS:
-            for number in range(each):
-                seed = f"{case.name} {operator.name} {number}"
-                mutant = mutate(operator, seed, wiring, orders)
-                if mutant is not None:
-                    compare(result, case, wiring, mutant, operator.name)
-                    result.families[operator.name, family] += 1
-    return result
-
-
-@pytest.fixture(scope="module")
-def tally() -> Tally:
-    return tally_of(cases(), TOTAL)
-
-
-def test_static_verdict_and_simulation_agree_on_every_program(tally: Tally) -> None:
-    assert tally.disagreements == []
-    assert tally.programs >= 2000
-
-
-@pytest.mark.parametrize("semantics", SEMANTICS)
-def test_each_semantics_sees_both_verdicts(tally: Tally, semantics: str) -> None:
-    # Matched programs that get stuck are true deadlocks, not mere mistakes in the messages.
-    assert tally.verdicts[semantics, "matched", "ok"] > 0
-    assert tally.verdicts[semantics, "matched", "not ok"] > 0
-    assert tally.verdicts[semantics, "unmatched", "not ok"] > 0
-    assert tally.verdicts[semantics, "unmatched", "ok"] == 0
-
-
-def test_program_operators_are_as_harmful_as_they_say(tally: Tally) -> None:
-    for operator in PROGRAM_OPERATORS:
-        seen = {outcome for outcome in ("ok", "not ok") if tally.operators[operator.name, outcome]}
-        expected = {"wrong": {"not ok"}, "harmless": {"ok"}, "either": {"ok", "not ok"}}
-        assert seen == expected[operator.nature], operator.name
-
-
-def test_every_program_operator_mutates_every_family(tally: Tally) -> None:
-    barren = [
-        (operator.name, family)
-        for operator in PROGRAM_OPERATORS
-        for family in cases()
-        if not tally.families[operator.name, family]
-    ]
-    assert barren == []
-
-
-# Each part of the static check taken away must be noticed. ``_local_inputs`` alone is not: a rank
-# whose own order is wrong also lacks the message that the wrong order keeps from being sent.
-@pytest.mark.parametrize(
-    "part", ["_crossed_channels", "_ends", "_program_order", "_stream_order", "deadlock"]
-)
-def test_a_check_without_one_part_is_found_out(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("bubbleproof.verify.communication")
-    monkeypatch.setattr(module._Steps, part, lambda *_, **__: [])
-    crippled = tally_of(all_family_cases((3,), (3,), 1), 300)
-    assert crippled.disagreements != []
+from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
+from proofs_tests.verify.program_mutations import Orders
+from proofs_tests.verify.token_simulator import SEMANTICS
 
 
 def test_an_overlapped_pair_sends_each_tensor_once() -> None:
@@ -172,7 +42,8 @@ def with_links_of(case: Case, computations: Program) -> Program:
 
 
 def test_every_lowered_program_holds_its_schedule_and_runs_under_all_semantics() -> None:
-    for case in [case for members in cases().values() for case in members]:
+    published = all_family_cases((2, 3, 4), (2, 3, 4), 2).values()
+    for case in [*(case for made in published for case in made), overlapped(), wave_overlapped()]:
         program = lower(case.problem, case.schedule)
         verdict = check_communication(case.problem, program)
         assert verdict.ok, f"{case.name}\n{verdict}"
@@ -266,3 +137,89 @@ def test_the_pair_stream_deadlocks_where_rendezvous_per_direction_would_not() ->
     assert messages_of(problem, orders, Semantics.BUFFERED) == []
     (sentence,) = messages_of(problem, orders, Semantics.PAIR_STREAM)
     assert sentence.startswith("deadlock under pair-stream: ")
+
+
+# EVICT and LOAD in the programs of their ranks. 1F1B on two ranks, 0F0's activations on rank 1.
+
+HOME = "0F0 0SEND_F0 0EVICT0 0EVICT0 0LOAD0 0RECV_B0 0LOAD0 0B0"
+GUEST = "1RECV_F0 0EVICT0 1F0 0EVICT0 1B0 1SEND_B0 0LOAD0 0LOAD0"
+
+
+def evicting(home: str, guest: str, *semantics: Semantics) -> list[str]:
+    pipeline = ChosenPipeline(
+        num_ranks=2,
+        num_microbatches=1,
+        evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=1),),
+    )
+    return messages_of(pipeline.problem(), texts(home, guest), *semantics)
+
+
+def test_transfers_in_the_programs_of_ranks_hold() -> None:
+    assert evicting(HOME, GUEST) == []
+    computed = "0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 1B0 1SEND_B0"
+    assert evicting(*computed) == []  # where they are left to their link
+
+
+@pytest.mark.parametrize(
+    ("home", "guest", "sentence"),
+    [
+        (HOME.replace("0EVICT0 0EVICT0", "0EVICT0"), GUEST, "0EVICT0 stands 1 times on rank 0, mu"),
+        (HOME, GUEST.replace(" 0LOAD0", ""), "0LOAD0 stands on rank 0, must stand on 0 and one mo"),
+        (
+            HOME.replace("0LOAD0 ", ""),
+            GUEST.replace(" 0LOAD0", ""),
+            "0LOAD0 stands on no rank, must stand twice on two",
+        ),
+        (f"0EVICT0 {HOME.replace('0EVICT0 ', '', 1)}", GUEST, "0EVICT0 is sent before 0F0 has run"),
+        (
+            HOME.replace("0LOAD0 0B0", "0B0 0LOAD0"),
+            GUEST,
+            "0B0 runs before 0LOAD0 has brought its activations back",
+        ),
+        (
+            HOME,
+            "1RECV_F0 0EVICT0 0LOAD0 0EVICT0 1F0 1B0 1SEND_B0 0LOAD0",
+            "0LOAD0 is sent before 0EVICT0 has arrived on rank 1",
+        ),
+        (f"{HOME} 0EVICT1 0EVICT1", GUEST, "0EVICT1 belongs to no transfer of the problem"),
+    ],
+)
+def test_transfers_with_a_mistake_are_named(home: str, guest: str, sentence: str) -> None:
+    (found, *_) = evicting(home, guest)
+    assert found.startswith(sentence)
+
+
+def test_a_transfer_and_a_message_that_wait_for_each_other() -> None:
+    # Rank 0 waits until 0EVICT0 has left before it sends 0F0's output, which rank 1 waits for
+    # before it takes 0EVICT0 in: a deadlock whatever SEND and RECV wait for.
+    home = "0F0 0EVICT0 0EVICT0 0SEND_F0 0LOAD0 0RECV_B0 0LOAD0 0B0"
+    guest = "1RECV_F0 1F0 0EVICT0 0EVICT0 1B0 1SEND_B0 0LOAD0 0LOAD0"
+    for semantics in Semantics:
+        (sentence,) = evicting(home, guest, semantics)
+        assert sentence.startswith(f"deadlock under {semantics.value}: ")
+        assert "0EVICT0 on rank 0" in sentence
+        assert "1F0 on rank 1" in sentence
+    assert evicting(home, guest.replace("1F0 0EVICT0", "0EVICT0 1F0"), Semantics.BUFFERED) == []
+
+
+def test_transfers_of_one_link_are_one_stream() -> None:
+    # Rank 0 posts its LOAD before the EVICT, rank 1 after it: each waits for the other's first.
+    home = HOME.replace("0EVICT0 0EVICT0 0LOAD0", "0LOAD0 0EVICT0 0EVICT0")
+    (sentence,) = evicting(home, GUEST, Semantics.BUFFERED)
+    assert sentence.startswith("deadlock under buffered: ")
+
+
+def test_crossed_transfers_of_one_link_are_named() -> None:
+    evictions = tuple(
+        Eviction(stage=0, microbatch=j, source=0, target=1, duration=1) for j in (0, 1)
+    )
+    problem = ChosenPipeline(num_ranks=2, num_microbatches=2, evictions=evictions).problem()
+    home = "0F0 0SEND_F0 0EVICT0 0F1 0SEND_F1 0EVICT1 0EVICT0 0EVICT1 0LOAD0 0LOAD0 0LOAD1 0LOAD1"
+    guest = "0EVICT0 0EVICT1 0EVICT0 0EVICT1 0LOAD0 0LOAD1 0LOAD0 0LOAD1"
+    home += " 0RECV_B0 0B0 0RECV_B1 0B1"
+    work = " 1RECV_F0 1F0 1RECV_F1 1F1 1B0 1SEND_B0 1B1 1SEND_B1"
+    assert messages_of(problem, texts(home, guest + work), Semantics.BUFFERED) == []
+    other = guest.replace("0EVICT0 0EVICT1", "0EVICT1 0EVICT0", 1)
+    assert messages_of(problem, texts(home, other + work)) == [
+        "transfer 0 from rank 0 to rank 1 is sent as 0EVICT0 but received as 0EVICT1"
+    ]

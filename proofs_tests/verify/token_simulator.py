@@ -11,33 +11,31 @@ that can or cannot go on. Verdicts:
 ``mismatch``   a RECV got another token than it names
 ``garbage``    a SEND was reached before its token was made
 ``foreign``    a SEND or RECV that no two tasks of the problem need, or on another rank
-``twice``      a token arrived a second time
-``left over``  all programs ended, and some token was never received
+``twice``      a token arrived a second time, or a transfer was posted or waited for again
+``left over``  all programs ended, and some token was never received, or never waited for
+
+EVICT and LOAD may stand in the programs of the two ranks whose memory they change: the first time a
+rank comes to one it posts it and goes on, the second time it waits. They carry tokens of their own
+over links of their own, one stream per unordered pair of ranks under every semantics.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.problem import Problem
+from proofs_tests.verify.token_links import Links, Move, Movers, Part, Verdict, movers_of
 
-Part = tuple[str, int, int, int]  # "F" or "B", stage, microbatch, slice
 Post = tuple[str, Part, int]  # "send" or "recv", token, peer
-Move = Callable[[], None]
 
 SEMANTICS = ("buffered", "rendezvous", "pair-stream", "rank-stream")
 _DIRECTION = {
     Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", 1), Kind.SEND_B: ("B", -1), Kind.RECV_B: ("B", -1)
 }  # fmt: skip
 _SENDS = (Kind.SEND_F, Kind.SEND_B)
-
-
-class Verdict(Exception):  # noqa: N818 - the end of a run, not an error
-    """Ends a run with its verdict."""
 
 
 def parts_of(action: Action) -> list[Part]:
@@ -56,6 +54,7 @@ class Wiring:
     rank_of: dict[Part, int]
     local: dict[Action, set[Action]]
     inputs: dict[Action, set[Part]]
+    movers: Movers
 
     @classmethod
     def of(cls, problem: Problem) -> Wiring:
@@ -81,7 +80,8 @@ class Wiring:
             }
             for task in rank
         }
-        return cls(rank_of=rank_of, local=local, inputs=inputs)
+        movers = movers_of(problem, {task for task in tasks if task not in rank})
+        return cls(rank_of=rank_of, local=local, inputs=inputs, movers=movers)
 
     def post(self, rank: int, action: Action) -> Post:
         """The token and the peer of a SEND or RECV; raises ``Verdict`` for a foreign one."""
@@ -114,12 +114,14 @@ class Run:
     done: set[Action] = field(default_factory=set)
     made: set[Part] = field(default_factory=set)
     arrived: set[Part] = field(default_factory=set)
+    links: Links = field(init=False)
     streams: dict[tuple[int, object], deque[Post]] = field(
         default_factory=lambda: defaultdict(deque)
     )
 
     def verdict(self) -> str:
         self.position = [0] * len(self.orders)
+        self.links = Links.of(self.wiring.movers, self.orders)
         try:
             while moves := self.moves():
                 self.random.choice(moves)()
@@ -128,7 +130,9 @@ class Run:
         if any(self.next(rank) is not None for rank in range(len(self.orders))):
             return "stuck"
         waiting = {kind for stream in self.streams.values() for kind, _, _ in stream}
-        return "ok" if not waiting else "left over" if waiting == {"send"} else "stuck"
+        if waiting == {"send"} or (not waiting and not self.links.is_empty()):
+            return "left over"
+        return "stuck" if waiting else "ok"
 
     def next(self, rank: int) -> Action | None:
         order, at = self.orders[rank], self.position[rank]
@@ -141,15 +145,26 @@ class Run:
             action = self.next(rank)
             if action is None:
                 continue
-            if action.kind not in _DIRECTION:
+            if action in self.wiring.movers:
+                if self.links.can_go_on(rank, action):
+                    found.append(lambda r=rank, a=action: self.move(r, a))  # type: ignore[misc]
+            elif action.kind not in _DIRECTION:
                 if self.is_ready(action):
                     found.append(lambda r=rank, a=action: self.compute(r, a))  # type: ignore[misc]
             elif self.semantics != "rendezvous":
                 found.append(lambda r=rank, a=action: self.enqueue(r, a))  # type: ignore[misc]
-        return found + (self.meetings() if self.semantics == "rendezvous" else self.transfers())
+        found += self.meetings() if self.semantics == "rendezvous" else self.transfers()
+        return found + self.links.crossings()
 
     def is_ready(self, task: Action) -> bool:
+        if any(self.links.is_away(part) for part in parts_of(task) if part[0] == "B"):
+            return False
         return self.wiring.local[task] <= self.done and self.wiring.inputs[task] <= self.arrived
+
+    def move(self, rank: int, action: Action) -> None:
+        """Post an EVICT or a LOAD, or go on after its end."""
+        self.links.pass_by(rank, action, self.made)
+        self.position[rank] += 1
 
     def compute(self, rank: int, task: Action) -> None:
         self.done.add(task)

@@ -12,15 +12,18 @@ from random import Random
 from proofs_tests.verify.program_mutations import (  # noqa: F401 - defining one registers it
     faults,
     moves,
+    transfers,
 )
 from proofs_tests.verify.program_mutations.operators import (
     PROGRAM_OPERATORS,
+    TRANSFER_OPERATORS,
     Orders,
     ProgramOperator,
 )
-from proofs_tests.verify.token_simulator import Verdict, Wiring
+from proofs_tests.verify.token_links import Verdict
+from proofs_tests.verify.token_simulator import Wiring
 
-__all__ = ["PROGRAM_OPERATORS", "Orders", "ProgramOperator", "mutate"]
+__all__ = ["PROGRAM_OPERATORS", "TRANSFER_OPERATORS", "Orders", "ProgramOperator", "mutate"]
 
 
 def mutate(chosen: ProgramOperator, seed: str, wiring: Wiring, orders: Orders) -> Orders | None:

@@ -115,7 +115,7 @@ def swapped_computations(random: Random, wiring: Wiring, orders: Orders) -> Orde
 def bundle_moved_ahead(random: Random, wiring: Wiring, orders: Orders) -> Orders | None:
     """A computation with its RECVs and SENDs around it moves to an earlier step of its rank."""
     row = orders[random.randrange(len(orders))]
-    steps = [i for i, a in enumerate(row) if a.kind not in SENDS + RECVS]
+    steps = [i for i, a in enumerate(row) if a in wiring.inputs]
     task = row[random.choice(steps[1:])]
     made = set(parts_of(task))
     before = [a for a in row if a.kind in RECVS and token_of(a) in wiring.inputs[task]]

@@ -8,7 +8,8 @@ from random import Random
 from typing import Literal
 
 from bubbleproof.theory.actions import Action, Kind
-from proofs_tests.verify.token_simulator import Part, Wiring, neighbour, parts_of
+from proofs_tests.verify.token_links import Part
+from proofs_tests.verify.token_simulator import Wiring, neighbour, parts_of
 
 Orders = list[list[Action]]
 Place = tuple[int, int]
@@ -27,13 +28,16 @@ class ProgramOperator:
 
 
 PROGRAM_OPERATORS: list[ProgramOperator] = []
+TRANSFER_OPERATORS: list[ProgramOperator] = []  # for programs that hold EVICT and LOAD
 
 
-def operator(nature: Nature) -> Callable[[Mutation], Mutation]:
+def operator(
+    nature: Nature, where: list[ProgramOperator] = PROGRAM_OPERATORS
+) -> Callable[[Mutation], Mutation]:
     """Register a mutation under the name of its function."""
 
     def register(apply: Mutation) -> Mutation:
-        PROGRAM_OPERATORS.append(ProgramOperator(name=apply.__name__, nature=nature, apply=apply))
+        where.append(ProgramOperator(name=apply.__name__, nature=nature, apply=apply))
         return apply
 
     return register
