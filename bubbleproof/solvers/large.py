@@ -1,9 +1,13 @@
-"""Schedules for a thousand microbatches, from short instances that ``stretch`` lengthens.
+"""Schedules of many microbatches, from short instances that ``stretch`` lengthens.
 
 First list scheduling on a short instance: where its order repeats by itself, periods are inserted.
 Then CP-SAT on short instances in which a band of a given period is demanded, by rising ticks per
 microbatch from the period bound on and with more and more room at both ends. Every schedule found
 is tried at the real number of microbatches as it is and left-shifted; the caller checks it in full.
+
+A demanded band pays from a few microbatches on, where an engine would search the whole instance: it
+finds the optimum of split p=8 m=32 in a tenth of a second, not in a minute. There only the
+fastest periods are tried, and briefly.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 
@@ -36,7 +41,10 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.theory.timing import left_shift
 
-LEAST_MICROBATCHES = 64  # from here on short instances are worth their while
+LEAST_MICROBATCHES = 16  # from here on short instances are worth their while
+MANY_MICROBATCHES = 64  # from here on there is no other way, and all the time is theirs
+FEW = 3  # short instances tried below
+GLANCE, BRIEF = 0.05, 1.0  # CP-SAT's deterministic seconds for a refutation and for a schedule
 MOST_TASKS = 4000  # of a short instance for CP-SAT
 SHARE = 4  # of the time left goes to one short instance
 
@@ -49,17 +57,30 @@ class Plan:
     band: Band
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """Of a short instance: starts ``[c, j]``, or whether there are none."""
+
+    starts: Ints | None = None
+    is_refuted: bool = False
+
+
 class LargeSearch:
     """Schedules of a problem of many identical microbatches, best first by guess."""
 
     def __init__(self, problem: Problem, order: IndexOrder, budget: Budget) -> None:
         self.problem, self.order, self.budget = problem, order, budget
-        self.best: int | None = None  # the caller's incumbent, in ticks
+        self.best: int | None = None  # ticks, the caller's incumbent: to stay below
         self.rate = period_bound(problem, order)
 
     @property
     def microbatches(self) -> int:
         return self.order.num_microbatches
+
+    @property
+    def has_many(self) -> bool:
+        """Whether the instance is beyond an engine."""
+        return self.microbatches >= MANY_MICROBATCHES
 
     def by_list_scheduling(self) -> Iterator[Schedule]:
         """Stretched schedules whose order repeats by itself."""
@@ -78,7 +99,7 @@ class LargeSearch:
                     counts.append(band.count)
                     sizes.append(shortest + (self.microbatches - shortest) % band.count)
                 if band is not None and not (self.microbatches - size) % band.count:
-                    yield from self._at_full_size(starts, band)
+                    yield from self._at_full_size(_Answer(starts=starts), band)
                 if not self.budget.seconds:
                     return
 
@@ -87,21 +108,49 @@ class LargeSearch:
         for plan in self.plans():
             if not self.budget.seconds:
                 return
-            if self._can_improve(plan) and (starts := self._solve(plan)) is not None:
-                yield from self._at_full_size(starts, plan.band)
+            if self._can_improve(plan):
+                limit = None if self.best is None else self.best - 1
+                answer = self._solve(plan, limit, self.budget.seconds / SHARE)
+                yield from self._at_full_size(answer, plan.band)
+
+    def above(self, bound: int) -> Iterator[Schedule]:
+        """As ``by_engine``, a few plans only, each near the makespan that it can reach.
+
+        Too short a makespan is refuted in no time where a band is demanded. So the shortest that is
+        not, from ``bound`` (ticks) on, is found by halving, and most of the time goes to it.
+        """
+        for plan in islice(self.plans(), FEW):
+            if self.budget.seconds and self._can_improve(plan):
+                yield from self._at_full_size(self._at_best(plan, bound), plan.band)
+
+    def _at_best(self, plan: Plan, bound: int) -> _Answer:
+        """Starts with the least makespan from ``bound`` on that is not refuted at a glance."""
+        low, high = bound, bound if self.best is None else self.best - 1
+        middle = low
+        while low < high:
+            answer = self._solve(plan, middle, self.budget.seconds, work=GLANCE)
+            if answer.is_refuted:
+                low = middle + 1
+            else:
+                high = middle
+            middle = (low + high) // 2
+        return self._solve(plan, low, self.budget.seconds, work=BRIEF)
 
     def plans(self) -> Iterator[Plan]:
         """Short instances by rising ticks per microbatch, then by size."""
         ranks = self.problem.num_ranks
         classes = len(self.order.members)
-        periods = {
+        periods = sorted(
             (Fraction(ticks, count), count, ticks)
             for count in range(1, LONGEST_PERIOD + 1)
             for ticks in (math.ceil(self.rate * count), math.ceil(self.rate * count) + 1)
-        }
-        for _, count, ticks in sorted(periods):
-            for margin in (ranks, 3 * ranks // 2, 2 * ranks, 3 * ranks):
-                short = 2 * margin + max(ranks, 3 * count)
+        )
+        if not self.has_many:
+            periods = [period for period in periods if period[0] == periods[0][0]]
+        for _, count, ticks in periods:
+            for margin in (3 * ranks // 4, ranks, 3 * ranks // 2, 2 * ranks, 3 * ranks):
+                width = ranks if self.has_many else ranks // 2
+                short = 2 * margin + max(width, 3 * count)
                 short += (self.microbatches - short) % count
                 if short < self.microbatches and short * classes <= MOST_TASKS:
                     band = Band(first=margin, last=short - margin, count=count, ticks=ticks)
@@ -116,16 +165,24 @@ class LargeSearch:
         least = plan.microbatches * self.rate + self._added(plan)
         return self.best is None or least < self.best
 
-    def _solve(self, plan: Plan) -> Ints | None:
-        """Starts ``[c, j]`` of a short instance with the plan's band, better than the incumbent."""
+    def _solve(
+        self, plan: Plan, limit: int | None, seconds: float, *, work: float = math.inf
+    ) -> _Answer:
+        """A short instance with the plan's band, at most ``limit`` ticks at the real size.
+
+        ``work`` bounds the deterministic seconds, which no other job on the machine changes.
+        """
+        from ortools.sat.python.cp_model import CpSolver
+
         from bubbleproof.solvers.engines.cpsat import CpSatModel, run
 
         short = first_microbatches(self.problem, plan.microbatches)
         bounds = lower_bounds(short)
-        limit = None if self.best is None else self.best - 1 - self._added(plan)
-        encoding = Encoding(short, bounds, limit=limit)
+        encoding = Encoding(
+            short, bounds, limit=None if limit is None else limit - self._added(plan)
+        )
         if encoding.is_hopeless or bounds.order is None:
-            return None
+            return _Answer(is_refuted=True)
         model = CpSatModel(encoding)
         model.build()
         band, members = plan.band, bounds.order.members
@@ -133,12 +190,17 @@ class LargeSearch:
             for task, later in zip(row[: -band.count], row[band.count :], strict=True):
                 model.model.add(model.start[later] == model.start[task] + band.ticks)
         model.model.minimize(model.goal)
-        share = time.perf_counter() + self.budget.seconds / SHARE
-        budget = replace(self.budget, deadline=share, report=None)
-        outcome = run_interruptibly(lambda: run(model, budget), self.budget.stop)
-        return None if outcome.start is None else outcome.start[members]
+        budget = replace(self.budget, deadline=time.perf_counter() + seconds, report=None)
+        solver = CpSolver()
+        solver.parameters.max_deterministic_time = work
+        outcome = run_interruptibly(lambda: run(model, budget, solver), self.budget.stop)
+        starts = None if outcome.start is None else outcome.start[members]
+        return _Answer(starts=starts, is_refuted=outcome.is_refuted)
 
-    def _at_full_size(self, starts: Ints, band: Band) -> Iterator[Schedule]:
+    def _at_full_size(self, answer: _Answer, band: Band) -> Iterator[Schedule]:
+        if answer.starts is None:
+            return
+        starts = answer.starts
         full = np.empty(self.problem.num_tasks, dtype=np.int64)
         full[self.order.members] = stretched(starts, band, self.microbatches)
         schedule = schedule_of_starts(self.problem, full)

@@ -90,11 +90,17 @@ class Narrowed:
     schedule: Schedule | None
 
 
-def narrow(problem: Problem, bounds: Bounds, upper: int | None, deadline: float) -> Narrowed:
-    """As ``improve``, with the best schedule below ``upper`` that the search met on its way."""
+def narrow(
+    problem: Problem, bounds: Bounds, upper: int | None, deadline: float, *, known: int = 0
+) -> Narrowed:
+    """As ``improve``, with the best schedule below ``upper`` that the search met on its way.
+
+    ``known`` is a bound that is proved already: the search goes on from there.
+    """
     if problem.num_tasks > MOST_TASKS:
         return Narrowed(certificate=None, schedule=None)
     search = _Improvement(problem, bounds, upper, deadline)
+    search.bound = max(search.bound, known)
     if upper is None or not search.reach(upper, search.by_rules):
         search.climb(search.by_rules)
     if upper is not None and not search.reach(search.upper, search.by_probing):
@@ -113,24 +119,30 @@ class _Improvement:
         self.upper = longest(problem) + 1 if upper is None else upper
         self.is_span = bounds.best.objective == "span_idle"
         self.bound = bounds.best.bound
-        self.proof: Drup | None = None
+        self.refuted: tuple[Windows, int] | None = None  # of the bound: the windows, the rank
         self.schedule: Schedule | None = None
         self.propagator = Propagator(problem, bounds, deadline)
 
+    @property
+    def proof(self) -> Drup | None:
+        """The proof of the bound, if it was raised."""
+        if self.refuted is None:
+            return None
+        state, rank = self.refuted
+        objective = self.bounds.best.objective
+        return Drup(bound=self.bound, lemmas=state.proof(), objective=objective, rank=rank)
+
     def climb(self, attempt: Attempt) -> None:
-        """Refute ever larger values: in doubled steps, then again in steps of one.
+        """Refute ever larger values: in doubled steps, then by halving what is open.
 
         ``attempt`` says whether it refutes the windows of a value.
         """
-        step, ceiling = 1, self.upper
+        step, ceiling, is_doubling = 1, self.upper, True
         while self.bound < ceiling:
             target = min(self.bound + step, ceiling)
-            if self.reach(target, attempt):
-                step *= 2
-            elif step == 1:
-                return
-            else:
-                step, ceiling = 1, target - 1
+            if not self.reach(target, attempt):
+                ceiling, is_doubling = target - 1, False
+            step = 2 * step if is_doubling else (ceiling - self.bound + 1) // 2
 
     def bisect(self) -> None:
         """Probe the middle of what is open, until nothing is or a probe remains without answer."""
@@ -159,10 +171,7 @@ class _Improvement:
                 return False
         except OutOfTime:
             return False
-        self.bound = target
-        self.proof = Drup(
-            bound=target, lemmas=state.proof(), objective=self.bounds.best.objective, rank=rank or 0
-        )
+        self.bound, self.refuted = target, (state, rank or 0)
         return True
 
     def by_rules(self, state: Windows) -> bool:

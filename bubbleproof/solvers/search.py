@@ -129,8 +129,10 @@ class Search:
                 if self._done or self.options.stop.is_set():
                     break
                 self._try_program("greedy", program)
-        if large is not None:
+        if large is not None and large.has_many:
             self._try_stretched(large, large.by_engine())
+        elif large is not None:
+            self._try_stretched(large, large.above(self._lower_bound))
 
     def _large_search(self) -> LargeSearch | None:
         order = self.bounds.order
@@ -204,7 +206,7 @@ class Search:
         if upper is not None and self._value is None:
             upper += 1  # beyond it lies nothing that is wanted
         deadline = time.perf_counter() + min(seconds, self._budget(None).seconds)
-        found = narrow(self.problem, self.bounds, upper, deadline)
+        found = narrow(self.problem, self.bounds, upper, deadline, known=self._lower_bound)
         if found.schedule is not None:
             self._try_schedule("probing", found.schedule)
         self._accept(found.certificate, "propagation")
