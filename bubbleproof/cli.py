@@ -155,6 +155,27 @@ def pareto(
 
 
 @app.command()
+def bench(
+    problems: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="Default: small instances.")
+    ] = None,
+    engine: Annotated[
+        list[str] | None, typer.Option(help="auto, cpsat, sat, z3, pulp or pulp-cbc; repeatable.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each engine and problem.")] = 10.0,
+    threads: Annotated[int, typer.Option(help="Threads of an engine.")] = 2,
+    json: Json = False,
+) -> int:
+    """Compare the engines on your problems, on this machine."""
+    from bubbleproof.commands.bench import run_bench
+
+    engines = tuple(engine or ("auto", "cpsat", "sat", "z3", "pulp"))
+    return run_bench(
+        problems or (), engines=engines, time_limit=time_limit, threads=threads, as_json=json
+    )
+
+
+@app.command()
 def verify(
     schedule: Words,
     problem: Annotated[str | None, typer.Option(help="Check against this problem.")] = None,

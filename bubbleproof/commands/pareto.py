@@ -49,6 +49,8 @@ def run_pareto(
     if target is not None and not target.endswith((".svg", ".png")):
         raise ValueError(f"the picture of a front must end in .svg or .png, got {target!r}")
     posed = read_posed(path)
+    if posed.file is not None and posed.file.allowed is not None:
+        raise ValueError(f"{path}: pareto takes no [choices]")
     options = SolveOptions(time_limit=time_limit, threads=1)
     starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
 

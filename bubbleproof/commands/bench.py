@@ -1,0 +1,147 @@
+"""``bubbleproof bench [PROBLEM]...``: every engine on the same problems, on this machine.
+
+All begin alike, from the bounds, the published orders and list scheduling, one after the other with
+the same limit; a named engine then does the rest, while ``auto`` may also propagate, probe and turn
+to several. Without a problem the ``INSTANCES`` are taken. Bounds are the certified ones. Seconds
+are wall-clock; a ratio is an engine's time divided by that of ``auto`` on the same problem in the
+same run, and a lower bound of it (``>=``) where the engine ran out of time.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.output import HOLDS, UNDECIDED, print_json, print_table, say
+from bubbleproof.commands.solve import published_programs
+from bubbleproof.solvers import Result, SolveOptions, Status
+from bubbleproof.solvers.engines import ENGINES
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+
+AUTO = "auto"
+LEAST_SECONDS = 0.01  # what a ratio is taken to: a bound that closes at once says nothing
+COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
+
+# Names say p, m and what is particular. The first closes by its bounds; the others need a search.
+LATE = Pipeline(num_ranks=4, num_microbatches=8, capacity=4, forward=2, backward=4, latency=1)
+INSTANCES: dict[str, Pipeline] = {
+    "1f1b-p4-m8": Pipeline(num_ranks=4, num_microbatches=8, capacity=4),
+    "latency-p4-m8": LATE,
+    "latency-p4-m16": LATE.with_changes(num_microbatches=16),
+    "released-at-I-p4-m8": Pipeline(
+        num_ranks=4, num_microbatches=8, capacity=8, split_backward=True, latency=1, forward=10,
+        input_backward=11, weight_backward=8, activation=2, released_at_input=1,
+    ),
+    "interleaved-p4-m8-cap8": Pipeline(
+        num_ranks=4, num_microbatches=8, num_chunks=2, capacity=8
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A problem to measure, with the published orders to begin from."""
+
+    name: str
+    problem: Problem
+    starts: Sequence[tuple[str, Program]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One engine on one problem."""
+
+    entry: str
+    engine: str
+    result: Result
+
+
+def run_bench(
+    paths: Sequence[str], *, engines: Sequence[str], time_limit: float, threads: int, as_json: bool
+) -> int:
+    """Measure and print; undecided if a run with ``auto`` is."""
+    for name in engines:
+        if name not in (AUTO, *ENGINES):
+            known = ", ".join((AUTO, *ENGINES))
+            raise ValueError(f"engine: expected one of {known}, got {name!r}")
+    chosen = [_entry(read_posed(path), path) for path in paths] or [
+        Entry(name=name, problem=pipeline.problem(), starts=published_programs(pipeline))
+        for name, pipeline in INSTANCES.items()
+    ]
+    runs = list(_runs(chosen, engines, time_limit, threads, quiet=as_json))
+    if as_json:
+        print_json({"machine": _machine(threads, time_limit), "runs": [_to_json(r) for r in runs]})
+    else:
+        print_table(_machine(threads, time_limit), COLUMNS, _rows(runs))
+    undecided = any(r.engine == AUTO and r.result.status is not Status.OPTIMAL for r in runs)
+    return UNDECIDED if undecided else HOLDS
+
+
+def _entry(posed: Posed, path: str) -> Entry:
+    if posed.file is not None and posed.file.allowed is not None:
+        raise ValueError(f"{path}: bench compares engines, which take no [choices]")
+    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
+    return Entry(name=posed.name or Path(path).stem, problem=posed.problem, starts=starts)
+
+
+def _runs(
+    chosen: Sequence[Entry], engines: Sequence[str], limit: float, threads: int, *, quiet: bool
+) -> Iterator[Run]:
+    for entry in chosen:
+        for name in engines:
+            if not quiet:
+                say(f"{entry.name}: {name}")
+            options = SolveOptions(engine=name, time_limit=limit, threads=threads)
+            search = Search(entry.problem, options, is_certifying=name == AUTO)
+            result = search.run(entry.starts)
+            yield Run(entry=entry.name, engine=name, result=result)
+
+
+def _machine(threads: int, limit: float) -> str:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (
+        f"{platform.machine()}, {cores} cores, python {platform.python_version()};"
+        f" {threads} threads, at most {limit:g} s each"
+    )
+
+
+def _rows(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    by_auto = {run.entry: run.result.seconds for run in runs if run.engine == AUTO}
+    for run in runs:
+        result = run.result
+        yield (
+            run.entry,
+            run.engine,
+            "-" if result.value is None else str(result.value),
+            str(result.lower_bound),
+            "-" if result.proof is None else result.proof.value,
+            f"{result.seconds:.2f}",
+            _ratio(result, by_auto.get(run.entry)),
+        )
+
+
+def _ratio(result: Result, auto: float | None) -> str:
+    if auto is None:
+        return "-"
+    sign = "" if result.status is Status.OPTIMAL else ">= "
+    return f"{sign}{max(result.seconds, LEAST_SECONDS) / max(auto, LEAST_SECONDS):.1f}"
+
+
+def _to_json(run: Run) -> dict[str, object]:
+    result = run.result
+    return {
+        "problem": run.entry,
+        "engine": run.engine,
+        "status": result.status.value,
+        "best": result.value,
+        "bound": result.lower_bound,
+        "proof": None if result.proof is None else result.proof.value,
+        "seconds": round(result.seconds, 3),
+    }

@@ -1,0 +1,89 @@
+"""``bubbleproof bench``: each engine on each problem, and what it is no use for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.commands.bench import INSTANCES
+from bubbleproof.solvers.bounds import lower_bounds
+from proofs_tests.commands.conftest import Run
+
+# Uneven stages, which no published order and no one-machine bound settles at once.
+PROBLEM = """\
+name = "late"
+ranks = 3
+microbatches = 3
+[durations]
+forward = [1, 3, 2]
+backward = [2, 4, 5]
+[memory]
+activation = 1
+capacity = 2
+"""
+CHOICES = """\
+ranks = 2
+microbatches = 2
+[durations]
+forward = 1
+backward = 2
+[choices.recompute]
+stages = [0]
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "given.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_engines_agree_and_are_timed(command: Run, tmp_path: Path) -> None:
+    words = ("--engine", "auto", "--engine", "cpsat", "--engine", "z3")
+    path = written(tmp_path, PROBLEM)
+    answer = command("bench", path, *words, "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    assert "cores" in found["machine"]
+    solved = json.loads(command("solve", path, "--json").out)["makespan"]
+    assert [(run["problem"], run["engine"], run["best"]) for run in found["runs"]] == [
+        ("late", engine, solved) for engine in ("auto", "cpsat", "z3")
+    ]
+    assert all(run["bound"] <= run["best"] and run["seconds"] > 0 for run in found["runs"])
+
+
+def test_people_read_ratios(command: Run, tmp_path: Path) -> None:
+    answer = command("bench", written(tmp_path, PROBLEM), "--engine", "auto", "--engine", "sat")
+    assert answer.status == 0, answer.err
+    assert "by auto" in answer.out
+    assert "1.0" in answer.out
+    assert "late: sat" in answer.err
+
+
+def test_time_that_is_too_short_is_undecided(command: Run) -> None:
+    answer = command("bench", "--engine", "auto", "--time-limit", "0.001", "--json")
+    assert answer.status == 3
+    assert any(run["best"] != run["bound"] for run in json.loads(answer.out)["runs"])
+
+
+@pytest.mark.parametrize("verb", ["bench", "pareto"])
+def test_open_choices_are_refused(command: Run, tmp_path: Path, verb: str) -> None:
+    answer = command(verb, written(tmp_path, CHOICES))
+    assert (answer.status, answer.out) == (2, "")
+    assert f"{verb}" in answer.err
+    assert "[choices]" in answer.err
+
+
+def test_an_unknown_engine_is_refused(command: Run) -> None:
+    answer = command("bench", "--engine", "gurobi")
+    assert answer.status == 2
+    assert "expected one of auto, cpsat, sat, z3, pulp, pulp-cbc, got 'gurobi'" in answer.err
+
+
+def test_the_named_instances_are_not_all_settled_by_bounds() -> None:
+    bounds = {name: lower_bounds(p.problem()).best.bound for name, p in INSTANCES.items()}
+    assert bounds["1f1b-p4-m8"] == 33  # (m + p - 1)(tF + tB), its optimum
+    # their optima are 80 and 283 (see test_known_optima)
+    assert (bounds["latency-p4-m8"], bounds["released-at-I-p4-m8"]) == (78, 265)
