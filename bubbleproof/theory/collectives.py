@@ -32,6 +32,7 @@ import numpy as np
 from bubbleproof.theory.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.extension import Wait, extended
 from bubbleproof.theory.problem import Problem, Resource
+from bubbleproof.theory.stage_numbers import PerStage, stage_numbers
 from bubbleproof.theory.visits import Visit, visits
 
 
@@ -41,8 +42,9 @@ class Sharding:
 
     ``gather`` and ``reduce`` are the ticks of all parameters and gradients of a stage (C_DP);
     ``regather`` and ``rereduce`` those of the ZeRO-3 parameters (C_DP^p) and of the ZeRO-2 and 3
-    gradients (C_DP^g), ``gather`` and ``reduce`` where None. Raises ``ValueError`` for a ``zero``
-    that is not 1, 2 or 3 and for numbers below 0.
+    gradients (C_DP^g), ``gather`` and ``reduce`` where None. ``parameter`` and ``gradient`` are one
+    number, or one per stage. Raises ``ValueError`` for a ``zero`` that is not 1, 2 or 3 and for
+    numbers below 0.
     """
 
     zero: int
@@ -50,16 +52,17 @@ class Sharding:
     reduce: int
     regather: int | None = None
     rereduce: int | None = None
-    parameter: int = 0
-    gradient: int = 0
+    parameter: int | tuple[int, ...] = 0
+    gradient: int | tuple[int, ...] = 0
 
     def __post_init__(self) -> None:
         if self.zero not in (1, 2, 3):
             raise ValueError(f"zero must be 1, 2 or 3, got {self.zero}")
         for name in ("gather", "reduce", "regather", "rereduce", "parameter", "gradient"):
             value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ValueError(f"{name} of a sharding must be 0 or more, got {value}")
+            lowest = min(value, default=0) if isinstance(value, tuple) else value
+            if lowest is not None and lowest < 0:
+                raise ValueError(f"{name} of a sharding must be 0 or more, got {lowest}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,8 @@ def with_collectives(
     """The problem with its collectives; each rank gets a NIC and a buffer manager.
 
     Preconditions: the problem's resources are its ranks, store r is the memory of rank r, every
-    stage runs on one rank, backwards are full, and no sample is sliced.
+    stage runs on one rank, backwards are full, and no sample is sliced. Raises ``ValueError`` for
+    memory units that are neither one number nor one per stage.
     """
     homes = problem.stage_to_rank
     listed = visits(tuple(homes[g] for g in sorted(homes)), enqueue, dequeue)
@@ -134,13 +138,15 @@ def with_collectives(
         kind == int(k) for k in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
     )
     first = builder.first_backwards(reduces)
-    held = sharding.parameter if sharding.zero == 3 else 0
-    shared = sharding.gradient if sharding.zero >= 2 else 0
+    stage = np.array([c.visit.stage for c in needed])
+    num_stages = len(homes)
+    held = _units("parameter", sharding.parameter if sharding.zero == 3 else 0, num_stages)[stage]
+    shared = _units("gradient", sharding.gradient if sharding.zero >= 2 else 0, num_stages)[stage]
     return extended(
         problem,
         actions=ActionTable.of(
             kind,
-            np.array([c.visit.stage for c in needed]),
+            stage,
             NONE,
             np.array([c.slice for c in needed]),
         ),
@@ -148,15 +154,20 @@ def with_collectives(
         homes=[(task, p + 2 * rank + frees)],
         waits=builder.waits(),
         changes=[
-            (task[gathers], False, rank[gathers], held),
-            (task[frees], True, rank[frees], -held),
-            (first, False, rank[reduces], shared),
-            (task[reduces], True, rank[reduces], -shared),
+            (task[gathers], False, rank[gathers], held[gathers]),
+            (task[frees], True, rank[frees], -held[frees]),
+            (first, False, rank[reduces], shared[reduces]),
+            (task[reduces], True, rank[reduces], -shared[reduces]),
         ],
         resources=[
             Resource(name=f"{name} of rank {r}") for r in range(p) for name in ("NIC", "buffers")
         ],
     )
+
+
+def _units(name: str, given: PerStage, num_stages: int) -> Ints:
+    """Memory units as a column, shape (num_stages,)."""
+    return np.array(stage_numbers(name, given, num_stages=num_stages, minimum=0))
 
 
 class Computations:

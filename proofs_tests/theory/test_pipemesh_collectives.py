@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ import pytest
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import PipeMesh, ShardedPipeline
+from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.measures import measure
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.theory.visits import visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.theory.test_pipemesh import Parts, filled
@@ -214,6 +216,25 @@ def test_sharded_parameters_lie_twice_in_each_direction_at_most() -> None:
     assert max(peaks) == 40
 
 
+def test_units_may_differ_by_stage() -> None:
+    # One rank, M = 2, one operation each way: collective 0 is the forwards', 1 the backwards'.
+    shape: Shape = (1, 2, 2, (2,), (2,))
+    sharding = Sharding(zero=3, gather=1, reduce=1, parameter=(100, 7), gradient=(10, 1))
+    problem, _ = run(shape, sharding, activation=0)
+    events, actions = problem.events, problem.actions
+    found = {
+        (str(actions[t]), delta)
+        for t, delta in zip(events.task.tolist(), events.delta.tolist(), strict=True)
+    }
+    assert found == {
+        ("0UNSHARD", 100), ("0RESHARD", -100), ("1UNSHARD", 7), ("1RESHARD", -7),
+        ("0UNSHARD.1", 100), ("0RESHARD.1", -100), ("1UNSHARD.1", 7), ("1RESHARD.1", -7),
+        ("0B0", 10), ("0REDUCE_GRAD.1", -10), ("1B0", 1), ("1REDUCE_GRAD.1", -1),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=r"parameter must be one number or one per stage \(2\)"):
+        run(shape, Sharding(zero=3, gather=1, reduce=1, parameter=(1, 2, 3)))
+
+
 def test_gradients_lie_twice_at_most() -> None:
     # One stage accumulates while the one before is reduced: M_g's 4/M psi_g at 2 bytes each.
     peaks = [
@@ -253,9 +274,11 @@ def test_two_collectives_at_once_on_one_nic_are_found() -> None:
         ({"zero": 0, "gather": 1, "reduce": 1}, "zero must be 1, 2 or 3, got 0"),
         ({"zero": 1, "gather": -1, "reduce": 1},
          "gather of a sharding must be 0 or more, got -1"),
+        ({"zero": 3, "gather": 1, "reduce": 1, "parameter": (3, -2)},
+         "parameter of a sharding must be 0 or more, got -2"),
     ],
 )  # fmt: skip
-def test_what_is_no_sharding(given: dict[str, int], message: str) -> None:
+def test_what_is_no_sharding(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         Sharding(**given)
     assert str(caught.value) == message

@@ -16,8 +16,6 @@ min((M-1) q + 2(p-r-1) + 1, M m) activations (swept), where q = e_1 unless deque
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints, Kind
@@ -26,30 +24,15 @@ from bubbleproof.theory.collectives import (
     Computations,
     Sharding,
     collectives,
-    with_collectives,
 )
 from bubbleproof.theory.families.family import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
 from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.theory.visits import Visit, visits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardedPipeline(Pipeline):
-    """A pipeline with collectives, which follow its enqueue and dequeue sequences."""
-
-    enqueue: tuple[int, ...]
-    dequeue: tuple[int, ...]
-    sharding: Sharding
-
-    def problem(self) -> Problem:
-        """The tasks, resources, precedences and memory, collectives included."""
-        plain = Pipeline.problem(self)  # a slotted dataclass has no zero-argument super()
-        return with_collectives(plain, self.sharding, self.enqueue, self.dequeue)
 
 
 class PipeMesh(Family):
