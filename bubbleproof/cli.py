@@ -249,6 +249,13 @@ def replay(
     torchrun: Annotated[
         bool, typer.Option("--torchrun", help="This process is one rank, started by torchrun.")
     ] = False,
+    data_parallel: Annotated[
+        int, typer.Option(help="Replicas, each on microbatches of its own (pipemesh, files).")
+    ] = 1,
+    zero: Annotated[
+        str | None,
+        typer.Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1."),
+    ] = None,
     dialect: Dialect = None,
     json: Json = False,
 ) -> int:
@@ -276,6 +283,8 @@ def replay(
         unsafe=unsafe,
         device=device,
         torchrun=torchrun,
+        data_parallel=data_parallel,
+        zero=zero,
     )
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.commands.read_sharded import read_sharded
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.report import ReplayReport
@@ -61,12 +63,19 @@ def run_replay(
     unsafe: bool = False,
     device: str | None = None,
     torchrun: bool = False,
+    data_parallel: int = 1,
+    zero: str | None = None,
 ) -> int:
     """Replay one schedule and print the evidence; status 1 where a promise is broken.
 
     ``unsafe`` runs what is not verified too, says so, and gives status 1 for it. With ``torchrun``
-    this process is one of the ranks.
+    this process is one of the ranks. With ``data_parallel`` or ``zero`` a family gets its
+    collectives (``read_sharded``).
     """
+    levels = None if zero is None else ZeroLevels.parse(zero)
+    is_sharded = data_parallel != 1 or levels is not None
+    if torchrun and is_sharded:
+        raise ValueError("replay --data-parallel and --zero are not for --torchrun")
     if torchrun:
         with _torch_needed():
             from bubbleproof.commands.torchrun import Request, run_rank
@@ -87,11 +96,16 @@ def run_replay(
     if backend == BACKEND:
         if training is not None:
             raise ValueError(f"replay steps are taken by our own ranks, not by {BACKEND}")
+        if is_sharded:
+            raise ValueError(
+                f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}"
+            )
         with _torch_needed():
             return run_replay_torch(
                 words, spec=spec, comm=comm, timeout=timeout, dialect=dialect, as_json=as_json
             )
-    given = read_given(words, dialect=dialect)
+    given = read_sharded(words, levels) if is_sharded else None
+    given = given or read_given(words, dialect=dialect)
     try:
         report = replay_given(
             given,
@@ -104,6 +118,8 @@ def run_replay(
             quiet=as_json,
             unsafe=unsafe,
             device=device or "cpu",
+            data_parallel=data_parallel,
+            zero=levels,
         )
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
@@ -156,6 +172,8 @@ def replay_given(
     quiet: bool = False,
     unsafe: bool = False,
     device: str = "cpu",
+    data_parallel: int = 1,
+    zero: ZeroLevels | None = None,
 ) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run.
 
@@ -174,6 +192,8 @@ def replay_given(
         semantics=comm,
         timeout=timeout,
         unsafe=unsafe,
+        data_parallel=data_parallel,
+        zero=zero,
         progress=None if quiet else say,
         device=device,
     )
@@ -196,7 +216,10 @@ def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
 
 
 def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
-    where = f"{report.backend}, {report.ranks} ranks, {report.model} {report.dtype}"
+    ranks = f"{report.ranks} ranks"
+    if report.zero:
+        ranks = f"{report.data_parallel} replicas of {ranks}, ZeRO {report.zero}"
+    where = f"{report.backend}, {ranks}, {report.model} {report.dtype}"
     rows = [
         (
             f"gradients ({where})",
@@ -229,14 +252,24 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     elif report.num_updated_stages:
         rows.append(
             (
-                f"weights of {report.num_updated_stages} stages that the host updates",
+                f"weights of {report.num_updated_stages} stages that "
+                f"{'shards' if report.zero else 'the host'} update{'s' * (not report.zero)}",
                 "equal bit for bit to a step with the expected gradients",
                 "equal" if report.weights_equal else "different",
                 "holds" if report.weights_equal else "violated",
             )
         )
     if report.num_updated_stages:
-        peaks = [("peak live bytes per rank, weights on the move included", *peaks[0][1:])]
+        what = "gathered weights and gradients" if report.zero else "weights on the move"
+        peaks = [(f"peak live bytes per rank, {what} included", *peaks[0][1:])]
+    if report.zero:
+        peaks.append(
+            (
+                "bytes of sharded and whole model state per rank",
+                report.predicted_state_bytes,
+                report.measured_state_bytes,
+            )
+        )
     if report.predicted_host_peak_bytes:
         peaks.append(
             (

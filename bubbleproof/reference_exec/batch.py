@@ -13,12 +13,12 @@ from bubbleproof.theory.actions import Kind
 class Batch:
     """What the forwards of one rank take from outside: inputs on stage 0, targets on the last."""
 
-    def __init__(self, plan: Plan, rank: int, device: Device) -> None:
+    def __init__(self, plan: Plan, rank: int, device: Device, replica: int = 0) -> None:
         forwards = [a for a in plan.order(rank) if a.kind in (Kind.F, Kind.OVERLAP_F_B)]
         self._inputs: dict[Key, torch.Tensor] = {}
         self._targets: dict[Key, torch.Tensor] = {}
         for key in {key_of(action) for action in forwards}:
-            part = (*key[1:], plan.num_slices)
+            part = (plan.sample(replica, key[1]), key[2], plan.num_slices)
             if key[0] == 0:
                 self._inputs[key] = device.put(microbatch_input(plan.spec, *part))
             if key[0] == plan.num_stages - 1:

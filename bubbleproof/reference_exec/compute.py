@@ -25,6 +25,7 @@ from bubbleproof.reference_exec.models import Stage, microbatch_loss
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.shards import StageShards, sharded_stages
 from bubbleproof.reference_exec.sliced import SlicedSample
 from bubbleproof.theory.actions import Kind
 
@@ -49,8 +50,9 @@ class _Forwarded:
 class Compute:
     """The stages of one rank, what their actions have left, and the ledger of its bytes."""
 
-    def __init__(self, plan: Plan, rank: int, device: Device = CPU) -> None:
+    def __init__(self, plan: Plan, rank: int, device: Device = CPU, replica: int = 0) -> None:
         self._plan = plan
+        self._replica = replica
         self.device = device
         self._stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
@@ -58,13 +60,25 @@ class Compute:
         self.stages = MappingProxyType(self._stages)
         self._recomputed = plan.recomputed()
         self._split = plan.split()
-        self.batch = Batch(plan, rank, device)
+        self.batch = Batch(plan, rank, device, replica)
         self.ledger = Ledger()
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
         self.host = Host(self.ledger, updated, device, plan.training)
+        self.state = Ledger()  # model state that is here all the time
+        self.shards: dict[int, StageShards] = {}
+        if plan.parallel is not None:
+            layouts = plan.parallel.layouts(plan.spec, plan.num_stages)
+            self.shards = sharded_stages(
+                self._stages,
+                layouts,
+                plan.parallel.last,
+                member=replica,
+                ledgers=(self.ledger, self.state),
+                training=plan.training,
+            )
         for stage, module in self._stages.items():
             self.ledger.exclude(module.buffers())
-            if stage not in updated:  # what the host updates counts while it is here
+            if stage not in {*updated, *self.shards}:  # these count while they are here
                 self.ledger.exclude(module.parameters())
         self._forwarded: dict[Key, _Forwarded] = {}
         self._checkpoints: dict[Key, Hold] = {}
@@ -92,7 +106,7 @@ class Compute:
             self._forwarded[key] = forwarded
         if not self._is_last(key):
             return output
-        self.losses[key[1:]] = output
+        self.losses[self._plan.sample(self._replica, key[1]), key[2]] = output
         return None
 
     def recompute(self, key: Key) -> None:
@@ -119,6 +133,7 @@ class Compute:
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
     ) -> torch.Tensor | None:
         """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
+        self._begin_gradient(key)
         forwarded = self._forwarded.pop(key)
         if forwarded.store is not None:
             forwarded.store.is_deferring = is_split
@@ -130,6 +145,8 @@ class Compute:
             roots += sample.pop()
         torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
         del roots
+        if key[0] in self.shards:
+            self.shards[key[0]].unbind()
         if is_split:
             assert forwarded.store is not None
             self._deferred[key] = forwarded.store
@@ -175,7 +192,9 @@ class Compute:
     def gradients(self) -> Gradients:
         """The gradients by (stage, parameter name). Precondition: the program has ended."""
         found: Gradients = dict(self.host.gradients)
-        for stage in self._stages.keys() - self._plan.updated():
+        for shards in self.shards.values():
+            found |= shards.pieces(shards.reduced)
+        for stage in self._stages.keys() - self._plan.updated() - self.shards.keys():
             module = self._stages[stage]
             for name, parameter in module.named_parameters():
                 if not parameter.grad is not None:
@@ -196,9 +215,23 @@ class Compute:
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1
 
+    def _begin_gradient(self, key: Key) -> None:
+        """Bind the parameters and gradients of a sharded stage for a backward.
+
+        The first backward of a visit makes room for its gradients, which counts while it runs.
+        """
+        stage, microbatch, _ = key
+        parallel = self._plan.parallel
+        if parallel is None:
+            return
+        shards = self.shards[stage]
+        shards.bind(parallel.copy(stage, microbatch, is_forward=False))
+        if shards.accumulate(parallel.reduction(stage, microbatch)):
+            self.sample()
+
     def _run(self, key: Key, x: torch.Tensor) -> _Forwarded:
         """The stage on ``x``, and the loss on the last stage, with everything saved held."""
-        stage, _, slice_ = key
+        stage, microbatch, slice_ = key
         plan, saved = self._plan, list[weakref.ref[Hold]]()
         store = WeightGradStore(self.ledger) if key in self._split else None
         prefixes = None
@@ -208,11 +241,16 @@ class Compute:
                 raise BrokenProgram(f"{_label(key, 'F')} before an earlier slice's")
             sample.num_forwarded += 1
             prefixes = sample.prefixes
-        with self.ledger.hooks(saved):
+        shards = self.shards.get(stage)
+        if shards is not None and plan.parallel is not None:
+            shards.bind(plan.parallel.copy(stage, microbatch, is_forward=True))
+        with self.ledger.hooks(saved, None if shards is None else shards.lent):
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = self.batch.target(key)
-                root = microbatch_loss(plan.spec, root, target, plan.num_microbatches)
+                root = microbatch_loss(plan.spec, root, target, plan.num_samples)
+        if shards is not None:
+            shards.unbind()
         holds = (Hold(self.ledger, x), Hold(self.ledger, root))
         return _Forwarded(x=x, root=root, store=store, holds=holds, saved=saved)
 

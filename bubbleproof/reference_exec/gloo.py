@@ -49,7 +49,9 @@ def run_gloo(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOAD, worker.__module__])
     with tempfile.TemporaryDirectory(prefix="bubbleproof-") as folder:
-        team = _Team(plan, timeout, progress, context.RawArray("q", [NOT_STARTED] * plan.num_ranks))
+        team = _Team(
+            plan, timeout, progress, context.RawArray("q", [NOT_STARTED] * plan.num_processes)
+        )
         try:
             team.start(context, worker, Path(folder) / "rendezvous")
             return team.results()
@@ -77,7 +79,7 @@ class _Team:
 
     def start(self, context: ForkServerContext, worker: Worker, rendezvous: Path) -> None:
         """Start a process per rank; they meet through the file ``rendezvous``."""
-        for rank in range(self._plan.num_ranks):
+        for rank in range(self._plan.num_processes):
             ours, theirs = context.Pipe()
             seat = Seat(
                 rank=rank, plan=self._plan, rendezvous=str(rendezvous), timeout=self._timeout
@@ -95,7 +97,7 @@ class _Team:
 
     def results(self) -> list[RankResult]:
         """Wait for every rank; raises ``RankFailed`` for the first that does not deliver."""
-        ranks = range(self._plan.num_ranks)
+        ranks = range(self._plan.num_processes)
         deadline = time.monotonic() + STARTUP_SECONDS
         is_running = False
         while any(rank not in self._reports or not self._reports[rank].is_done for rank in ranks):
@@ -168,7 +170,7 @@ class _Team:
 
     def _silent(self) -> list[int]:
         """The ranks that have neither delivered nor failed."""
-        ranks = range(self._plan.num_ranks)
+        ranks = range(self._plan.num_processes)
         return [r for r in ranks if r not in self._reports or self._reports[r].is_ready]
 
     def _overdue(self) -> str:

@@ -21,7 +21,7 @@ NOT_STARTED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seat:
-    """One rank's place: its plan, where the ranks meet, and the seconds they have together."""
+    """One process's place: its plan, where they all meet, and the seconds they have together."""
 
     rank: int
     plan: Plan
@@ -50,13 +50,15 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
     torch.distributed.init_process_group(
         "gloo",
         store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
-            seat.rendezvous, plan.num_ranks
+            seat.rendezvous, plan.num_processes
         ),
         rank=seat.rank,
-        world_size=plan.num_ranks,
+        world_size=plan.num_processes,
     )
+    replica, own = plan.seat(seat.rank)
     transport = GroupTransport.by_default(plan, seat.rank)
-    rank = Rank(plan, seat.rank, transport)
+    within, among = transport.within(plan, replica), transport.among(plan, own)
+    rank = Rank(plan, seat.rank, within, group=among)
     parent.send(Report(state="ready"))
 
     def at(position: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Protocol
@@ -86,7 +86,10 @@ class Channels:
 
 @dataclass(slots=True, kw_only=True)
 class GroupTransport:
-    """One rank's transport: messages in the groups ``messages``, transfers in ``links``."""
+    """One rank's transport: messages in the groups ``messages``, transfers in ``links``.
+
+    ``processes`` says which process a peer is, by its number; without it they are numbered alike.
+    """
 
     rank: int
     messages: Channels
@@ -94,6 +97,7 @@ class GroupTransport:
     device: Device = CPU
     is_queued: bool = False
     is_blocking: bool = False
+    processes: tuple[int, ...] | None = None
     _posted: list[GroupTransfer] = field(default_factory=list)
 
     @classmethod
@@ -122,18 +126,29 @@ class GroupTransport:
         is_queued = backend == "nccl"
         return cls(rank=rank, messages=messages, links=links, device=device, is_queued=is_queued)
 
+    def within(self, plan: Plan, replica: int) -> GroupTransport:
+        """The same between the ranks of one replica."""
+        first = replica * plan.num_ranks
+        return replace(self, processes=tuple(range(first, first + plan.num_ranks)))
+
+    def among(self, plan: Plan, rank: int) -> GroupTransport:
+        """The same among the replicas of one rank."""
+        return replace(self, processes=tuple(range(rank, plan.num_processes, plan.num_ranks)))
+
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
         message = tensor.contiguous()
-        lane, group = self._way(tag, destination, Lane.SENDS)
+        peer = self._process(destination)
+        lane, group = self._way(tag, peer, Lane.SENDS)
         with self.device.on(lane), _connected(tag, destination):
-            work = torch.distributed.isend(message, destination, group=group)
+            work = torch.distributed.isend(message, peer, group=group)
         assert work is not None, f"{tag}: no process group to send in"
         return self._transfer(tag, work, message)
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
-        lane, group = self._way(tag, source, Lane.RECEIVES)
+        peer = self._process(source)
+        lane, group = self._way(tag, peer, Lane.RECEIVES)
         with self.device.on(lane), _connected(tag, source):
-            work = torch.distributed.irecv(buffer, source, group=group)
+            work = torch.distributed.irecv(buffer, peer, group=group)
         assert work is not None, f"{tag}: no process group to receive in"
         return self._transfer(tag, work, buffer)
 
@@ -143,6 +158,9 @@ class GroupTransport:
             return None
         open_ = [str(t.tag) for t in self._posted if not t.work.is_completed()]
         return f"the device is still busy; not through: {', '.join(open_) or 'no message'}"
+
+    def _process(self, peer: int) -> int:
+        return peer if self.processes is None else self.processes[peer]
 
     def _way(self, tag: Action, peer: int, lane: Lane) -> tuple[Lane, Group]:
         if tag.kind in TRANSFER_KINDS:

@@ -5,7 +5,9 @@
   stage, for other parameters that of B and I). Where samples are sliced, each slice has a copy of
   the weights of its own, so that one backward of the whole sample, through the keys and values
   that slices share, gives the contribution of each. Where a stage is on two ranks, each sums its
-  own and the sum of the higher rank is added to that of the lower. Floating-point sums depend on
+  own and the sum of the higher rank is added to that of the lower. Where replicas reduce their
+  gradients, each sums what one REDUCE_GRAD takes, the replicas' sums are added in the order of
+  replicas, and those of several REDUCE_GRADs in the order in which they end. Sums depend on
   their order and on nothing else here, so a replay must equal this bit for bit (``torch.equal``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
@@ -116,7 +118,7 @@ def order_matched(
     copies = [_with_weights(plan, weights, device.torch_device) for _ in slices]
     alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
-    for microbatch in range(plan.num_microbatches):
+    for microbatch in range(plan.num_samples):
         own = _sample_losses(plan, copies, microbatch, device)
         torch.autograd.backward(own)
         for k in slices:
@@ -128,7 +130,8 @@ def order_matched(
         in_gemms = copies[0][stage].gemm_weights()
         for name, _ in copies[0][stage].named_parameters():
             order = (gemm if name in in_gemms else other)[stage, rank]
-            replica = _sum([alone[part][stage, name] for part in order])
+            each = {part: gradients[stage, name] for part, gradients in alone.items()}
+            replica = _reduced(plan, stage, name, order, each)
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
 
@@ -143,6 +146,40 @@ def _with_weights(
         for (stage, name), value in (weights or {}).items():
             stages[stage].get_parameter(name).copy_(value)
     return stages
+
+
+def _reduced(
+    plan: Plan,
+    stage: int,
+    name: str,
+    order: list[tuple[int, int]],
+    own: dict[tuple[int, int], torch.Tensor],
+) -> torch.Tensor:
+    """One parameter's gradient: all replicas', each in ``order``, one reduction after another."""
+    reductions = [order]
+    parallel = plan.parallel
+    if parallel is not None and parallel.levels.of(name) > 1:
+        reductions = [
+            [part for part in order if parallel.reduction(stage, part[0]) == number]
+            for number in _reductions_ended(plan, stage)
+        ]
+    sums = [
+        _sum(
+            [
+                _sum([own[plan.sample(replica, microbatch), k] for microbatch, k in parts])
+                for replica in range(plan.num_replicas)
+            ]
+        )
+        for parts in reductions
+    ]
+    return _sum(sums)
+
+
+def _reductions_ended(plan: Plan, stage: int) -> list[int]:
+    """The numbers of a stage's REDUCE_GRADs in the order of their ends."""
+    rows = [a.slice for a in plan.program.actions if (a.kind, a.stage) == (Kind.REDUCE_GRAD, stage)]
+    last = {number: row for row, number in enumerate(rows)}
+    return sorted(last, key=last.__getitem__)
 
 
 def _sample_losses(
@@ -161,14 +198,15 @@ def _sample_losses(
             module.zero_grad(set_to_none=True)
             y = module(y, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices))
-        losses.append(microbatch_loss(spec, y, target, plan.num_microbatches))
+        losses.append(microbatch_loss(spec, y, target, plan.num_samples))
     return losses
 
 
 def stepped(plan: Plan, gradients: Gradients) -> Gradients:
-    """The weights of the stages that the host updates, after torch's own SGD with the gradients."""
+    """The weights that the host or shards update, after torch's own SGD with the gradients."""
     found: Gradients = {}
-    for stage in sorted(plan.updated()):
+    sharded = () if plan.parallel is None else range(plan.num_stages)
+    for stage in sorted({*plan.updated(), *sharded}):
         module = Stage(plan.spec, stage)
         for name, parameter in module.named_parameters():
             parameter.grad = gradients[stage, name]
@@ -179,7 +217,7 @@ def stepped(plan: Plan, gradients: Gradients) -> Gradients:
 
 def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, float]:
     """The gradients and the loss of the whole batch, in float64, with ``weights`` where given."""
-    spec, microbatches = plan.spec, range(plan.num_microbatches)
+    spec, microbatches = plan.spec, range(plan.num_samples)
     stages = _with_weights(plan, weights, torch.float64)
     y = torch.cat([microbatch_input(spec, j) for j in microbatches]).double()
     target = torch.cat([microbatch_target(spec, j) for j in microbatches]).double()

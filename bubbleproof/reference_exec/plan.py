@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bubbleproof.reference_exec.data_parallel import DataParallel
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
+from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.schedule import Program
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R, Kind.OVERLAP_F_B)
 TRANSFER_KINDS = (Kind.EVICT, Kind.LOAD)
 HOST_KINDS = (Kind.OFFLOAD, Kind.RELOAD, Kind.STEP)
-RUNNABLE_KINDS = (*COMPUTE_KINDS, *TRANSFER_KINDS, *HOST_KINDS, *COMMUNICATION_KINDS)
+COLLECTIVE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
 Key = tuple[int, int, int]  # (stage, microbatch, slice)
 
 
@@ -38,7 +39,8 @@ class Plan:
     microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
     the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
-    RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank. With a
+    RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
+    collectives of ``parallel``, where each rank is a process of every replica. With a
     ``training`` the program is run once per step. Raises ``ValueError`` naming the first action
     that a rank cannot run.
     """
@@ -51,9 +53,17 @@ class Plan:
     is_bidirectional: bool = False
     acceptors: Mapping[tuple[int, int], int] = field(default_factory=dict)
     training: Training | None = None
+    parallel: DataParallel | None = None
 
     def __post_init__(self) -> None:
-        require_runnable(self.program.actions)
+        actions = self.program.actions
+        require_runnable(actions)
+        collective = actions.is_kind(*COLLECTIVE_KINDS)
+        if self.parallel is None and collective.any():
+            label = actions.label(int(np.argmax(collective)))
+            raise ValueError(
+                f"replay runs collectives on replicas, which this has not; got {label}"
+            )
         self.spec.require_stages(self.num_stages)
         self.spec.require_slices(self.num_slices)
 
@@ -70,8 +80,36 @@ class Plan:
         """How often each rank runs its order."""
         return 1 if self.training is None else self.training.steps
 
-    def order(self, rank: int) -> list[Action]:
-        """The actions of one rank, in order."""
+    @property
+    def num_replicas(self) -> int:
+        return 1 if self.parallel is None else self.parallel.replicas
+
+    @property
+    def num_processes(self) -> int:
+        """The ranks of all replicas, numbered replica by replica."""
+        return self.num_ranks * self.num_replicas
+
+    @property
+    def num_samples(self) -> int:
+        """The microbatches of all replicas together."""
+        return self.num_microbatches * self.num_replicas
+
+    def seat(self, process: int) -> tuple[int, int]:
+        """(replica, rank) of a process."""
+        return divmod(process, self.num_ranks)
+
+    def name(self, process: int) -> str:
+        """What a process is called: its rank, and its replica where there are several."""
+        replica, rank = self.seat(process)
+        return f"rank {rank}" + (f" of replica {replica}" if self.num_replicas > 1 else "")
+
+    def sample(self, replica: int, microbatch: int) -> int:
+        """Which microbatch of the whole batch is the ``microbatch``-th of a replica."""
+        return replica * self.num_microbatches + microbatch
+
+    def order(self, process: int) -> list[Action]:
+        """The actions of the rank of a process, in order."""
+        _, rank = self.seat(process)
         return list(self.program.actions.take(self.program.resource == rank))
 
     def rank_of(self, stage: int, microbatch: int) -> int:
@@ -118,11 +156,6 @@ class Plan:
 
 def require_runnable(actions: ActionTable) -> None:
     """Raise ``ValueError`` naming the first action that no rank can run."""
-    unknown = ~actions.is_kind(*RUNNABLE_KINDS)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        runs = ", ".join(kind.name for kind in RUNNABLE_KINDS)
-        raise ValueError(f"replay runs {runs}; got {actions.label(row)}")
     special = actions.is_kind(Kind.R, *TRANSFER_KINDS, *HOST_KINDS)
     if actions.is_sliced and special.any():
         label = actions.label(int(np.argmax(special)))

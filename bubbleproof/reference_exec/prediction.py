@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.reference_exec.footprint import footprint, input_bytes, weight_bytes
-from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.memory import memory_profile
@@ -81,8 +81,8 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
 
 
 def runs_beside(problem: Problem) -> bool:
-    """Whether the problem has tasks that run beside computation: transfers and the host's."""
-    return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS).any())
+    """Whether the problem has tasks beside computation: transfers, the host's, collectives."""
+    return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS).any())
 
 
 def with_bytes(problem: Problem, pipeline: Pipeline, spec: ModelSpec) -> Problem:

@@ -4,7 +4,8 @@
 action (another rank may go on here) and ``Blocked`` where it cannot go on until a transfer ends.
 SEND and RECV only post (unless the transport is blocking); the action that consumes a message
 waits for it. EVICT and LOAD stand twice in the program of either of their ranks: the first posts
-the transfer, the second waits for it. Its bytes count on both ranks in between.
+the transfer, the second waits for it. Its bytes count on both ranks in between. UNSHARD and
+REDUCE_GRAD stand twice too.
 
 What the program promises is asserted as it runs: an action may only use what an earlier one left,
 and at the end nothing is left over, no storage is held and every parameter has a gradient.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.collectives import Collectives
 from bubbleproof.reference_exec.compute import Compute, Gradients
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.layers import DTYPES
@@ -38,7 +40,9 @@ class RankResult:
     them. ``updated`` are the weights by (stage, parameter name) that the rank or its host has
     stepped, ``host_live_bytes`` the host's own at the start and after each of its tasks' ends.
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
-    is taken; empty on devices that keep no count.
+    is taken; empty on devices that keep no count. Where stages are sharded ``gradients`` and
+    ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
+    batch, and ``state_bytes`` is the model state that is here all the time.
     """
 
     gradients: Gradients
@@ -47,21 +51,36 @@ class RankResult:
     updated: Gradients = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
+    state_bytes: int = 0
 
 
 class Rank:
-    """One rank of a plan, on ``device``, talking to the others through ``transport``."""
+    """One rank of a plan in one replica, on ``device``; ``transport`` reaches the other ranks.
 
-    def __init__(self, plan: Plan, rank: int, transport: Transport, device: Device = CPU) -> None:
-        self.rank = rank
-        self.actions = plan.order(rank)
+    ``group`` reaches the replicas of the same rank; with one replica there is none.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        process: int,
+        transport: Transport,
+        device: Device = CPU,
+        group: Transport | None = None,
+    ) -> None:
+        self.process = process
+        self.replica, self.rank = plan.seat(process)
+        self.actions = plan.order(process)
         self.position = 0
         self._plan = plan
         self._transport = transport
         self._device = device
-        self._compute = Compute(plan, rank, device)
-        self._moves = Moves(plan, rank, self._compute, transport)
-        self._updates = Updates(plan, rank, self._compute.stages, transport, device)
+        self._compute = Compute(plan, self.rank, device, self.replica)
+        self._moves = Moves(plan, self.rank, self._compute, transport)
+        self._collectives = Collectives(
+            self._compute.shards, members=plan.num_replicas, member=self.replica, group=group
+        )
+        self._updates = Updates(plan, self.rank, self._compute.stages, transport, device)
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
@@ -78,6 +97,9 @@ class Rank:
             Kind.OFFLOAD: self._moves.run,
             Kind.RELOAD: self._moves.run,
             Kind.STEP: self._moves.run,
+            Kind.UNSHARD: self._collective,
+            Kind.RESHARD: self._collective,
+            Kind.REDUCE_GRAD: self._collective,
             Kind.SEND_F: self._send,
             Kind.SEND_B: self._send,
             Kind.RECV_F: self._receive,
@@ -88,8 +110,10 @@ class Rank:
         """Run the program, once per step of a training; see the module for what is yielded."""
         for _ in range(self._plan.num_passes):
             self._updates.begin_pass()
+            self._collectives.begin_pass()
             yield from self._run_once()
             yield from self._updates.end_pass()
+            self._collectives.end_pass()
 
     def _run_once(self) -> Iterator[Blocked | None]:
         for position, action in enumerate(self.actions):
@@ -113,9 +137,10 @@ class Rank:
             gradients={key: value.cpu() for key, value in compute.gradients().items()},
             losses={key: value.cpu() for key, value in compute.losses.items()},
             live_bytes=tuple(compute.live_bytes),
-            updated=compute.host.stepped() | self._updates.weights(),
+            updated=compute.host.stepped() | self._updates.weights() | self._collectives.weights(),
             host_live_bytes=tuple(compute.host.live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
+            state_bytes=compute.state.live_bytes,
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
@@ -150,6 +175,10 @@ class Rank:
         assert action.partner is not None
         yield from self._forward(action)
         yield from self._backward(action.partner)
+
+    def _collective(self, action: Action) -> Iterator[Blocked]:
+        yield from self._collectives.run(action)
+        self._compute.sample()
 
     def _send(self, action: Action) -> Iterator[Blocked]:
         forward = action.kind is Kind.SEND_F
@@ -209,12 +238,13 @@ class Rank:
         return waiting.transfer.get()
 
     def _at(self, message: str) -> str:
-        return f"rank {self.rank}, action {self.position}: {message}"
+        return f"{self._plan.name(self.process)}, action {self.position}: {message}"
 
     def _assert_nothing_left(self) -> None:
         left = [
             *self._compute.left_over(),
             *self._moves.left_over(),
+            *self._collectives.left_over(),
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),
         ]

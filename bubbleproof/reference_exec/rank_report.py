@@ -37,6 +37,7 @@ class Report:
     updated: dict[tuple[int, str], Array] = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
+    state_bytes: int = 0
 
     @property
     def is_ready(self) -> bool:
@@ -61,6 +62,7 @@ class Report:
             updated={key: value.numpy() for key, value in result.updated.items()},
             host_live_bytes=result.host_live_bytes,
             allocated_bytes=result.allocated_bytes,
+            state_bytes=result.state_bytes,
         )
 
     @classmethod
@@ -77,6 +79,7 @@ class Report:
             updated={key: torch.tensor(value) for key, value in self.updated.items()},
             host_live_bytes=self.host_live_bytes,
             allocated_bytes=self.allocated_bytes,
+            state_bytes=self.state_bytes,
         )
 
 

@@ -17,15 +17,17 @@ import numpy as np
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
+from bubbleproof.reference_exec.data_parallel import DataParallel, in_replicas, state_bytes
 from bubbleproof.reference_exec.device import CPU, Device, open_device
 from bubbleproof.reference_exec.gloo import run_gloo
+from bubbleproof.reference_exec.members import whole_results
 from bubbleproof.reference_exec.oracle import (
     TOLERANCES,
     are_equal,
     max_relative_error,
     single_threaded,
 )
-from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
 from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
@@ -42,6 +44,7 @@ from bubbleproof.reference_exec.verification import (
     verify_transfers,
 )
 from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.lowering import lower
@@ -69,6 +72,8 @@ def replay(
     semantics: Semantics | str | None = None,
     timeout: float = 60.0,
     unsafe: bool = False,
+    data_parallel: int = 1,
+    zero: ZeroLevels | None = None,
     progress: Callable[[str], None] | None = None,
     device: str = "cpu",
     training: Training | None = None,
@@ -96,6 +101,12 @@ def replay(
         Seconds the ranks of ``gloo`` may take, their start not counted.
     unsafe
         Run what violates a rule too. A run that cannot go on is then reported, not raised.
+    data_parallel
+        How many replicas run the schedule, each on microbatches of its own; more than one needs a
+        schedule with collectives.
+    zero
+        The level of each parameter where the schedule has collectives, by default the highest that
+        they are enough for.
     progress
         Called with a line of text now and then.
     device
@@ -130,6 +141,8 @@ def replay(
         semantics=chosen,
         unsafe=unsafe,
         training=training,
+        data_parallel=data_parallel,
+        zero=zero,
     )
     if ready.broken and progress is not None:
         progress(f"UNSAFE: running what is not verified; broken: {', '.join(ready.broken)}")
@@ -166,13 +179,15 @@ def replay(
 class Prepared:
     """A schedule ready to run.
 
-    ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``);
+    ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``),
+    ``state`` those of the model state of each process, where it is sharded;
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``.
     """
 
     plan: Plan
     predicted: tuple[int, ...]
+    state: tuple[int, ...]
     semantics: Semantics
     is_unsafe: bool
     broken: Mapping[str, str]
@@ -187,6 +202,8 @@ def prepared(
     semantics: Semantics,
     unsafe: bool = False,
     training: Training | None = None,
+    data_parallel: int = 1,
+    zero: ZeroLevels | None = None,
 ) -> Prepared:
     """Verify a schedule and its program; the plan to run, and what it promises.
 
@@ -196,6 +213,7 @@ def prepared(
     step = training_step(problem)
     spec.require_stages(step.num_stages)
     spec.require_slices(step.num_slices)
+    step, parallel = in_replicas(step, spec, data_parallel, zero)
     verdict = check(problem, schedule)
     if not unsafe:
         require_ok(verdict)
@@ -203,13 +221,15 @@ def prepared(
     verdict = join([verdict, verify_program(problem, step, schedule, lowered, semantics)])
     if not unsafe:
         require_ok(verdict)
-    plan = replace(replay_plan(problem, step, schedule, lowered, spec), training=training)
+    plan = replay_plan(problem, step, schedule, lowered, spec, parallel)
+    plan = replace(plan, training=training)
     verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
     if not unsafe:
         require_ok(verdict)
     return Prepared(
         plan=plan,
         predicted=_predicted(step, problem, schedule, spec),
+        state=() if parallel is None else state_bytes(step, spec, parallel),
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
@@ -227,9 +247,17 @@ def lowered_program(
 
 
 def replay_plan(
-    problem: Problem, step: Pipeline, schedule: Schedule, lowered: Program, spec: ModelSpec
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    lowered: Program,
+    spec: ModelSpec,
+    parallel: DataParallel | None = None,
 ) -> Plan:
-    """The plan of a lowered program, its schedule's transfers put in; nothing is verified here."""
+    """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
+
+    ``parallel`` is there where the step has collectives (``in_replicas``).
+    """
     evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
     ends: dict[Action, tuple[int, ...]] = {
         Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
@@ -239,6 +267,9 @@ def replay_plan(
     for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
         action = problem.actions[task]
         ends[action] = (int(step.rank_grid[action.stage, action.microbatch]),)
+    for task in np.flatnonzero(problem.actions.is_kind(*COLLECTIVE_KINDS)).tolist():
+        action = problem.actions[task]
+        ends[action] = (step.stage_ranks[action.stage],)
     if ends:
         sized = with_bytes(problem, step, spec)
         lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
@@ -250,6 +281,7 @@ def replay_plan(
         num_slices=step.num_slices,
         is_bidirectional=step.is_bidirectional,
         acceptors={(e.stage, e.microbatch): e.target for e in evictions},
+        parallel=parallel,
     )
 
 
@@ -295,11 +327,12 @@ def judged(
     ``stopped`` is what ended an unsafe run, which then has no results.
     """
     plan = ready.plan
-    gradients = summed_replicas(results)
     losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
         losses |= result.losses
     matched, exact = matched_training(plan, device), ordinary_training(plan)
+    results = whole_results(plan, results, matched.gradients)
+    gradients = summed_replicas(results)
     training = plan.training
     loss = sum(losses[part].item() for part in sorted(losses))
     error = math.inf
@@ -319,6 +352,10 @@ def judged(
         ranks=plan.num_ranks,
         stages=plan.num_stages,
         microbatches=plan.num_microbatches,
+        data_parallel=plan.num_replicas,
+        zero="" if plan.parallel is None else str(plan.parallel.levels),
+        measured_state_bytes=tuple(r.state_bytes for r in results) if ready.state else (),
+        predicted_state_bytes=ready.state,
         gradients_equal=are_equal(gradients, matched.gradients),
         losses_equal=losses.keys() == matched.losses.keys()
         and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
@@ -326,7 +363,7 @@ def judged(
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
         measured_peak_bytes=tuple(max(result.live_bytes, default=0) for result in results),
-        predicted_peak_bytes=on_ranks,
+        predicted_peak_bytes=on_ranks * plan.num_replicas,
         measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
         predicted_host_peak_bytes=on_hosts,
         weights_equal=weights_are_equal(results, matched.weights),
@@ -334,7 +371,7 @@ def judged(
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,
-        num_updated_stages=len(plan.updated()),
+        num_updated_stages=plan.num_stages if plan.parallel else len(plan.updated()),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
         device=device.description,

@@ -2,8 +2,9 @@
 
 Three promises: the gradients (and losses) equal the order-matched oracle bit for bit, they agree
 with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
-to the byte on every rank. Where the host updates stages, two more: their weights after the step
-equal torch's own step on the oracle's gradients, and so do the hosts' peaks. ``live_bytes`` and the
+to the byte on every rank. Where the host updates stages, or they are sharded, two more: their
+weights after the step equal torch's own step on the oracle's gradients, and so do the hosts' peaks
+or the shards' bytes the predicted ones. ``live_bytes`` and the
 peaks are sampled at action boundaries (see ``rank.RankResult``).
 
 A replay that was forced (``unsafe``) names the rules that its schedule or program breaks; those are
@@ -29,8 +30,11 @@ class ReplayReport:
     ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
     keeps count: live bytes, and weights, gradients, messages and work space too.
     ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
-    each with its first violation in ``violations``. ``stopped`` is what ended such a run before its
-    end; there is nothing to compare then, so nothing is equal.
+    each with its first violation in ``violations``. Where the schedule has collectives,
+    ``data_parallel`` replicas ran it, ``microbatches`` each, with the levels ``zero``; bytes are
+    then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
+    ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
+    nothing is equal.
     """
 
     backend: str
@@ -50,6 +54,10 @@ class ReplayReport:
     predicted_peak_bytes: tuple[int, ...]
     measured_host_peak_bytes: tuple[int, ...] = ()
     predicted_host_peak_bytes: tuple[int, ...] = ()
+    data_parallel: int = 1
+    zero: str = ""
+    measured_state_bytes: tuple[int, ...] = ()
+    predicted_state_bytes: tuple[int, ...] = ()
     weights_equal: bool = True
     max_weight_error: float = 0.0
     optimizer: str = ""
@@ -99,16 +107,23 @@ class ReplayReport:
         for name, all_measured, all_predicted in (
             ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
             ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
+            ("model state of rank", self.measured_state_bytes, self.predicted_state_bytes),
         ):
             if self.broken_rules and not all_predicted:
                 continue  # a schedule that lacks tasks has no predicted peak
             peaks = zip(all_measured, all_predicted, strict=True)
             found += [
-                f"{name} {number} held {measured} bytes at its peak, {predicted} were predicted"
+                f"{name} {self._seat(number)} held {measured} bytes at its peak, "
+                f"{predicted} were predicted"
                 for number, (measured, predicted) in enumerate(peaks)
                 if measured != predicted
             ]
         return tuple(found)
+
+    def _seat(self, process: int) -> str:
+        """The rank of a process, and its replica where there are several."""
+        replica, rank = divmod(process, self.ranks)
+        return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
 
     def to_dict(self) -> dict[str, object]:
         """All fields and ``ok`` for JSON; the claims are booleans and integers, never floats.
@@ -123,8 +138,10 @@ class ReplayReport:
 
     def __str__(self) -> str:
         kind = "UNSAFE " if self.unsafe else ""
+        copies = f"{self.data_parallel} x " if self.data_parallel > 1 else ""
         head = (
-            f"{kind}{self.backend} replay of {self.ranks} ranks, {self.microbatches} microbatches"
+            f"{kind}{self.backend} replay of {copies}{self.ranks} ranks, "
+            f"{self.microbatches} microbatches"
         )
         if self.ok:
             return f"{head}: gradients equal, peaks {list(self.measured_peak_bytes)} as predicted"

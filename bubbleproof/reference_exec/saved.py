@@ -13,10 +13,18 @@ within itself is not seen, as it is not in the model of a schedule.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+
+
+class Source(Protocol):
+    """Where a backward finds what its forward saved."""
+
+    @property
+    def tensor(self) -> torch.Tensor: ...
 
 
 class Hold:
@@ -82,17 +90,24 @@ class Ledger:
         """Whether the tensor's storage is a parameter's."""
         return storage_key(tensor) in self._parameters
 
-    def hooks(self, saved: list[weakref.ref[Hold]]) -> saved_tensors_hooks:
+    def hooks(
+        self,
+        saved: list[weakref.ref[Hold]],
+        lent: Callable[[torch.Tensor], Source | None] | None = None,
+    ) -> saved_tensors_hooks:
         """A context in which everything autograd saves is held in this ledger by the graph.
 
         ``saved`` is told of each hold without owning it. Parameters need none: they do not count,
-        and are not freed while the graph lives.
+        and are not freed while the graph lives. What ``lent`` knows is not held either: the graph
+        keeps where to find it again.
         """
         parameters = self._parameters
 
-        def pack(tensor: torch.Tensor) -> Hold | torch.Tensor:
+        def pack(tensor: torch.Tensor) -> Source | torch.Tensor:
             if tensor.untyped_storage()._cdata in parameters:
                 return tensor
+            if lent is not None and (source := lent(tensor)) is not None:
+                return source
             hold = Hold(self, tensor)
             saved.append(weakref.ref(hold))
             return hold
@@ -100,8 +115,8 @@ class Ledger:
         return saved_tensors_hooks(pack, _unpack)
 
 
-def _unpack(packed: Hold | torch.Tensor) -> torch.Tensor:
-    return packed.tensor if isinstance(packed, Hold) else packed
+def _unpack(packed: Source | torch.Tensor) -> torch.Tensor:
+    return packed if isinstance(packed, torch.Tensor) else packed.tensor
 
 
 def storage_key(tensor: torch.Tensor) -> int:

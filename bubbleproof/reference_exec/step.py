@@ -11,7 +11,8 @@ from collections import Counter
 
 import numpy as np
 
-from bubbleproof.reference_exec.plan import COMPUTE_KINDS, require_runnable
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, COMPUTE_KINDS, require_runnable
+from bubbleproof.reference_exec.sharded_step import sharded
 from bubbleproof.theory.actions import NONE, Action, Kind
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
@@ -49,12 +50,12 @@ def training_step(problem: Problem) -> Pipeline:
         num_ranks=problem.num_ranks,
         num_microbatches=num_microbatches,
         num_chunks=num_stages // problem.num_ranks,
-        num_slices=1 + int(actions.slice.max()),
+        num_slices=1 + int(actions.slice[~actions.is_kind(*COLLECTIVE_KINDS)].max(initial=0)),
         placement=placement,
         split_backward=tuple(tuple(row) for row in split.tolist()),
         overlaps=tuple(_overlap(actions[row]) for row in fused),
     )
-    step = _with_choices(problem, step)
+    step = sharded(problem, _with_choices(problem, step))
     _require_same_tasks(problem, step.problem())
     return step
 

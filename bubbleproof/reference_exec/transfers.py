@@ -2,7 +2,7 @@
 
 A schedule runs transfers on links, beside computation. A rank's program is one sequence, so each
 transfer stands in it twice, posted and waited for, in the programs of both of its ranks; likewise
-OFFLOAD, STEP and RELOAD, which run on the engines of one rank.
+OFFLOAD, STEP and RELOAD, which run on the engines of one rank, and UNSHARD and REDUCE_GRAD.
 
 Rows are merged by *moments*, times of the schedule chosen such that memory at the rows is what it
 is in time. A computation counts at its start where it acquires and at its end where it releases;
@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Ints
+from bubbleproof.theory.actions import Action, ActionTable, Ints, Kind
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.messages import messages
 from bubbleproof.theory.problem import Problem
@@ -121,7 +121,8 @@ def _transfer_rows(
 ) -> dict[int, list[Row]]:
     """The post and the wait of each transfer by rank, in time order, each link's order kept.
 
-    What frees memory where it begins (an OFFLOAD of weights) counts as a release there.
+    What frees memory where it begins (an OFFLOAD of weights) counts as a release there. RESHARD
+    stands once; it and a REDUCE_GRAD of no time come before whatever acquires at that moment.
     """
     rows: dict[int, list[Row]] = {}
     program = schedule.program
@@ -134,10 +135,12 @@ def _transfer_rows(
             continue
         finish = begin + int(problem.duration[task[row]])
         acquires = finish > begin and int(task[row]) not in frees
-        post = ((begin, ACQUISITION if acquires else RELEASE), 1, action)
-        wait = ((finish, RELEASE), 0 if finish > begin else 1, action)
+        only_frees = action.kind in (Kind.RESHARD, Kind.REDUCE_GRAD)
+        post = ((begin, ACQUISITION if acquires else RELEASE), int(not only_frees), action)
+        wait = ((finish, RELEASE), int(finish == begin and not only_frees), action)
+        both = [wait] if action.kind is Kind.RESHARD else [post, wait]
         for rank in transfers[action]:
-            rows.setdefault(rank, []).extend([post, wait])
+            rows.setdefault(rank, []).extend(both)
     for own in rows.values():
         own.sort(key=lambda row: row[:2])
     return rows

@@ -47,15 +47,20 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """A rank cannot go on with ``action`` before ``transfer``, the message ``tag``, ends."""
+    """A rank cannot go on with ``action`` before ``transfer``, the message ``tag``, ends.
+
+    ``peer`` is a rank of the same replica or, where it ``is_of_group``, a replica of the same rank.
+    """
 
     action: Action
     tag: Action
     peer: int
     transfer: Transfer
+    is_of_group: bool = False
 
     def __str__(self) -> str:
-        return f"{self.action} waits for {self.tag} with rank {self.peer}"
+        noun = "replica" if self.is_of_group else "rank"
+        return f"{self.action} waits for {self.tag} with {noun} {self.peer}"
 
 
 def until_done(blocked: Blocked) -> Iterator[Blocked]:

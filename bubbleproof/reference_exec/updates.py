@@ -49,7 +49,8 @@ class Updates:
     ) -> None:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
         self._training = plan.training
-        stepped = stages.keys() - plan.updated() if self._training is not None else ()
+        is_here = self._training is not None and plan.parallel is None
+        stepped = stages.keys() - plan.updated() if is_here else ()
         self._stages = {stage: stages[stage] for stage in sorted(stepped)}
         self._optimizers = {
             stage: optimizer_of(plan.training, module.parameters())

@@ -9,8 +9,9 @@ queue is the *semantics*, named as in ``verify``:
 - ``rank-stream``: a rank keeps one queue for everything.
 
 EVICT and LOAD have queues of their own, always one per unordered pair of ranks: a link carries one
-transfer at a time. Real channels carry no tags; here every message does, and two ends that meet
-with different tags, shapes or types are a ``MessageMismatch``. A run that cannot go on is a
+transfer at a time. The replicas of one rank have queues of their own too, always ``buffered``.
+Real channels carry no tags; here every message does, and two ends that meet with different tags,
+shapes or types are a ``MessageMismatch``. A run that cannot go on is a
 ``ReplayStalled`` with what each rank waits for.
 """
 
@@ -28,7 +29,7 @@ from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.verify.communication import Semantics
 
 QueueKey = tuple[int, ...]
@@ -150,6 +151,33 @@ class Endpoint:
         return post
 
 
+_UNTAGGED = Action(stage=0, kind=Kind.UNSHARD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One replica's transport to the others of its rank: what is sent is copied at once.
+
+    Collectives know by their own headers what arrives, so messages are not told apart here.
+    """
+
+    network: Network
+    replica: int
+    is_blocking = False
+
+    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
+        del tag
+        return self._end.isend(_UNTAGGED, tensor.clone(), destination=destination)
+
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
+        del tag
+        return self._end.irecv(_UNTAGGED, buffer, source=source)
+
+    @property
+    def _end(self) -> Endpoint:
+        return Endpoint(network=self.network, rank=self.replica, is_blocking=False)
+
+
 def run_virtual(
     plan: Plan,
     *,
@@ -164,19 +192,14 @@ def run_virtual(
     The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
     and ``BrokenProgram`` where a program uses what is not there.
     """
-    network = Network(semantics)
-    blocking = semantics is Semantics.RENDEZVOUS
-    ranks = [
-        Rank(plan, rank, Endpoint(network=network, rank=rank, is_blocking=blocking), device)
-        for rank in range(plan.num_ranks)
-    ]
+    ranks = _ranks(plan, semantics, device)
     choice = random.Random(seed)
-    running = {rank.rank: rank.run() for rank in ranks}
+    running = {rank.process: rank.run() for rank in ranks}
     blocked: dict[int, Blocked] = {}
     while running:
         able = [r for r in running if r not in blocked or blocked[r].transfer.is_done()]
         if not able:
-            raise ReplayStalled(_stall(semantics, seed, blocked))
+            raise ReplayStalled(_stall(plan, semantics, seed, blocked))
         rank = choice.choice(able)
         blocked.pop(rank, None)
         try:
@@ -184,13 +207,27 @@ def run_virtual(
         except StopIteration:
             del running[rank]
             if progress is not None:
-                progress(f"rank {rank} of {plan.num_ranks} has ended")
+                progress(f"{plan.name(rank)} of {plan.num_ranks} has ended")
             continue
         if event is not None:
             blocked[rank] = event
     return [rank.result() for rank in ranks]
 
 
-def _stall(semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
-    waits = "; ".join(f"rank {rank}: {blocked[rank]}" for rank in sorted(blocked))
+def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
+    """The ranks of all replicas: a network in each, and one for the replicas of each rank."""
+    networks = [Network(semantics) for _ in range(plan.num_replicas)]
+    groups = [Network(Semantics.BUFFERED) for _ in range(plan.num_ranks)]
+    blocking = semantics is Semantics.RENDEZVOUS
+    found = []
+    for process in range(plan.num_processes):
+        replica, rank = plan.seat(process)
+        within = Endpoint(network=networks[replica], rank=rank, is_blocking=blocking)
+        group = Member(network=groups[rank], replica=replica)
+        found.append(Rank(plan, process, within, device, group))
+    return found
+
+
+def _stall(plan: Plan, semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
+    waits = "; ".join(f"{plan.name(each)}: {blocked[each]}" for each in sorted(blocked))
     return f"the replay stalled under {semantics}, seed {seed}: {waits}"

@@ -172,3 +172,36 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_replicas_replay_with_levels_by_name(command: Run) -> None:
+    words = ["replay", "pipemesh", "p=2", "m=2", "--data-parallel", "2", "--zero", "3,norm=1"]
+    answer = command(*words, "--json")
+    assert answer.status == 0
+    report = json.loads(answer.out)
+    assert report["name"] == "pipemesh p=2 m=2 with ZeRO-3"
+    assert (report["data_parallel"], report["zero"]) == (2, "3,norm=1")
+    assert report["ok"]
+    assert len(report["measured_state_bytes"]) == 4
+    table = command(*words)
+    assert "2 replicas of 2" in table.out
+    assert "bytes of sharded and whole model state" in table.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["1f1b", "p=2", "m=2", "--data-parallel", "2"], "of the families pipemesh has them"),
+        (["pipemesh", "p=2", "m=2", "--zero", "4"], "a ZeRO level must be 1, 2 or 3, got 4"),
+        (["pipemesh", "p=2", "m=2", "--zero", "all"], "ZeRO levels must be a level"),
+        (["pipemesh", "p=2", "m=2", "--data-parallel", "0"], "must have 1 replica or more, got 0"),
+        (
+            ["1f1b", "p=2", "m=2", "--zero", "1", "--backend", "torch-runtime"],
+            "--data-parallel and --zero are for our own ranks",
+        ),
+    ],
+)
+def test_what_replicas_do_not_replay(command: Run, words: list[str], message: str) -> None:
+    answer = command("replay", *words)
+    assert answer.status == 2
+    assert message in answer.err

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.plan import RUNNABLE_KINDS, Plan, require_runnable
+from bubbleproof.reference_exec.plan import Plan, require_runnable
 from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.saved import Hold
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.virtual import Endpoint, Network, run_virtual
-from bubbleproof.theory.actions import Action, ActionTable
+from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Occupancy, Problem, Resource
@@ -103,14 +103,14 @@ def test_a_storage_that_is_held_at_the_end_is_noticed() -> None:
     del leak
 
 
-def test_every_runnable_kind_has_a_handler() -> None:
+def test_every_kind_has_a_handler() -> None:
     endpoint = Endpoint(network=Network(Semantics.BUFFERED), rank=0, is_blocking=False)
-    assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(RUNNABLE_KINDS)
+    assert set(Rank(alone("0F0"), 0, endpoint)._handlers) == set(Kind)
 
 
 @pytest.mark.parametrize("text", ["2UNSHARD", "1RESHARD", "0REDUCE_GRAD"])
-def test_other_kinds_are_refused_by_name(text: str) -> None:
-    with pytest.raises(ValueError, match=f"replay runs F, B, I, W.*; got {text}$"):
+def test_collectives_without_replicas_are_refused_by_name(text: str) -> None:
+    with pytest.raises(ValueError, match=f"replay runs collectives on replicas.*; got {text}$"):
         alone("0F0", text)
 
 

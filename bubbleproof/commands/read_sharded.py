@@ -1,0 +1,43 @@
+"""A family's schedule with collectives, for a replay on several replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bubbleproof.commands.inputs import Given
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.collectives import Sharding
+from bubbleproof.theory.families import families, family, parse_parameters
+from bubbleproof.theory.families.pipemesh import PipeMesh
+
+TICKS = 1
+
+
+def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | None:
+    """The family's schedule with the collectives that the levels need, by default level 3.
+
+    Each collective takes one tick, a RESHARD none. None where the words name no family: a file has
+    its collectives in it. Raises ``ValueError`` for a family that has none.
+    """
+    if not words or words[0] not in families():
+        return None
+    params = parse_parameters(words[1:])
+    chosen = family(words[0]).variant(params)
+    if not isinstance(chosen, PipeMesh):
+        raise ValueError(
+            f"replay on replicas needs a schedule with collectives; of the families pipemesh has "
+            f"them, got {words[0]}"
+        )
+    zero = 3 if levels is None else levels.highest
+    sharding = Sharding(zero=zero, gather=TICKS, reduce=TICKS)
+    pipeline = chosen.sharded(chosen.pipeline(params), sharding)
+    problem = pipeline.problem()
+    schedule = chosen.schedule(pipeline, problem)
+    return Given(
+        name=f"{' '.join(words)} with ZeRO-{zero}",
+        problem=problem,
+        program=schedule.program,
+        schedule=schedule,
+        pipeline=pipeline,
+        has_communication=False,
+    )
