@@ -233,6 +233,8 @@ def replay(
     ] = "1",
     heads: Annotated[int, typer.Option(help="Attention heads.")] = 2,
     kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
+    sequence: Annotated[int, typer.Option(help="Tokens of a sample.")] = 4,
+    batch: Annotated[int, typer.Option(help="Samples of a microbatch.")] = 2,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     steps: Annotated[
         int | None, typer.Option(help="Optimizer steps; without, gradients alone.")
@@ -272,6 +274,8 @@ def replay(
             layers=parsed_layers(layers),
             heads=heads,
             kv_heads=kv_heads,
+            sequence=sequence,
+            batch=batch,
             dtype=dtype,
         ),
         training=given_training(optimizer, steps, learning_rate, has_barrier=barrier),
@@ -286,6 +290,67 @@ def replay(
         data_parallel=data_parallel,
         zero=zero,
     )
+
+
+@app.command()
+def profile(
+    output: Annotated[str, typer.Option("-o", help="The problem file to write (.toml).")],
+    ranks: Annotated[int, typer.Option(help="Ranks of the pipeline.")],
+    microbatches: Annotated[int, typer.Option(help="Microbatches of a step.")],
+    chunks: Annotated[int, typer.Option(help="Stages per rank.")] = 1,
+    placement: Annotated[str, typer.Option(help="loop or wave.")] = "loop",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Pose whole backwards, not I and W.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    model: Annotated[str, typer.Option(help="mlp, transformer or llama.")] = "mlp",
+    hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
+    layers: Annotated[str, typer.Option(help="Layers per stage, or of each: 2,3,3,2.")] = "1",
+    heads: Annotated[int, typer.Option(help="Attention heads.")] = 2,
+    kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
+    sequence: Annotated[int, typer.Option(help="Tokens of a sample.")] = 4,
+    batch: Annotated[int, typer.Option(help="Samples of a microbatch.")] = 2,
+    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    warmup: Annotated[int, typer.Option(help="Rounds that are not counted.")] = 3,
+    repeats: Annotated[int, typer.Option(help="Rounds whose median is taken.")] = 10,
+    tick: Annotated[
+        str | None, typer.Option(help="Length of a tick such as 10us (default: one that fits).")
+    ] = None,
+    latency: Annotated[int, typer.Option(help="Ticks of a message; not measured.")] = 0,
+    capacity: Annotated[
+        str | None, typer.Option(help='Memory of each rank such as "80 GiB".')
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Measure a model's stages on a device; write them as a problem to solve and replay."""
+    from bubbleproof.commands.profile import ProfileRequest, run_profile
+    from bubbleproof.commands.replay import parsed_layers
+    from bubbleproof.reference_exec.spec import ModelSpec
+
+    request = ProfileRequest(
+        spec=ModelSpec(
+            kind=model,
+            hidden=hidden,
+            layers=parsed_layers(layers),
+            heads=heads,
+            kv_heads=kv_heads,
+            sequence=sequence,
+            batch=batch,
+            dtype=dtype,
+        ),
+        ranks=ranks,
+        microbatches=microbatches,
+        chunks=chunks,
+        placement=placement,
+        is_split=not whole,
+        device=device,
+        warmup=warmup,
+        repeats=repeats,
+        tick=tick,
+        latency=latency,
+        capacity=capacity,
+    )
+    return run_profile(request, target=output, as_json=json)
 
 
 @app.command()

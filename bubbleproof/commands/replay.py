@@ -77,7 +77,7 @@ def run_replay(
     if torchrun and is_sharded:
         raise ValueError("replay --data-parallel and --zero are not for --torchrun")
     if torchrun:
-        with _torch_needed():
+        with torch_needed():
             from bubbleproof.commands.torchrun import Request, run_rank
         request = Request(
             words=words,
@@ -100,7 +100,7 @@ def run_replay(
             raise ValueError(
                 f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}"
             )
-        with _torch_needed():
+        with torch_needed():
             return run_replay_torch(
                 words, spec=spec, comm=comm, timeout=timeout, dialect=dialect, as_json=as_json
             )
@@ -150,7 +150,7 @@ def _require_backend(backend: str, *, unsafe: bool) -> None:
 
 
 @contextmanager
-def _torch_needed() -> Iterator[None]:
+def torch_needed() -> Iterator[None]:
     """Say what to install where torch is missing."""
     try:
         yield
@@ -179,7 +179,7 @@ def replay_given(
 
     ``unsafe`` runs what is not verified too; see ``reference_exec.replay``.
     """
-    with _torch_needed():
+    with torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(
         given.problem,

@@ -1,0 +1,189 @@
+"""``bubbleproof profile``: measure a model's stages on a device and pose them as a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bubbleproof.commands.output import HOLDS, print_json, print_table, say
+from bubbleproof.commands.replay import torch_needed
+from bubbleproof.formats.measured_problem import (
+    MeasuredProblem,
+    MeasuredStage,
+    Tick,
+    fitting_tick,
+    problem_text,
+)
+from bubbleproof.formats.problem_toml import read_problem
+from bubbleproof.reference_exec.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.profile import StageProfile, Times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRequest:
+    """The pipeline to pose and how to measure it; ``tick`` None is one that fits the times."""
+
+    spec: ModelSpec
+    ranks: int
+    microbatches: int
+    chunks: int
+    placement: str
+    is_split: bool
+    device: str
+    warmup: int
+    repeats: int
+    tick: str | None
+    latency: int
+    capacity: str | None
+
+
+def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
+    """Measure, write the problem file ``target`` and print the times.
+
+    Raises ``ValueError`` for what cannot be measured or posed.
+    """
+    if Path(target).suffix.lower() != ".toml":
+        raise ValueError(f"profile writes a problem file ending in .toml, got {target!r}")
+    for name, value in (("ranks", request.ranks), ("chunks", request.chunks)):
+        if value < 1:
+            raise ValueError(f"profile {name} must be 1 or more, got {value}")
+    tick = None if request.tick is None else Tick.parsed(request.tick)
+    with torch_needed():
+        from bubbleproof.reference_exec.device import open_device
+        from bubbleproof.reference_exec.profile import profile_stages
+    device = open_device(request.device)
+    stages = profile_stages(
+        request.spec,
+        request.ranks * request.chunks,
+        device=device,
+        warmup=request.warmup,
+        repeats=request.repeats,
+        progress=None if as_json else say,
+    )
+    problem = _problem(request, stages, tick, device.description, name=Path(target).stem)
+    Path(target).write_text(problem_text(problem), encoding="utf-8")
+    read_problem(target)  # says in one line what no problem can have, such as ranks without work
+    if as_json:
+        print_json(_as_json(request, problem, stages, device.description, target))
+    else:
+        print_table(
+            f"{target}: 1 tick = {problem.tick}, median of {request.repeats} rounds on "
+            f"{device.description}",
+            ("stage", "F us", "I us", "W us", "B us", "bytes F to I", "bytes I to W", "static"),
+            _rows(stages),
+        )
+    return HOLDS
+
+
+def _problem(
+    request: ProfileRequest,
+    stages: tuple[StageProfile, ...],
+    tick: Tick | None,
+    where: str,
+    *,
+    name: str,
+) -> MeasuredProblem:
+    measured = tuple(
+        MeasuredStage(
+            forward=stage.forward.median,
+            input_backward=stage.input_backward.median,
+            weight_backward=stage.weight_backward.median,
+            backward=stage.backward.median,
+            activation_bytes=stage.activation_bytes,
+            released_at_input_bytes=stage.activation_bytes - stage.kept_for_weight_bytes,
+            static_bytes=stage.static_bytes,
+        )
+        for stage in stages
+    )
+    posed = [
+        seconds
+        for stage in measured
+        for seconds in (
+            (stage.forward, stage.input_backward, stage.weight_backward)
+            if request.is_split
+            else (stage.forward, stage.backward)
+        )
+    ]
+    return MeasuredProblem(
+        name=name,
+        ranks=request.ranks,
+        microbatches=request.microbatches,
+        chunks=request.chunks,
+        placement=request.placement,
+        is_split=request.is_split,
+        tick=fitting_tick(posed) if tick is None else tick,
+        latency=request.latency,
+        capacity=request.capacity,
+        stages=measured,
+        remarks=_remarks(request, stages, where),
+    )
+
+
+def _remarks(
+    request: ProfileRequest, stages: tuple[StageProfile, ...], where: str
+) -> tuple[str, ...]:
+    import torch
+
+    spec = request.spec
+    return (
+        f"Measured on {where}, torch {torch.__version__}: medians of {request.repeats} rounds "
+        f"after {request.warmup} of warm-up.",
+        f"Model: {spec.kind}, hidden {spec.hidden}, layers {spec.layers}, sequence "
+        f"{spec.sequence}, batch {spec.batch}, {spec.dtype}.",
+        "Activation bytes are what autograd keeps; static bytes weights and gradients, no "
+        "optimizer state.",
+        "Messages were not measured: latency is what was asked for.",
+        *(
+            f"stage {s.stage}: F {_seconds(s.forward)}, I {_seconds(s.input_backward)}, "
+            f"W {_seconds(s.weight_backward)}, B {_seconds(s.backward)}"
+            for s in stages
+        ),
+    )
+
+
+def _rows(stages: Iterable[StageProfile]) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(stage.stage),
+            *(
+                f"{times.median * 1e6:.1f}"
+                for times in (
+                    stage.forward,
+                    stage.input_backward,
+                    stage.weight_backward,
+                    stage.backward,
+                )
+            ),
+            str(stage.activation_bytes),
+            str(stage.kept_for_weight_bytes),
+            str(stage.static_bytes),
+        )
+        for stage in stages
+    ]
+
+
+def _seconds(times: Times) -> str:
+    """The median, and the shortest to the longest, in microseconds."""
+    least, most = times.spread
+    return f"{times.median * 1e6:.0f} us ({least * 1e6:.0f} to {most * 1e6:.0f})"
+
+
+def _as_json(
+    request: ProfileRequest,
+    problem: MeasuredProblem,
+    stages: tuple[StageProfile, ...],
+    where: str,
+    target: str,
+) -> dict[str, object]:
+    return {
+        "problem": target,
+        "device": where,
+        "tick": str(problem.tick),
+        "warmup": request.warmup,
+        "repeats": request.repeats,
+        "stages": [asdict(stage) for stage in stages],
+    }

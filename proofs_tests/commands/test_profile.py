@@ -1,0 +1,69 @@
+"""Measure, solve, replay: a model's own times make the problem whose schedule trains it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.formats.problem_toml import read_problem
+from proofs_tests.commands.conftest import Run
+
+MODEL = ("--hidden", 8, "--layers", "1,2", "--sequence", 3, "--batch", 1)
+QUICK = ("--warmup", 1, "--repeats", 3)
+
+
+@pytest.mark.parametrize("form", [(), ("--whole",)])
+def test_what_is_measured_is_solved_and_replayed(
+    command: Run, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    problem, schedule = tmp_path / "small.toml", tmp_path / "small.json"
+    shape = ("--ranks", 2, "--microbatches", 3, "--tick", "10us", "--capacity", "64 KiB", *form)
+    measured = command("profile", "-o", problem, *shape, *MODEL, *QUICK, "--json")
+    assert measured.status == 0, measured.err
+    stages = json.loads(measured.out)["stages"]
+    pipeline = read_problem(problem).pipeline
+    assert pipeline.unit == "ticks of 10 us"
+    assert pipeline.split_backward is (form == ())
+    for number, stage in enumerate(stages):
+        seconds = sorted(stage["forward"]["seconds"])[1]  # the median of three
+        ticks = int(pipeline.ticks.forward[number, 0])
+        assert ticks == 1 or abs(ticks * 10e-6 - seconds) <= 5e-6 * (1 + 1e-9)
+    solved = command("solve", problem, "-o", schedule, "--time-limit", 20, "--json")
+    assert solved.status == 0, solved.err
+    replayed = command("replay", schedule, *MODEL, "--json")
+    assert replayed.status == 0, replayed.err
+    report = json.loads(replayed.out)
+    assert report["ok"] is True
+    # what was measured alone is what the replay holds, with nothing converted in between
+    static = [stage["static_bytes"] for stage in stages]
+    promised = json.loads(solved.out)["measured"]["peak_memory"]
+    assert report["measured_peak_bytes"] == [
+        whole - weights for whole, weights in zip(promised, static, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "x.json", "--ranks", 2), "profile writes a problem file ending in .toml"),
+        (("-o", "x.toml", "--ranks", 0), "profile ranks must be 1 or more, got 0"),
+        (("-o", "x.toml", "--ranks", 2, "--tick", "fast"), "a tick must be a whole number"),
+        (("-o", "x.toml", "--ranks", 2, "--device", "tpu"), "device must be one of cpu, cuda"),
+        (("-o", "x.toml", "--ranks", 2, "--layers", "1,2,3"), "model layers must be one number"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(
+    command: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[object, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = command("profile", *options, "--microbatches", 2, *QUICK)
+    assert answer.status == 2
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

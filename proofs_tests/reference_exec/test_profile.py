@@ -1,0 +1,69 @@
+"""Profiles: the right moments are subtracted, and bytes are those of the closed form."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.reference_exec.device import CpuDevice, Mark
+from bubbleproof.reference_exec.footprint import footprint, weight_bytes
+from bubbleproof.reference_exec.profile import profile_stages
+from bubbleproof.reference_exec.spec import ModelSpec
+
+
+class Moment:
+    """A mark at a time that the test has chosen."""
+
+    def __init__(self, second: float) -> None:
+        self.second = second
+
+    def seconds_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, Moment)
+        return self.second - earlier.second
+
+
+class ScriptedDevice(CpuDevice):
+    """A cpu whose clock ticks as told: by so much at each mark."""
+
+    def __init__(self, steps: list[float]) -> None:
+        self.steps = steps
+        self.now = 0.0
+
+    def mark(self) -> Mark:
+        self.now += self.steps.pop(0)
+        return Moment(self.now)
+
+
+def test_medians_are_of_the_counted_rounds_alone() -> None:
+    warm_split, warm_whole = [0.0, 900, 900, 900], [0.0, 900, 900]
+    split = [[7.0, 10, 20, 30], [7.0, 12, 20, 33], [7.0, 11, 29, 31]]
+    whole = [[7.0, 500, 40], [7.0, 500, 46], [7.0, 500, 41]]
+    script = [step for part in (warm_split, *split, warm_whole, *whole) for step in part]
+    device = ScriptedDevice(script)
+    (stage,) = profile_stages(ModelSpec(), 1, device=device, warmup=1, repeats=3)
+    assert script == []
+    assert stage.forward.seconds == (10, 12, 11)
+    assert stage.forward.spread == (10, 12)
+    assert stage.input_backward.median == 20
+    assert stage.weight_backward.median == 31
+    assert stage.backward.median == 41
+
+
+@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
+def test_bytes_are_those_of_the_closed_form(kind: str) -> None:
+    spec = ModelSpec(kind=kind, hidden=8, layers=(1, 3, 2), sequence=3, dtype="float32")
+    profiles = profile_stages(spec, 3, warmup=1, repeats=1)
+    for number, stage in enumerate(profiles):
+        expected = footprint(spec, number, 3)
+        assert stage.stage == number
+        assert stage.activation_bytes == expected.activation_bytes
+        assert stage.kept_for_weight_bytes == expected.weight_bytes
+        assert stage.static_bytes == 2 * weight_bytes(spec, number)
+        times = (stage.forward, stage.input_backward, stage.weight_backward, stage.backward)
+        assert all(each.median > 0 for each in times)
+
+
+def test_a_round_of_each_is_needed() -> None:
+    with pytest.raises(ValueError, match="profile warmup must be 1 or more, got 0"):
+        profile_stages(ModelSpec(), 1, warmup=0)
+    with pytest.raises(ValueError, match="profile repeats must be 1 or more, got 0"):
+        profile_stages(ModelSpec(), 1, repeats=0)
