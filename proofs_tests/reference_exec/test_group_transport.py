@@ -1,0 +1,142 @@
+"""Transfers that a device queues: waiting does not block, and what never ends is named."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec.device import CPU, CpuDevice, Lane
+from bubbleproof.reference_exec.group_transport import (
+    Channels,
+    ConnectionClosed,
+    GroupTransport,
+)
+from bubbleproof.theory.actions import Action, Kind
+
+FIRST = Action(stage=1, kind=Kind.RECV_F, microbatch=0)
+SECOND = Action(stage=1, kind=Kind.RECV_F, microbatch=1)
+EVICT = Action(stage=0, kind=Kind.EVICT, microbatch=2)
+
+
+@dataclass
+class FakeWork:
+    """A ``torch.distributed.Work`` that ends when told, and notes how it was waited for."""
+
+    ended: bool = False
+    waits: list[timedelta | None] = field(default_factory=list)
+
+    def is_completed(self) -> bool:
+        return self.ended
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        self.waits.append(timeout)
+        return True
+
+
+@dataclass
+class Wire:
+    """Stands for ``torch.distributed``: what was posted, in which group and lane."""
+
+    posted: list[tuple[str, int, object]] = field(default_factory=list)
+    works: list[FakeWork] = field(default_factory=list)
+
+    def isend(self, tensor: torch.Tensor, peer: int, group: object) -> FakeWork:
+        del tensor
+        return self._post("send", peer, group)
+
+    def irecv(self, tensor: torch.Tensor, peer: int, group: object) -> FakeWork:
+        del tensor
+        return self._post("receive", peer, group)
+
+    def _post(self, what: str, peer: int, group: object) -> FakeWork:
+        self.posted.append((what, peer, group))
+        self.works.append(FakeWork())
+        return self.works[-1]
+
+
+class BusyDevice(CpuDevice):
+    """A device that never finishes, and notes its lanes."""
+
+    def __init__(self) -> None:
+        self.lanes: list[Lane] = []
+
+    def on(self, lane: Lane) -> AbstractContextManager[object]:
+        self.lanes.append(lane)
+        return super().on(lane)
+
+    def finish(self, seconds: float) -> bool:
+        del seconds
+        return False
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    made = Wire()
+    monkeypatch.setattr(torch.distributed, "isend", made.isend)
+    monkeypatch.setattr(torch.distributed, "irecv", made.irecv)
+    return made
+
+
+def transport(device: CpuDevice, *, is_queued: bool) -> GroupTransport:
+    """Rank 1, with groups (here numbers) for its pairs with ranks 0 and 2."""
+    messages = Channels(pairs={(0, 1): 10, (1, 2): 12})  # type: ignore[dict-item]  # not looked at
+    links = Channels(pairs={(0, 1): 20})  # type: ignore[dict-item]  # nor these
+    return GroupTransport(
+        rank=1, messages=messages, links=links, device=device, is_queued=is_queued
+    )
+
+
+def test_each_pair_has_a_group_and_each_kind_of_work_a_lane(wire: Wire) -> None:
+    device = BusyDevice()
+    ours = transport(device, is_queued=True)
+    ours.irecv(FIRST, torch.zeros(1), source=0)
+    ours.isend(SECOND, torch.zeros(1), destination=2)
+    ours.isend(EVICT, torch.zeros(1), destination=0)
+    assert wire.posted == [("receive", 0, 10), ("send", 2, 12), ("send", 0, 20)]
+    assert device.lanes == [Lane.RECEIVES, Lane.SENDS, Lane.TRANSFERS]
+
+
+def test_a_queued_transfer_is_waited_for_on_the_device_alone(wire: Wire) -> None:
+    transfer = transport(CPU, is_queued=True).irecv(FIRST, torch.ones(2), source=0)
+    assert not transfer.is_done()
+    transfer.wait(5.0)
+    assert wire.works[0].waits == [None]  # a time limit would block the host on NCCL
+    assert transfer.is_done()
+    assert transfer.get().tolist() == [1.0, 1.0]
+
+
+def test_a_queued_send_lets_its_buffer_go_once_it_is_through(wire: Wire) -> None:
+    transfer = transport(CPU, is_queued=True).isend(FIRST, torch.ones(2), destination=2)
+    wire.works[0].ended = True
+    assert transfer.is_done()
+
+
+def test_gloo_is_waited_for_on_the_host_and_keeps_its_buffer(wire: Wire) -> None:
+    transfer = transport(CPU, is_queued=False).isend(FIRST, torch.ones(2), destination=2)
+    wire.works[0].ended = True
+    assert not transfer.is_done()
+    transfer.wait(5.0)
+    assert wire.works[0].waits == [timedelta(seconds=5)]
+    assert transfer.is_done()
+
+
+def test_what_is_not_through_at_the_end_is_named(wire: Wire) -> None:
+    ours = transport(BusyDevice(), is_queued=True)
+    ours.irecv(FIRST, torch.zeros(1), source=0)
+    ours.irecv(SECOND, torch.zeros(1), source=0)
+    wire.works[0].ended = True
+    assert ours.finished(1.0) == "the device is still busy; not through: 1RECV_F1"
+    assert transport(CPU, is_queued=True).finished(1.0) is None
+
+
+def test_a_closed_connection_is_no_failure_of_this_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("Connection closed by peer\nmore")
+
+    monkeypatch.setattr(torch.distributed, "isend", refuse)
+    with pytest.raises(ConnectionClosed, match=r"to rank 2 \(Connection closed by peer\)$"):
+        transport(CPU, is_queued=False).isend(FIRST, torch.zeros(1), destination=2)
