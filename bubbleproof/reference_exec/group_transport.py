@@ -172,7 +172,7 @@ class GroupTransport:
             tag=tag, work=work, tensor=tensor, device=self.device, is_queued=self.is_queued
         )
         if self.is_queued:
-            self._posted = [t for t in self._posted if not t.work.is_completed()]
+            self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
             self._posted.append(transfer)
         return transfer
 
