@@ -248,6 +248,9 @@ def replay(
     comm: Annotated[str | None, typer.Option(help="Communication semantics to assume.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds the ranks may take (gloo).")] = 60.0,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run what is not verified too.")] = False,
+    debug_headers: Annotated[
+        bool, typer.Option("--debug-headers", help="Send a header ahead of each message (gloo).")
+    ] = False,
     torchrun: Annotated[
         bool, typer.Option("--torchrun", help="This process is one rank, started by torchrun.")
     ] = False,
@@ -285,6 +288,7 @@ def replay(
         dialect=dialect,
         as_json=json,
         unsafe=unsafe,
+        debug_headers=debug_headers,
         device=device,
         torchrun=torchrun,
         data_parallel=data_parallel,

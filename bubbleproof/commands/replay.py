@@ -61,6 +61,7 @@ def run_replay(
     dialect: str | None,
     as_json: bool,
     unsafe: bool = False,
+    debug_headers: bool = False,
     device: str | None = None,
     torchrun: bool = False,
     data_parallel: int = 1,
@@ -117,12 +118,15 @@ def run_replay(
             timeout=timeout,
             quiet=as_json,
             unsafe=unsafe,
+            debug_headers=debug_headers,
             device=device or "cpu",
             data_parallel=data_parallel,
             zero=levels,
         )
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
+        if as_json:
+            print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
     return print_report(given.name, report, as_json=as_json)
 
@@ -171,6 +175,7 @@ def replay_given(
     timeout: float = 60.0,
     quiet: bool = False,
     unsafe: bool = False,
+    debug_headers: bool = False,
     device: str = "cpu",
     data_parallel: int = 1,
     zero: ZeroLevels | None = None,
@@ -194,6 +199,7 @@ def replay_given(
         unsafe=unsafe,
         data_parallel=data_parallel,
         zero=zero,
+        debug_headers=debug_headers,
         progress=None if quiet else say,
         device=device,
     )

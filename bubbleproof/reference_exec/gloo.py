@@ -38,13 +38,16 @@ def run_gloo(
     *,
     timeout: float = 60.0,
     progress: Callable[[str], None] | None = None,
+    debug_headers: bool = False,
     worker: Worker = work,
 ) -> list[RankResult]:
     """Run every rank of a plan in a process of its own. Results in rank order.
 
     ``timeout`` is the seconds the ranks have once all have started; starting may take
-    ``STARTUP_SECONDS`` more. ``worker``, a module's function, is what each process runs. The plan
-    is not verified here: see ``replay``. Raises ``RankFailed``.
+    ``STARTUP_SECONDS`` more, and telling what went wrong twice ``GRACE_SECONDS``. ``debug_headers``
+    sends a header ahead of each message (``headers``). ``worker``, a module's function, is what
+    each process runs. The plan is not verified here: see ``replay``. Raises ``RankFailed``; no
+    process is left then, and a next call starts its own.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOAD, worker.__module__])
@@ -53,7 +56,7 @@ def run_gloo(
             plan, timeout, progress, context.RawArray("q", [NOT_STARTED] * plan.num_processes)
         )
         try:
-            team.start(context, worker, Path(folder) / "rendezvous")
+            team.start(context, worker, Path(folder) / "rendezvous", debug_headers=debug_headers)
             return team.results()
         finally:
             team.end()
@@ -77,12 +80,18 @@ class _Team:
         self._connections: dict[Connection, int] = {}
         self._reports: dict[int, Report] = {}
 
-    def start(self, context: ForkServerContext, worker: Worker, rendezvous: Path) -> None:
+    def start(
+        self, context: ForkServerContext, worker: Worker, rendezvous: Path, *, debug_headers: bool
+    ) -> None:
         """Start a process per rank; they meet through the file ``rendezvous``."""
         for rank in range(self._plan.num_processes):
             ours, theirs = context.Pipe()
             seat = Seat(
-                rank=rank, plan=self._plan, rendezvous=str(rendezvous), timeout=self._timeout
+                rank=rank,
+                plan=self._plan,
+                rendezvous=str(rendezvous),
+                timeout=self._timeout,
+                debug_headers=debug_headers,
             )
             process = context.Process(
                 target=worker,
@@ -162,9 +171,15 @@ class _Team:
         return f"at {order[position]}" if position < len(order) else "after its last action"
 
     def _failure(self) -> str:
-        """The gravest reports; where all others stall, the ranks that keep silent are named too."""
+        """The gravest reports; with them the ranks that keep silent, or that were left waiting."""
         texts = gravest(self._reports)
-        if not any(report.state in ("died", "failed") for report in self._reports.values()):
+        if any(report.state in ("died", "failed") for report in self._reports.values()):
+            texts += [
+                f"rank {rank} was left waiting: {report.waiting}"
+                for rank, report in sorted(self._reports.items())
+                if report.waiting
+            ]
+        else:
             texts += [f"rank {rank} is silent {self._place(rank)}" for rank in self._silent()]
         return f"gloo replay ended: {'; '.join(texts)}"
 

@@ -12,6 +12,7 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.group_transport import GroupTransport
+from bubbleproof.reference_exec.headers import HeaderTransport
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.rank_report import Report, carried_out
@@ -27,6 +28,7 @@ class Seat:
     plan: Plan
     rendezvous: str
     timeout: float
+    debug_headers: bool = False
 
 
 def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
@@ -57,6 +59,13 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
     )
     replica, own = plan.seat(seat.rank)
     transport = GroupTransport.by_default(plan, seat.rank)
+    if seat.debug_headers:
+        transport = HeaderTransport(
+            rank=seat.rank,
+            messages=transport.messages,
+            links=transport.links,
+            seconds=seat.timeout,
+        )
     within, among = transport.within(plan, replica), transport.among(plan, own)
     rank = Rank(plan, seat.rank, within, group=among)
     parent.send(Report(state="ready"))

@@ -139,7 +139,7 @@ class GroupTransport:
         message = tensor.contiguous()
         peer = self._process(destination)
         lane, group = self._way(tag, peer, Lane.SENDS)
-        with self.device.on(lane), _connected(tag, destination):
+        with self.device.on(lane), connected(tag, destination):
             work = torch.distributed.isend(message, peer, group=group)
         assert work is not None, f"{tag}: no process group to send in"
         return self._transfer(tag, work, message)
@@ -147,7 +147,7 @@ class GroupTransport:
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         peer = self._process(source)
         lane, group = self._way(tag, peer, Lane.RECEIVES)
-        with self.device.on(lane), _connected(tag, source):
+        with self.device.on(lane), connected(tag, source):
             work = torch.distributed.irecv(buffer, peer, group=group)
         assert work is not None, f"{tag}: no process group to receive in"
         return self._transfer(tag, work, buffer)
@@ -178,13 +178,23 @@ class GroupTransport:
 
 
 @contextmanager
-def _connected(tag: Action, peer: int) -> Iterator[None]:
+def connected(tag: Action, peer: int) -> Iterator[None]:
     """Say ``ConnectionClosed`` where torch refuses to post; the cause is the peer's to tell."""
     try:
         yield
     except RuntimeError as error:
-        first = (str(error).strip().splitlines() or ["no message"])[0]
-        raise ConnectionClosed(f"{tag} cannot be posted to rank {peer} ({first})") from error
+        why = reason(error)
+        raise ConnectionClosed(f"{tag} cannot be posted to rank {peer} ({why})") from error
+
+
+def reason(error: Exception) -> str:
+    """Why a transfer did not end: what torch says of connections and clocks, in our words."""
+    text = str(error).strip()
+    if "closed" in text.lower() or "reset" in text.lower():
+        return "the connection was closed"
+    if "timed out" in text.lower() or "timeout" in text.lower():
+        return "timed out"
+    return f"{type(error).__name__}: {(text.splitlines() or ['no message'])[0]}"
 
 
 def talking(plan: Plan) -> frozenset[Pair]:

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.group_transport import (
     ConnectionClosed,
     GroupTransfer,
     GroupTransport,
+    reason,
 )
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
@@ -27,10 +29,14 @@ Array = npt.NDArray[np.float64] | npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """A rank is ``ready``, ``done`` (with a result), ``stalled``, ``failed`` or ``died``."""
+    """A rank is ``ready``, ``done`` (with a result), ``stalled``, ``failed`` or ``died``.
+
+    ``waiting`` is what a stalled rank waits for.
+    """
 
     state: str
     text: str = ""
+    waiting: str = ""
     gradients: dict[tuple[int, str], Array] = field(default_factory=dict)
     losses: dict[tuple[int, int], Array] = field(default_factory=dict)
     live_bytes: tuple[int, ...] = ()
@@ -97,7 +103,8 @@ def carried_out(
             if event is None:
                 at(rank.position + 1)
             elif (why := _wait(event, deadline)) is not None:
-                return Report(state="stalled", text=f"stalled: {event} ({why})")
+                text = f"stalled: {event} ({why})"
+                return Report(state="stalled", text=text, waiting=str(event))
     except ConnectionClosed as error:
         return Report(state="stalled", text=f"stalled: {error}")
     if (why := transport.finished(deadline - time.monotonic())) is not None:
@@ -123,8 +130,10 @@ def _wait(blocked: Blocked, deadline: float) -> str | None:
     assert isinstance(transfer, GroupTransfer)
     try:
         transfer.wait(deadline - time.monotonic())
+    except MessageMismatch:
+        raise
     except RuntimeError as error:
-        return one_line(error)
+        return reason(error)
     return None
 
 

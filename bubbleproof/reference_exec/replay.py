@@ -74,6 +74,7 @@ def replay(
     unsafe: bool = False,
     data_parallel: int = 1,
     zero: ZeroLevels | None = None,
+    debug_headers: bool = False,
     progress: Callable[[str], None] | None = None,
     device: str = "cpu",
     training: Training | None = None,
@@ -98,7 +99,8 @@ def replay(
         it; on ``gloo`` sends never wait and receives arrive in order, which is its default
         ``buffered``, and stricter semantics are verified only.
     timeout
-        Seconds the ranks of ``gloo`` may take, their start not counted.
+        Seconds the ranks of ``gloo`` may take, their start not counted; then one error says which
+        rank was where, and no process is left.
     unsafe
         Run what violates a rule too. A run that cannot go on is then reported, not raised.
     data_parallel
@@ -107,6 +109,9 @@ def replay(
     zero
         The level of each parameter where the schedule has collectives, by default the highest that
         they are enough for.
+    debug_headers
+        Send a header ahead of each message of ``gloo``, and raise ``RankFailed`` at the first that
+        is not what its receiver expects. (On ``virtual`` messages always say what they are.)
     progress
         Called with a line of text now and then.
     device
@@ -156,7 +161,9 @@ def replay(
                     ready.plan, seed=seed, semantics=chosen, progress=progress, device=where
                 )
             else:
-                results = run_gloo(ready.plan, timeout=timeout, progress=progress)
+                results = run_gloo(
+                    ready.plan, timeout=timeout, progress=progress, debug_headers=debug_headers
+                )
         except RuntimeError as error:
             if not unsafe:
                 raise

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
@@ -37,10 +37,6 @@ QueueKey = tuple[int, ...]
 
 class ReplayStalled(RuntimeError):  # noqa: N818 - what happened to the run
     """Ranks that wait for each other, or for one that ended; the message lists them all."""
-
-
-class MessageMismatch(RuntimeError):  # noqa: N818 - what happened to the message
-    """A send that met the receive of another message."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -65,7 +65,8 @@ def test_replay_answers_with_evidence(command: Run) -> None:
 
 
 def test_replay_on_processes(command: Run) -> None:
-    answer = command("replay", "1f1b", "p=2", "m=3", "--backend", "gloo", "--dtype", "float32")
+    words = "replay 1f1b p=2 m=3 --backend gloo --dtype float32 --debug-headers"
+    answer = command(*words.split())
     assert answer.status == 0
     assert "gradients (gloo, 2 ranks, mlp float32)" in answer.out
 

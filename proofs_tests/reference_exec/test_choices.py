@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec import compute, moves, prediction, sliced
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import replay, summed_replicas
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.virtual import MessageMismatch, ReplayStalled, run_virtual
+from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
 from bubbleproof.theory.families import families
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.pipeline import Pipeline

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.virtual import MessageMismatch, ReplayStalled, run_virtual
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
+from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify.communication import Semantics, check_communication

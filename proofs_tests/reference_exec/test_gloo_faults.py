@@ -1,0 +1,118 @@
+"""A rank that dies, hangs or sends what it should not ends a replay in time, with one message."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.reference_exec.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
+from bubbleproof.reference_exec.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.replay import replay, summed_replicas
+from bubbleproof.theory.schedule import Program
+from proofs_tests.reference_exec import faulty
+from proofs_tests.reference_exec.cases import RECEIVER, SWAPPED_SENDS, TINY, family_case
+
+CASE = family_case("1f1b", p=2, m=4)
+TIMEOUT = 20.0  # for what ends by itself, and does not wait for the clock
+START = 20.0  # more than starting two processes ever took here
+
+
+def descendants() -> set[int]:
+    """The processes that came from this one, by /proc."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            if fields[0] != "Z":
+                parents[int(entry.name)] = int(fields[1])
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forking_server() -> None:
+    """The server that forks processes is there before anything is counted, and stays."""
+    assert replay(CASE.problem, CASE.schedule, TINY, backend="gloo").ok
+
+
+def ended_with(worker: Worker, *, timeout: float = TIMEOUT, debug_headers: bool = False) -> str:
+    """The message of a run that the worker spoils; it comes in time and leaves no process."""
+    before = descendants() if Path("/proc/self/stat").exists() else set()
+    begun = time.monotonic()
+    with pytest.raises(RankFailed) as caught:
+        run_gloo(CASE.plan(), timeout=timeout, worker=worker, debug_headers=debug_headers)
+    assert time.monotonic() - begun < START + timeout + 2 * GRACE_SECONDS
+    assert "\n" not in str(caught.value)
+    if before:
+        assert descendants() <= before
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("worker", "exitcode"), [(faulty.exits, 3), (faulty.is_killed, -9)], ids=["exits", "killed"]
+)
+def test_a_rank_that_dies_is_named_with_who_waited_for_it(worker: Worker, exitcode: int) -> None:
+    assert ended_with(worker) == (
+        f"gloo replay ended: rank 1 died with exit code {exitcode} at 1B0; "
+        "rank 0 was left waiting: 0B0 waits for 0RECV_B0 with rank 1"
+    )
+    assert replay(CASE.problem, CASE.schedule, TINY, backend="gloo").ok  # processes of its own
+
+
+def test_a_rank_that_hangs_is_named_with_who_waited_for_it() -> None:
+    assert ended_with(faulty.sleeps, timeout=3.0) == (
+        "gloo replay ended: rank 0 stalled: 0B0 waits for 0RECV_B0 with rank 1 (timed out); "
+        "rank 1 is silent at 1B0"
+    )
+
+
+def test_a_longer_message_than_expected_ends_the_run() -> None:
+    # gloo ends the process that receives it; which one that is, the message tells
+    message = ended_with(faulty.sends_more)
+    assert message.startswith("gloo replay ended: rank 0 died with exit code -6 at ")
+
+
+@pytest.mark.parametrize(
+    ("worker", "sent"),
+    [
+        (faulty.sends_more, "(1, 6, 4) float64"),
+        (faulty.sends_turned, "(1, 4, 3) float64"),
+        (faulty.sends_another_type, "(1, 3, 4) float32"),
+    ],
+    ids=["more", "turned", "type"],
+)
+def test_headers_tell_a_wrong_shape_or_type_before_it_is_received(
+    worker: Worker, sent: str
+) -> None:
+    message = ended_with(worker, debug_headers=True)
+    assert "rank 0 failed: MessageMismatch: " in message
+    assert f"rank 1 sent 0RECV_B1 as {sent}, " in message
+    assert "rank 0 expected 0RECV_B1 as (1, 3, 4) float64" in message
+
+
+def test_headers_tell_crossed_messages_that_gloo_takes_for_each_other() -> None:
+    case = family_case("gpipe", p=2, m=2)
+    plan = case.plan(program=Program.from_orders([SWAPPED_SENDS, RECEIVER]))
+    taken = summed_replicas(run_gloo(plan, timeout=30))
+    assert not are_equal(taken, order_matched(plan)[0])
+    shape = "(1, 3, 4) float64"
+    expected = f"rank 0 sent 1RECV_F1 as {shape}, rank 1 expected 1RECV_F0 as {shape}"
+    with pytest.raises(RankFailed, match="rank 1 failed: MessageMismatch: ") as caught:
+        run_gloo(plan, timeout=TIMEOUT, debug_headers=True)
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "p", "m"), [("zb-h1", 3, 4), ("bpipe", 4, 5)])
+def test_headers_change_nothing_where_all_is_right(name: str, p: int, m: int) -> None:
+    case = family_case(name, p=p, m=m)
+    report = replay(case.problem, case.schedule, TINY, backend="gloo", debug_headers=True)
+    assert report.ok
+    assert report.live_bytes == replay(case.problem, case.schedule, TINY).live_bytes
