@@ -226,7 +226,10 @@ def replay(
     device: Annotated[
         str | None, typer.Option(help="cpu, or cuda: all ranks of virtual on one GPU.")
     ] = None,
-    model: Annotated[str, typer.Option(help="mlp, transformer or llama.")] = "mlp",
+    model: Annotated[
+        str,
+        typer.Option(help="mlp, transformer, llama, or a factory FILE.py:FUNCTION of your own."),
+    ] = "mlp",
     hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
     layers: Annotated[
         str, typer.Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
@@ -272,7 +275,8 @@ def replay(
         schedule,
         backend=backend,
         spec=ModelSpec(
-            kind=model,
+            kind="own" if ":" in model else model,
+            factory=model if ":" in model else "",
             hidden=hidden,
             layers=parsed_layers(layers),
             heads=heads,

@@ -58,6 +58,7 @@ class Compute:
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
         }
         self.stages = MappingProxyType(self._stages)
+        self._without_gemms = {g for g, m in self._stages.items() if not m.gemm_weights()}
         self._recomputed = plan.recomputed()
         self._split = plan.split()
         self.batch = Batch(plan, rank, device, replica)
@@ -160,7 +161,9 @@ class Compute:
         """Run W: the weight gradients that I left."""
         if key not in self._deferred:
             raise BrokenProgram(f"{_label(key, 'W')} without its I, or again")
-        self._deferred.pop(key).run()
+        store = self._deferred.pop(key)
+        if key[0] not in self._without_gemms:
+            store.run()
         self.sample()
 
     def park(self, key: Key, kind: Kind) -> Parked:

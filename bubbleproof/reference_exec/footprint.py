@@ -27,14 +27,19 @@ output).
 A slice of T_k tokens counts with T_k in the place of T, but attends to the slices before it: with
 T_0 + ... + T_k = U_k its probabilities are B h T_k U_k. The keys and values of earlier slices are
 theirs and are not counted again.
-These formulas are read off the shapes; nothing here is measured and torch is not loaded.
+These formulas are read off the shapes; nothing here is measured and torch is not loaded. A user's
+own model has no formula: its bytes are those of one dry run (``examined``, which loads torch).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bubbleproof.reference_exec.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.examined import StageFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,8 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     of the transformer 12 d^2 + 4 d (six GEMMs, two norms), one of llama 2 d^2 + 2 d e + 3 d f + 2 d
     (seven GEMMs, two norms without bias).
     """
+    if spec.kind == "own":
+        return _facts(spec, stage).weight_bytes
     d, e, f = spec.hidden, spec.kv_width, spec.inner
     layer = {
         "mlp": 8 * d**2 + 7 * d,
@@ -66,8 +73,10 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     return spec.layers_of(stage) * layer[spec.kind] * spec.element_bytes
 
 
-def input_bytes(spec: ModelSpec) -> int:
+def input_bytes(spec: ModelSpec, stage: int = 0) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
+    if spec.kind == "own":
+        return _facts(spec, stage).input_bytes
     return spec.batch * spec.sequence * spec.hidden * spec.element_bytes
 
 
@@ -75,6 +84,9 @@ def footprint(
     spec: ModelSpec, stage: int, num_stages: int, *, slice_index: int = 0, num_slices: int = 1
 ) -> Footprint:
     """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
+    if spec.kind == "own":
+        facts = _facts(spec, stage)
+        return Footprint(activation_bytes=facts.activation_bytes, weight_bytes=facts.operand_bytes)
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
     block = spec.batch * length * spec.hidden
@@ -98,3 +110,9 @@ def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> tuple[int, int
     if spec.kind == "transformer":
         return tokens * (16 * d + 4) + probabilities, tokens * 16 * d
     return tokens * (8 * d + 2 * e + 4 * f + 2) + probabilities, tokens * (6 * d + 2 * e + 3 * f)
+
+
+def _facts(spec: ModelSpec, stage: int) -> StageFacts:
+    from bubbleproof.reference_exec.examined import examined  # loads torch
+
+    return examined(spec)[stage]

@@ -71,6 +71,16 @@ class _DeferrableProduct(torch.autograd.Function):
         return input_gradient, weight_gradient(output_gradient, x), None
 
 
+def deferrable_product(
+    x: torch.Tensor, weight: torch.Tensor, store: WeightGradStore | None
+) -> torch.Tensor:
+    """x W^T; without a store it is torch's own."""
+    if store is None:
+        return nn.functional.linear(x, weight)
+    product: torch.Tensor = _DeferrableProduct.apply(x, weight, store)  # type: ignore[no-untyped-call]  # torch's stub
+    return product
+
+
 class DeferredLinear(nn.Module):
     """y = x W^T; without a store it is torch's own linear, which is what the oracles use."""
 
@@ -79,7 +89,4 @@ class DeferredLinear(nn.Module):
         self.weight = nn.Parameter(torch.empty(outputs, inputs, dtype=dtype))
 
     def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
-        if store is None:
-            return nn.functional.linear(x, self.weight)
-        product: torch.Tensor = _DeferrableProduct.apply(x, self.weight, store)  # type: ignore[no-untyped-call]  # torch's stub
-        return product
+        return deferrable_product(x, self.weight, store)

@@ -20,9 +20,12 @@ from torch import nn
 from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.attention import Prefix
+from bubbleproof.reference_exec.examined import examined, own_layer
 from bubbleproof.reference_exec.layers import DTYPES, MLPLayer, TransformerLayer
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.llama import LlamaLayer
+from bubbleproof.reference_exec.own import description, own_batch
+from bubbleproof.reference_exec.own_layer import ReplacedLinear
 from bubbleproof.reference_exec.spec import ModelSpec
 
 _STREAMS = {"weights": 0, "input": 1, "target": 2}
@@ -36,10 +39,13 @@ _LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] =
 
 
 class Stage(nn.Module):
-    """One pipeline stage: (batch, sequence, hidden) to the same shape."""
+    """One pipeline stage: (batch, sequence, hidden) to the same shape, or a user's own."""
 
     def __init__(self, spec: ModelSpec, stage: int) -> None:
         super().__init__()
+        if spec.kind == "own":
+            self.layers = nn.ModuleList([own_layer(spec, stage)])
+            return
         layer = _LAYERS[spec.kind]
         self.layers = nn.ModuleList(layer(spec) for _ in range(spec.layers_of(stage)))
         generator = _generator(spec, "weights", stage)
@@ -63,7 +69,7 @@ class Stage(nn.Module):
         return frozenset(
             f"{name}.weight"
             for name, module in self.named_modules()
-            if isinstance(module, DeferredLinear)
+            if isinstance(module, DeferredLinear | ReplacedLinear)
         )
 
 
@@ -90,7 +96,12 @@ class SquaredError(torch.autograd.Function):
 def microbatch_loss(
     spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
 ) -> torch.Tensor:
-    """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch."""
+    """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch.
+
+    A user's own loss is divided by the number of microbatches.
+    """
+    if spec.kind == "own":
+        return description(spec).loss(y, target) / num_microbatches
     scale = 1.0 / (num_microbatches * math.prod(spec.shape))
     loss: torch.Tensor = SquaredError.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
     return loss
@@ -110,9 +121,20 @@ def microbatch_target(
     return _data(spec, "target", microbatch, slice_index, num_slices)
 
 
+def message_shape(
+    spec: ModelSpec, stage: int, slice_index: int = 0, num_slices: int = 1
+) -> tuple[int, ...]:
+    """The shape of the activation that enters ``stage``, and of its gradient."""
+    if spec.kind == "own":
+        return examined(spec)[stage].input_shape
+    return (spec.batch, spec.slice_length(slice_index, num_slices), spec.hidden)
+
+
 def _data(
     spec: ModelSpec, stream: str, microbatch: int, slice_index: int, num_slices: int
 ) -> torch.Tensor:
+    if spec.kind == "own":
+        return own_batch(spec, microbatch)[stream == "target"]
     sample = _generator(spec, stream, microbatch).standard_normal(spec.shape)
     start = spec.slice_start(slice_index, num_slices)
     values = sample[:, start : start + spec.slice_length(slice_index, num_slices)]

@@ -219,6 +219,8 @@ def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, f
     """The gradients and the loss of the whole batch, in float64, with ``weights`` where given."""
     spec, microbatches = plan.spec, range(plan.num_samples)
     stages = _with_weights(plan, weights, torch.float64)
+    if spec.kind == "own":
+        return _ordinary_of_own(plan, stages)
     y = torch.cat([microbatch_input(spec, j) for j in microbatches]).double()
     target = torch.cat([microbatch_target(spec, j) for j in microbatches]).double()
     for module in stages:
@@ -226,6 +228,22 @@ def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, f
     loss = (y - target).square().mean() / 2
     torch.autograd.backward(loss)
     return _gradients(stages), loss.item()
+
+
+def _ordinary_of_own(plan: Plan, stages: list[Stage]) -> tuple[Gradients, float]:
+    """One backward of the summed losses: a user's loss need not be a mean over the batch."""
+    total = torch.zeros((), dtype=torch.float64)
+    for microbatch in range(plan.num_microbatches):
+        y, target = (
+            microbatch_input(plan.spec, microbatch),
+            microbatch_target(plan.spec, microbatch),
+        )
+        y, target = (t.double() if t.is_floating_point() else t for t in (y, target))
+        for module in stages:
+            y = module(y, None)
+        total = total + microbatch_loss(plan.spec, y, target, plan.num_microbatches)
+    torch.autograd.backward(total)
+    return _gradients(stages), total.item()
 
 
 def are_equal(found: Gradients, expected: Gradients) -> bool:

@@ -19,7 +19,7 @@ from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.offload import OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import MemoryEvents, Problem
-from bubbleproof.theory.recompute import RecomputingPipeline
+from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 
@@ -45,12 +45,25 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         memory_unit="byte",
     )
     if isinstance(sized, ChosenPipeline | RecomputingPipeline) and sized.recompute is not None:
-        sized = sized.with_changes(recompute=replace(sized.recompute, kept=input_bytes(spec)))
+        kept = _common_input_bytes(spec, sized.recompute)
+        sized = sized.with_changes(recompute=replace(sized.recompute, kept=kept))
     if isinstance(sized, OffloadingPipeline) and sized.offload is not None:
         weight = _common_weight_bytes(spec, sized.offload.stages)
         offload = replace(sized.offload, weight=weight, gradient=weight, state=weight)
         sized = sized.with_changes(offload=offload)
     return sized
+
+
+def _common_input_bytes(spec: ModelSpec, recompute: Recompute) -> int:
+    """The bytes of the input of each recomputed stage."""
+    stages = sorted({*recompute.stages, *(stage for stage, _ in recompute.samples)})
+    sizes = [input_bytes(spec, stage) for stage in stages]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "replay recomputes stages with inputs of one size; inputs of stages "
+            f"{tuple(stages)} are {sizes} bytes"
+        )
+    return sizes[0] if sizes else 0
 
 
 def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
@@ -59,7 +72,7 @@ def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
     if len(sizes) > 1:
         raise ValueError(
             f"replay off-loads stages of one size; layers of stages {stages} are "
-            f"{[spec.layers_of(stage) for stage in stages]}"
+            f"{[spec.layers_of(stage) for stage in stages]}, their weights {sorted(sizes)} bytes"
         )
     return sizes.pop()
 

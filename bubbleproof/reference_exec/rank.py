@@ -23,6 +23,7 @@ from bubbleproof.reference_exec.collectives import Collectives
 from bubbleproof.reference_exec.compute import Compute, Gradients
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.models import message_shape
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
@@ -194,12 +195,13 @@ class Rank:
             yield from until_done(sent)
 
     def _receive(self, action: Action) -> Iterator[Blocked]:
-        spec, step = self._plan.spec, -1 if action.kind is Kind.RECV_F else 1
+        plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
         if action in self._arriving:
             raise BrokenProgram(f"{action} runs twice")
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
-        length = spec.slice_length(action.slice, self._plan.num_slices)
-        buffer = self._buffer((spec.batch, length, spec.hidden))
+        entered = action.stage + (action.kind is Kind.RECV_B)
+        shape = message_shape(plan.spec, entered, action.slice, plan.num_slices)
+        buffer = self._buffer(shape)
         transfer = self._transport.irecv(action, buffer, source=peer)
         arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
         self._arriving[action] = arriving

@@ -7,6 +7,7 @@ Three reference models are known, all pre-norm residual stacks over activations 
 - ``transformer``: causal attention and a GELU MLP, each behind a norm and a residual;
 - ``llama``: causal attention with rotary positions, whose query heads share ``kv_heads`` heads of
   keys and values, and a SwiGLU of ceil(8/3 hidden) inner units, each behind an RMS norm.
+- ``own``: a user's own modules, data and loss, from a factory (``own``), not as below.
 
 A stage is ``layers`` of them. The first stage takes the input activations, the last is followed by
 a squared error, scaled so that the losses of all microbatches add up to the loss of the batch.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KINDS = ("mlp", "transformer", "llama")
+KINDS = ("mlp", "transformer", "llama", "own")
 ELEMENT_BYTES = {"float64": 8, "float32": 4}
 INNER_FACTOR = 4
 
@@ -29,6 +30,7 @@ class ModelSpec:
     ``layers`` is the number of layers of every stage, or one number per stage; ``batch`` the
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
+    Of kind ``own``, ``factory`` names what builds the model (see ``own``); only ``dtype`` counts.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
     """
 
@@ -41,10 +43,15 @@ class ModelSpec:
     batch: int = 2
     dtype: str = "float64"
     seed: int = 0
+    factory: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"model kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if (self.kind == "own") != bool(self.factory):
+            raise ValueError(
+                f"model factory belongs to kind own, got {self.factory!r} and kind {self.kind}"
+            )
         if self.dtype not in ELEMENT_BYTES:
             known = ", ".join(ELEMENT_BYTES)
             raise ValueError(f"model dtype must be one of {known}, got {self.dtype!r}")
@@ -117,7 +124,9 @@ class ModelSpec:
         return self.layers if isinstance(self.layers, int) else self.layers[stage]
 
     def require_slices(self, num_slices: int) -> None:
-        """Raise ``ValueError`` where a slice would have no token."""
+        """Raise ``ValueError`` where a slice would have no token, or the model takes no slices."""
+        if self.kind == "own" and num_slices > 1:
+            raise ValueError(f"a model of kind own takes whole samples, got {num_slices} slices")
         if num_slices > self.sequence:
             raise ValueError(
                 f"model sequence must be {num_slices} or more, one token per slice, "
@@ -125,7 +134,14 @@ class ModelSpec:
             )
 
     def require_stages(self, num_stages: int) -> None:
-        """Raise ``ValueError`` where ``layers`` is per stage and not for ``num_stages`` stages."""
+        """Raise ``ValueError`` where ``layers`` is per stage and not for ``num_stages`` stages.
+
+        A model of kind ``own`` is examined here.
+        """
+        if self.kind == "own":
+            from bubbleproof.reference_exec.examined import require_own_stages  # loads torch
+
+            require_own_stages(self, num_stages)
         if not isinstance(self.layers, int) and len(self.layers) != num_stages:
             raise ValueError(
                 f"model layers must be one number or one per stage ({num_stages}), "

@@ -94,6 +94,13 @@ def test_replay_takes_optimizer_steps(command: Run) -> None:
     assert (found["steps"], found["optimizer"], found["has_barrier"]) == (2, "adam", True)
 
 
+def test_replay_of_a_model_of_one_s_own(command: Run) -> None:
+    example = Path(__file__).resolve().parent.parent.parent / "examples" / "own_model.py"
+    answer = command("replay", "zb-h1", "p=4", "m=4", "--model", f"{example}:build", "--json")
+    assert answer.status == 0
+    assert json.loads(answer.out)["model"] == "own"
+
+
 def test_replay_refuses_what_is_not_verified(command: Run, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     command("convert", "1f1b", "p=2", "m=2", path)
@@ -162,6 +169,8 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
             ["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--steps", "1"],
             "own ranks",
         ),
+        (["replay", "1f1b", "p=2", "m=2", "--model", "none.py:f"], "none.py:f: no file none.py"),
+        (["replay", "1f1b", "p=2", "m=2", "--model", "own"], "factory belongs to kind own"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,x"], "one per stage such as 2,3,3,2, got"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,2,1"], "one per stage (2), got 3"),
         (["replay", "1f1b", "p=2", "m=2", "--model", "llama", "--heads", "3"], "multiple of heads"),

@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.spec import ModelSpec
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "cnn"}, "model kind must be one of mlp, transformer, llama, got 'cnn'"),
+        ({"kind": "cnn"}, "model kind must be one of mlp, transformer, llama, own, got 'cnn'"),
         ({"dtype": "bfloat16"}, "model dtype must be one of float64, float32, got 'bfloat16'"),
         ({"hidden": 6, "heads": 4}, r"hidden must be a multiple of heads \(4\), got 6"),
         ({"hidden": 2}, "model hidden must be 4 or more, got 2"),

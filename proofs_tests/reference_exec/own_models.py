@@ -1,0 +1,116 @@
+"""Users' models for tests: one that replays, and for each rule one that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.own import OwnModel
+
+SHAPE = (3, 4)
+
+
+def batch(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of SHAPE."""
+    generator = torch.Generator().manual_seed(microbatch)
+    drawn = torch.randn(2, *SHAPE, generator=generator)
+    return drawn[0], drawn[1]
+
+
+def loss(y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The mean squared error."""
+    return (y - target).square().mean()
+
+
+def model(*stages: nn.Module) -> OwnModel:
+    return OwnModel(stages=stages, batch=batch, loss=loss)
+
+
+def seeded(build: Callable[[], OwnModel]) -> Callable[[], OwnModel]:
+    """The factory with torch's generator seeded for as long as it runs."""
+
+    def factory() -> OwnModel:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(3)
+            return build()
+
+    return factory
+
+
+class Reused(nn.Module):
+    """A linear that is called once, and one that is called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.once, self.twice = nn.Linear(4, 4), nn.Linear(4, 4, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.twice(torch.tanh(self.twice(torch.tanh(self.once(x)))))
+        return y
+
+
+class Unused(nn.Module):
+    """A linear that no forward uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.idle = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.used(x)
+        return y
+
+
+@seeded
+def plain() -> OwnModel:
+    return model(nn.Linear(4, 4), nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4)))
+
+
+@seeded
+def reused() -> OwnModel:
+    return model(Reused(), Reused())
+
+
+@seeded
+def misfit() -> OwnModel:
+    return model(nn.Linear(4, 5), nn.Linear(4, 4))
+
+
+@seeded
+def dropped() -> OwnModel:
+    return model(nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)))
+
+
+@seeded
+def counted() -> OwnModel:
+    return model(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 4))
+
+
+@seeded
+def idle() -> OwnModel:
+    return model(nn.Linear(4, 4), Unused())
+
+
+@seeded
+def shared() -> OwnModel:
+    linear = nn.Linear(4, 4)
+    return model(linear, nn.Sequential(linear, nn.Tanh()))
+
+
+@seeded
+def paired() -> OwnModel:
+    return model(nn.Linear(4, 4), nn.RNN(4, 4))
+
+
+def restless() -> OwnModel:
+    return model(nn.Linear(4, 4), nn.Linear(4, 4))
+
+
+def failing() -> OwnModel:
+    raise RuntimeError("no such weights")
+
+
+def nothing() -> int:
+    return 0

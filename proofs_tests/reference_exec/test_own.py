@@ -1,0 +1,134 @@
+"""A user's own modules replay with measured bytes; what would not is refused by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec.examined import examined
+from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.own import build
+from bubbleproof.reference_exec.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.training import Training
+from proofs_tests.reference_exec.cases import family_case
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLE = ModelSpec(kind="own", factory=f"{ROOT}/examples/own_model.py:build")
+HERE = "proofs_tests.reference_exec.own_models:"
+
+
+def own(name: str) -> ModelSpec:
+    return ModelSpec(kind="own", factory=HERE + name)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("1f1b", {"p": 4, "m": 5}),
+        ("zb-h1", {"p": 4, "m": 5}),
+        ("zb-v", {"p": 2, "m": 4}),
+        ("bpipe", {"p": 4, "m": 6}),
+        ("chimera", {"p": 4, "m": 4}),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> None:
+    case = family_case(name, **params)
+    report = replay(case.problem, case.schedule, replace(EXAMPLE, dtype=dtype))
+    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.ok, str(report)
+
+
+def test_the_example_replays_on_processes_and_trains() -> None:
+    case = family_case("zb-h1", p=4, m=4)
+    training = Training(optimizer="adam", steps=2)
+    report = replay(case.problem, case.schedule, EXAMPLE, backend="gloo", training=training)
+    assert report.ok, str(report)
+
+
+def test_measured_bytes_are_those_of_the_hand() -> None:
+    # plain, float64, x of 3 x 4 elements. Stage 0, Linear(4, 4) on the input: x 12 and the output
+    # 12 elements: 192 bytes; operands x and the output's gradient: 192. Stage 1: x 12, the norm's
+    # statistics 3 + 3, norm 12 (the linear's input). The loss (y - t)^2: the difference 12, and
+    # the scalar, 1; y itself is not needed: 43 elements, 344 bytes; operands norm and gradient.
+    first, last = examined(own("plain"))
+    assert (first.activation_bytes, first.operand_bytes, first.input_bytes) == (192, 192, 96)
+    assert (last.activation_bytes, last.operand_bytes) == (344, 192)
+    assert first.weight_bytes == 8 * (16 + 4)
+
+
+def test_linears_used_once_are_replaced_and_no_others() -> None:
+    assert [facts.replaced for facts in examined(own("reused"))] == [("once",), ("once",)]
+    assert [facts.replaced for facts in examined(EXAMPLE)] == [
+        (),
+        ("inner", "outer"),
+        ("inner", "outer"),
+        ("",),
+    ]
+    stage = Stage(own("reused"), 0)
+    assert stage.gemm_weights() == {"layers.0.module.once.weight"}
+    case = family_case("zb-h1", p=2, m=3)
+    assert replay(case.problem, case.schedule, own("reused")).ok
+
+
+def test_a_replaced_module_computes_what_the_user_wrote() -> None:
+    spec = own("plain")
+    x = torch.randn(3, 4, dtype=torch.float64, generator=torch.manual_seed(0))
+    for stage, module in enumerate(build(spec).stages):
+        ours = Stage(spec, stage)
+        assert any(isinstance(part, ReplacedLinear) for part in ours.modules())
+        assert torch.allclose(ours(x, None), module(x), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("misfit", r"stage 1 cannot take what stage 0 gives, float64 \(3, 5\): mat1 and mat2"),
+        ("dropped", "stage 1 gives another output the second time; dropout"),
+        ("counted", "stage 0 changes its buffer 1.running_mean in a forward"),
+        ("idle", "stage 1: its parameter idle.weight gets no gradient"),
+        ("shared", "stages 0 and 1 share the parameter weight; each stage must have its own"),
+        ("paired", "stage 1 must give one tensor of torch.float64, got tuple"),
+        ("restless", "gives stage 0 weight other values the second time; draw them from a seed"),
+        ("failing", "own_models:failing failed: no such weights"),
+        ("nothing", "must return an OwnModel, got <class 'int'>"),
+        ("absent", "own_models has no function absent"),
+    ],
+)
+def test_models_that_cannot_be_replayed_are_refused(name: str, message: str) -> None:
+    case = family_case("1f1b", p=2, m=2)
+    with pytest.raises(ValueError, match=message) as caught:
+        replay(case.problem, case.schedule, own(name))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_does_not_fit_the_schedule_is_refused() -> None:
+    case = family_case("1f1b", p=3, m=3)
+    with pytest.raises(ValueError, match="has 2 stages, the schedule 3"):
+        replay(case.problem, case.schedule, own("plain"))
+    sliced = family_case("svpp", p=2, m=2, s=2)
+    with pytest.raises(ValueError, match="takes whole samples, got 2 slices"):
+        replay(sliced.problem, sliced.schedule, own("plain"))
+    recomputed = family_case("trecomp", p=2, m=3)
+    with pytest.raises(ValueError, match=r"inputs of one size; .* \(0, 1\) are \[80, 960\] bytes"):
+        replay(recomputed.problem, recomputed.schedule, EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        ("no_colon", "must be MODULE:FUNCTION or FILE.py:FUNCTION, got 'no_colon'"),
+        ("no/such/file.py:build", "model factory no/such/file.py:build: no file no/such/file.py"),
+        ("no_such_module:build", "model factory no_such_module:build: No module named"),
+    ],
+)
+def test_factories_that_are_not_there_are_refused(factory: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(ModelSpec(kind="own", factory=factory))
+    with pytest.raises(ValueError, match="factory belongs to kind own"):
+        ModelSpec(factory=factory)
