@@ -238,6 +238,12 @@ def replay(
     kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
     sequence: Annotated[int, typer.Option(help="Tokens of a sample.")] = 4,
     batch: Annotated[int, typer.Option(help="Samples of a microbatch.")] = 2,
+    vocabulary: Annotated[
+        int, typer.Option(help="Words to embed and to score; without, activations.")
+    ] = 0,
+    tied: Annotated[
+        bool, typer.Option("--tied", help="Embedding and head share one matrix.")
+    ] = False,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     steps: Annotated[
         int | None, typer.Option(help="Optimizer steps; without, gradients alone.")
@@ -283,6 +289,8 @@ def replay(
             kv_heads=kv_heads,
             sequence=sequence,
             batch=batch,
+            vocabulary=vocabulary,
+            tied=tied,
             dtype=dtype,
         ),
         training=given_training(optimizer, steps, learning_rate, has_barrier=barrier),

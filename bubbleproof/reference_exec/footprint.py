@@ -24,6 +24,11 @@ plus the root of the graph: the output, N d b, or on the last stage the error an
 So transformer and llama give bytes back at I, and the mlp takes more (its tanh saves only its
 output).
 
+With a vocabulary of V words (``words``) the first stage holds its N words, 8 bytes each, in the
+place of its input, and its first layer's input takes a gradient. The last holds more: its norm's
+input, statistics and output, (2 N d + 2 N) b, for llama (3 N d + N) b; and V in the place of d as
+the root's error, (N V + 1) b; after I the operands of one more GEMM, N (d + V) b.
+
 A slice of T_k tokens counts with T_k in the place of T, but attends to the slices before it: with
 T_0 + ... + T_k = U_k its probabilities are B h T_k U_k. The keys and values of earlier slices are
 theirs and are not counted again.
@@ -40,6 +45,8 @@ from bubbleproof.reference_exec.spec import ModelSpec
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.examined import StageFacts
+
+WORD_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,8 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
 
     With d = hidden, a layer of the mlp has 8 d^2 + 7 d of them (two GEMMs, two biases, a norm), one
     of the transformer 12 d^2 + 4 d (six GEMMs, two norms), one of llama 2 d^2 + 2 d e + 3 d f + 2 d
-    (seven GEMMs, two norms without bias).
+    (seven GEMMs, two norms without bias). A vocabulary of V words adds V d to the first stage and
+    V d and a norm to the last.
     """
     if spec.kind == "own":
         return _facts(spec, stage).weight_bytes
@@ -70,13 +78,21 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
         "transformer": 12 * d**2 + 4 * d,
         "llama": 2 * d**2 + 2 * d * e + 3 * d * f + 2 * d,
     }
-    return spec.layers_of(stage) * layer[spec.kind] * spec.element_bytes
+    words = spec.vocabulary * d
+    elements = spec.layers_of(stage) * layer[spec.kind]
+    if spec.is_embedding(stage):
+        elements += words
+    if spec.is_head(stage):
+        elements += words + (d if spec.kind == "llama" else 2 * d)
+    return elements * spec.element_bytes
 
 
 def input_bytes(spec: ModelSpec, stage: int = 0) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     if spec.kind == "own":
         return _facts(spec, stage).input_bytes
+    if spec.is_embedding(stage):
+        return spec.batch * spec.sequence * WORD_BYTES
     return spec.batch * spec.sequence * spec.hidden * spec.element_bytes
 
 
@@ -89,16 +105,28 @@ def footprint(
         return Footprint(activation_bytes=facts.activation_bytes, weight_bytes=facts.operand_bytes)
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
-    block = spec.batch * length * spec.hidden
-    saved, operands = _of_one_layer(spec, length, attended)
-    total = spec.layers_of(stage) * saved
-    if spec.kind == "llama" and stage == 0:
-        total -= spec.batch * length
-    root = block + 1 if stage == num_stages - 1 else block
-    return Footprint(
-        activation_bytes=(total + root) * spec.element_bytes,
-        weight_bytes=spec.layers_of(stage) * operands * spec.element_bytes,
-    )
+    tokens, element = spec.batch * length, spec.element_bytes
+    layer_saved, layer_operands = _of_one_layer(spec, length, attended)
+    saved = spec.layers_of(stage) * layer_saved + tokens * spec.hidden
+    operands = spec.layers_of(stage) * layer_operands
+    words = 0
+    if spec.is_embedding(stage):
+        words = tokens * WORD_BYTES
+    elif spec.kind == "llama" and stage == 0:
+        saved -= tokens
+    if stage == num_stages - 1:
+        saved += 1
+    if stage == num_stages - 1 and spec.vocabulary:
+        saved += _of_head(spec, tokens)
+        operands += tokens * (spec.hidden + spec.vocabulary)
+    return Footprint(activation_bytes=saved * element + words, weight_bytes=operands * element)
+
+
+def _of_head(spec: ModelSpec, tokens: int) -> int:
+    """The elements that a head saves, and those of its error beyond the (tokens, hidden) ones."""
+    d = spec.hidden
+    norm = tokens * (3 * d + 1) if spec.kind == "llama" else tokens * (2 * d + 2)
+    return norm + tokens * (spec.vocabulary - d)
 
 
 def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> tuple[int, int]:

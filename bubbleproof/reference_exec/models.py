@@ -27,8 +27,9 @@ from bubbleproof.reference_exec.llama import LlamaLayer
 from bubbleproof.reference_exec.own import description, own_batch
 from bubbleproof.reference_exec.own_layer import ReplacedLinear
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.words import EMBEDDING, HEAD, CrossEntropy, Embedding, Head
 
-_STREAMS = {"weights": 0, "input": 1, "target": 2}
+_STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}
 
 
 _LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] = {
@@ -45,13 +46,18 @@ class Stage(nn.Module):
         super().__init__()
         if spec.kind == "own":
             self.layers = nn.ModuleList([own_layer(spec, stage)])
+            self.embedding, self.head = None, None
             return
         layer = _LAYERS[spec.kind]
         self.layers = nn.ModuleList(layer(spec) for _ in range(spec.layers_of(stage)))
+        self.embedding = Embedding(spec) if spec.is_embedding(stage) else None
+        self.head = Head(spec) if spec.is_head(stage) else None
         generator = _generator(spec, "weights", stage)
         with torch.no_grad():
             for name, parameter in self.named_parameters():
-                parameter.copy_(_initial(name, parameter.shape, generator))
+                is_tied = spec.tied and name in (EMBEDDING, HEAD)
+                source = _generator(spec, "tied", 0) if is_tied else generator
+                parameter.copy_(_initial(name, parameter.shape, source))
 
     def forward(
         self,
@@ -60,9 +66,11 @@ class Stage(nn.Module):
         prefixes: Sequence[Prefix] | None = None,
     ) -> torch.Tensor:
         """The stage's output; ``prefixes`` has an entry per layer where the sample is sliced."""
+        if self.embedding is not None:
+            x = self.embedding(x)
         for index, layer in enumerate(self.layers):
             x = layer(x, store, None if prefixes is None else prefixes[index])
-        return x
+        return x if self.head is None else self.head(x, store)
 
     def gemm_weights(self) -> frozenset[str]:
         """The names of the parameters whose gradient W computes; I computes the others'."""
@@ -98,10 +106,15 @@ def microbatch_loss(
 ) -> torch.Tensor:
     """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch.
 
-    A user's own loss is divided by the number of microbatches.
+    With a vocabulary it is the mean cross-entropy of words. A user's own loss is divided by the
+    number of microbatches.
     """
     if spec.kind == "own":
         return description(spec).loss(y, target) / num_microbatches
+    if spec.vocabulary:
+        scale = 1.0 / (num_microbatches * spec.batch * spec.sequence)
+        entropy: torch.Tensor = CrossEntropy.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
+        return entropy
     scale = 1.0 / (num_microbatches * math.prod(spec.shape))
     loss: torch.Tensor = SquaredError.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
     return loss
@@ -110,14 +123,14 @@ def microbatch_loss(
 def microbatch_input(
     spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
 ) -> torch.Tensor:
-    """The input of one microbatch or of a slice of it, shape (batch, length, hidden)."""
+    """The input of one microbatch or of a slice of it: (batch, length, hidden), words without."""
     return _data(spec, "input", microbatch, slice_index, num_slices)
 
 
 def microbatch_target(
     spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
 ) -> torch.Tensor:
-    """What the last stage should put out, shape (batch, length, hidden)."""
+    """What the last stage should put out, (batch, length, hidden), or should score highest."""
     return _data(spec, "target", microbatch, slice_index, num_slices)
 
 
@@ -135,11 +148,15 @@ def _data(
 ) -> torch.Tensor:
     if spec.kind == "own":
         return own_batch(spec, microbatch)[stream == "target"]
-    sample = _generator(spec, stream, microbatch).standard_normal(spec.shape)
+    generator = _generator(spec, stream, microbatch)
+    if spec.vocabulary:
+        sample = torch.from_numpy(generator.integers(spec.vocabulary, size=spec.shape[:2]))
+    else:
+        sample = torch.from_numpy(generator.standard_normal(spec.shape))
     start = spec.slice_start(slice_index, num_slices)
     values = sample[:, start : start + spec.slice_length(slice_index, num_slices)]
-    values = np.ascontiguousarray(values)
-    return torch.from_numpy(values).to(DTYPES[spec.dtype], copy=True)  # torch's own alignment
+    dtype = torch.int64 if spec.vocabulary else DTYPES[spec.dtype]
+    return values.contiguous().to(dtype, copy=True)  # torch's own alignment
 
 
 def _generator(spec: ModelSpec, stream: str, number: int) -> np.random.Generator:

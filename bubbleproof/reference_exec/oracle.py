@@ -221,11 +221,20 @@ def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, f
     stages = _with_weights(plan, weights, torch.float64)
     if spec.kind == "own":
         return _ordinary_of_own(plan, stages)
-    y = torch.cat([microbatch_input(spec, j) for j in microbatches]).double()
-    target = torch.cat([microbatch_target(spec, j) for j in microbatches]).double()
+    y = torch.cat([microbatch_input(spec, j) for j in microbatches])
+    target = torch.cat([microbatch_target(spec, j) for j in microbatches])
+    if spec.tied:
+        embedding, head = stages[0].embedding, stages[-1].head
+        assert embedding is not None
+        assert head is not None
+        head.linear.weight = embedding.weight
+    y = y if spec.vocabulary else y.double()
     for module in stages:
         y = module(y, None)
-    loss = (y - target).square().mean() / 2
+    if spec.vocabulary:
+        loss = torch.nn.functional.cross_entropy(y.flatten(0, 1), target.flatten())
+    else:
+        loss = (y - target.double()).square().mean() / 2
     torch.autograd.backward(loss)
     return _gradients(stages), loss.item()
 
@@ -233,7 +242,7 @@ def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, f
 def _ordinary_of_own(plan: Plan, stages: list[Stage]) -> tuple[Gradients, float]:
     """One backward of the summed losses: a user's loss need not be a mean over the batch."""
     total = torch.zeros((), dtype=torch.float64)
-    for microbatch in range(plan.num_microbatches):
+    for microbatch in range(plan.num_samples):
         y, target = (
             microbatch_input(plan.spec, microbatch),
             microbatch_target(plan.spec, microbatch),
@@ -241,7 +250,7 @@ def _ordinary_of_own(plan: Plan, stages: list[Stage]) -> tuple[Gradients, float]
         y, target = (t.double() if t.is_floating_point() else t for t in (y, target))
         for module in stages:
             y = module(y, None)
-        total = total + microbatch_loss(plan.spec, y, target, plan.num_microbatches)
+        total = total + microbatch_loss(plan.spec, y, target, plan.num_samples)
     torch.autograd.backward(total)
     return _gradients(stages), total.item()
 

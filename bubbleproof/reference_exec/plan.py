@@ -66,6 +66,13 @@ class Plan:
             )
         self.spec.require_stages(self.num_stages)
         self.spec.require_slices(self.num_slices)
+        if self.spec.tied and self.parallel is not None:
+            raise ValueError("tied embeddings cannot be sharded; replay them without collectives")
+        ends = (0, self.num_stages - 1)
+        if self.spec.tied and self.updated() & {*ends}:
+            raise ValueError(
+                f"tied stages ({ends[0]} and {ends[1]}) must step on their ranks, not on a host"
+            )
 
     @property
     def num_stages(self) -> int:

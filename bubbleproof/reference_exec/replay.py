@@ -44,6 +44,7 @@ from bubbleproof.reference_exec.verification import (
     verify_transfers,
 )
 from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.words import with_ties
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.chosen import ChosenPipeline
@@ -218,7 +219,7 @@ def prepared(
     ranks can run.
     """
     step = training_step(problem)
-    spec.require_stages(step.num_stages)
+    spec = spec.on(step.num_stages)
     spec.require_slices(step.num_slices)
     step, parallel = in_replicas(step, spec, data_parallel, zero)
     verdict = check(problem, schedule)
@@ -339,7 +340,7 @@ def judged(
         losses |= result.losses
     matched, exact = matched_training(plan, device), ordinary_training(plan)
     results = whole_results(plan, results, matched.gradients)
-    gradients = summed_replicas(results)
+    gradients = with_ties(plan, summed_replicas(results))
     training = plan.training
     loss = sum(losses[part].item() for part in sorted(losses))
     error = math.inf

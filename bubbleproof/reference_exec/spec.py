@@ -16,7 +16,7 @@ Loads no torch: sizes can be asked for without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KINDS = ("mlp", "transformer", "llama", "own")
 ELEMENT_BYTES = {"float64": 8, "float32": 4}
@@ -31,6 +31,8 @@ class ModelSpec:
     samples of one microbatch; ``sequence`` their length in tokens; ``heads`` divides ``hidden``
     and, for ``llama``, ``kv_heads`` divides ``heads``, each of an even width.
     Of kind ``own``, ``factory`` names what builds the model (see ``own``); only ``dtype`` counts.
+    With a ``vocabulary`` the first stage embeds words and the last scores them (``words``),
+    ``tied`` by one matrix; ``num_stages`` is then filled in by ``on``.
     Weights and data follow from ``seed`` alone. Raises ``ValueError`` naming the field.
     """
 
@@ -44,6 +46,9 @@ class ModelSpec:
     dtype: str = "float64"
     seed: int = 0
     factory: str = ""
+    vocabulary: int = 0
+    tied: bool = False
+    num_stages: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -75,10 +80,20 @@ class ModelSpec:
             raise ValueError(
                 f"model hidden must be a multiple of heads ({self.heads}), got {self.hidden}"
             )
+        self._require_words()
         if self.kind == "llama":
             self._require_grouped_heads()
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"model seed must be 0 to 2**31 - 1, got {self.seed}")
+
+    def _require_words(self) -> None:
+        if self.vocabulary and (self.vocabulary < 2 or self.kind == "own"):
+            raise ValueError(
+                "model vocabulary must be 2 or more words, for a reference model, "
+                f"got {self.vocabulary} and kind {self.kind}"
+            )
+        if self.tied and not self.vocabulary:
+            raise ValueError("model tied needs a vocabulary: embedding and head are then one")
 
     def _require_grouped_heads(self) -> None:
         if self.heads % self.kv_heads:
@@ -122,6 +137,25 @@ class ModelSpec:
     def layers_of(self, stage: int) -> int:
         """The number of layers of one stage."""
         return self.layers if isinstance(self.layers, int) else self.layers[stage]
+
+    def on(self, num_stages: int) -> ModelSpec:
+        """The specification for a schedule's stages.
+
+        Raises ``ValueError`` where they are not those of ``layers``, or a tie has one end.
+        """
+        self.require_stages(num_stages)
+        if self.tied and num_stages < 2:
+            raise ValueError("model tied needs 2 or more stages, got 1")
+        return replace(self, num_stages=num_stages if self.vocabulary else 0)
+
+    def is_embedding(self, stage: int) -> bool:
+        """Whether a stage begins with the embedding of words."""
+        return bool(self.vocabulary) and stage == 0
+
+    def is_head(self, stage: int) -> bool:
+        """Whether a stage ends with the scores of words. Precondition: ``on`` has been called."""
+        assert not self.vocabulary or self.num_stages, "a vocabulary needs the number of stages"
+        return bool(self.vocabulary) and stage == self.num_stages - 1
 
     def require_slices(self, num_slices: int) -> None:
         """Raise ``ValueError`` where a slice would have no token, or the model takes no slices."""

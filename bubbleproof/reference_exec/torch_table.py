@@ -44,6 +44,11 @@ def table_text(plan: Plan) -> str:
 
 def require_sayable(plan: Plan) -> None:
     """Raise ``ValueError`` unless PyTorch's runtime can be told the plan and gets it right."""
+    if plan.spec.kind == "own" or plan.spec.vocabulary:
+        raise ValueError(
+            "PyTorch's runtime is compared on the reference models, without a vocabulary; "
+            f"got kind {plan.spec.kind}, vocabulary {plan.spec.vocabulary}"
+        )
     actions = plan.program.actions
     foreign = ~actions.is_kind(*COMPUTE_KINDS, *COMMUNICATION_KINDS)
     if foreign.any():

@@ -4,7 +4,7 @@ A training of k steps runs the program k times on the same batch; after each pas
 one STEP with the gradient of that pass. Without a global barrier (the default) a stage steps as
 soon as its own last B or W has run, while other ranks still compute, and its rank goes on with the
 next pass: what the zero-bubble papers' ``span_idle`` takes for granted. With one, all ranks first
-wait for each other. Gradients that ranks have to add (replicas of a stage) are
+wait for each other. Gradients that ranks have to add (replicas of a stage, tied embeddings) are
 exchanged at the end of the pass, so these stages step then. Loads no torch.
 
 No verdict is lost by running a verified program several times: each rank's passes follow each

@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.oracle import order_matched, ordinary, stepped
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.updates import optimizer_of
+from bubbleproof.reference_exec.words import with_ties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,11 +52,13 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
     training = plan.training
     if training is None:
         gradients, losses = order_matched(plan, device=device)
+        gradients = with_ties(plan, gradients)
         return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
     stages = [Stage(plan.spec, stage).to(device.torch_device) for stage in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
     for _ in range(training.steps):
         gradients, losses = order_matched(plan, _weights(stages), device)
+        gradients = with_ties(plan, gradients)
         _set_gradients(stages, gradients)
         for optimizer in optimizers:
             optimizer.step()

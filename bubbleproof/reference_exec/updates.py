@@ -2,9 +2,11 @@
 
 A stage on one rank steps after its last B or W of the pass. The gradients of a stage on two ranks
 go to the other rank and come from it at the end of the pass, so that both step with the same sum
-and stay equal. Each rank's messages of this kind follow all
-others of its pass, in one order on both ends, lower rank first, so they deadlock under no
-semantics. With a global barrier rank 0 hears from every rank, answers all, and then all step.
+and stay equal. Where embedding and head are tied (``words``), the ranks of the first and the last
+stage do the same with their two gradients, after those of replicas. Each rank's messages of this
+kind follow all others of its pass, in one order on both ends, lower rank first, so they deadlock
+under no semantics. With a global barrier rank 0 hears from every rank, answers all, and then all
+step.
 
 Stages that the host updates step there (``host``), in the program. Gradients, weights and moments
 are no activations and do not count as live bytes.
@@ -22,6 +24,7 @@ from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.training import MOMENTUM, Training
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.words import EMBEDDING, HEAD
 from bubbleproof.theory.actions import Action, Kind
 
 Named = dict[tuple[int, str], torch.Tensor]
@@ -80,6 +83,8 @@ class Updates:
         totals: dict[int, Named] = {stage: {} for stage in self._stages}
         for stage in self._stages:
             yield from self._add_replicas(stage, totals[stage])
+        if self._plan.spec.tied:
+            yield from self._add_tied(totals)
         if self._training.has_barrier:
             yield from self._barrier()
         for stage in self._stages.keys() - self._stepped:
@@ -94,7 +99,8 @@ class Updates:
         }
 
     def _is_shared(self, stage: int) -> bool:
-        return len(self._plan.ranks_of(stage)) > 1
+        is_tied = self._plan.spec.tied and stage in (0, self._plan.num_stages - 1)
+        return is_tied or len(self._plan.ranks_of(stage)) > 1
 
     def _step(self, stage: int, totals: Named) -> None:
         """One optimizer step, with ``totals`` in the place of the rank's own gradients."""
@@ -115,6 +121,26 @@ class Updates:
                 assert parameter.grad is not None
                 arrived = yield from self._swap(stage, parameter.grad, peer)
                 totals[stage, name] = parameter.grad + arrived
+
+    def _add_tied(self, totals: dict[int, Named]) -> Iterator[Blocked]:
+        """Set the tied matrix's total on the ranks of its two stages."""
+        first, last = (0, EMBEDDING), (self._plan.num_stages - 1, HEAD)
+        here = [end for end in (first, last) if end[0] in self._stages]
+        own = {end: self._gradient(end, totals) for end in here}
+        if len(here) == 1:
+            (end,) = here
+            far = last if end == first else first
+            (peer,) = self._plan.ranks_of(far[0])
+            own[far] = yield from self._swap(0, own[end], peer)
+        for end in here:
+            totals[end[0]][end] = own[first] + own[last]
+
+    def _gradient(self, end: tuple[int, str], totals: dict[int, Named]) -> torch.Tensor:
+        gradient = totals[end[0]].get(end)
+        if gradient is None:
+            gradient = self._stages[end[0]].get_parameter(end[1]).grad
+        assert gradient is not None
+        return gradient
 
     def _swap(
         self, stage: int, gradient: torch.Tensor, peer: int
@@ -166,6 +192,9 @@ def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
         for stage in range(plan.num_stages)
         for lower, higher in combinations(plan.ranks_of(stage), 2)
     }
+    if plan.spec.tied:
+        ends = {*plan.ranks_of(0), *plan.ranks_of(plan.num_stages - 1)}
+        pairs |= set(combinations(sorted(ends), 2))
     if plan.training.has_barrier:
         pairs |= {(0, rank) for rank in range(1, plan.num_ranks)}
     return frozenset(pairs)

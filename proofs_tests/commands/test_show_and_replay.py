@@ -94,6 +94,11 @@ def test_replay_takes_optimizer_steps(command: Run) -> None:
     assert (found["steps"], found["optimizer"], found["has_barrier"]) == (2, "adam", True)
 
 
+def test_replay_of_a_tied_model(command: Run) -> None:
+    words = ["--model", "transformer", "--vocabulary", "7", "--tied", "--steps", "2"]
+    assert command("replay", "1f1b", "p=2", "m=2", *words).status == 0
+
+
 def test_replay_of_a_model_of_one_s_own(command: Run) -> None:
     example = Path(__file__).resolve().parent.parent.parent / "examples" / "own_model.py"
     answer = command("replay", "zb-h1", "p=4", "m=4", "--model", f"{example}:build", "--json")
@@ -170,6 +175,7 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
             "own ranks",
         ),
         (["replay", "1f1b", "p=2", "m=2", "--model", "none.py:f"], "none.py:f: no file none.py"),
+        (["replay", "1f1b", "p=2", "m=2", "--tied"], "tied needs a vocabulary"),
         (["replay", "1f1b", "p=2", "m=2", "--model", "own"], "factory belongs to kind own"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,x"], "one per stage such as 2,3,3,2, got"),
         (["replay", "1f1b", "p=2", "m=2", "--layers", "1,2,1"], "one per stage (2), got 3"),

@@ -1,0 +1,91 @@
+"""Words in and words out: the embedding of the first stage and the head of the last.
+
+With a ``vocabulary`` of V words the first stage turns words, integers of shape (batch, tokens),
+into vectors (V, hidden); the last turns vectors into scores of words, by a norm and a linear
+(V, hidden), and its loss is the cross-entropy. The embedding's gradient is computed in B or I, as
+are the norm's; the head is a linear, whose gradient W computes.
+
+*Tied*, embedding and head are one matrix (Press and Wolf, 2017). The ranks of the first and the
+last stage each hold it; each step needs the sum of the two gradients, the embedding's first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.autograd.function import FunctionCtx
+
+from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
+from bubbleproof.reference_exec.llama import RMSNorm
+from bubbleproof.reference_exec.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.plan import Plan
+
+EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"
+Gradients = dict[tuple[int, str], torch.Tensor]
+
+
+class Embedding(nn.Module):
+    """Words to vectors."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        size = (spec.vocabulary, spec.hidden)
+        self.weight = nn.Parameter(torch.empty(size, dtype=DTYPES[spec.dtype]))
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        return nn.functional.embedding(words, self.weight)
+
+
+class Head(nn.Module):
+    """Vectors to scores: a norm of the model's kind and a linear."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        dtype = DTYPES[spec.dtype]
+        is_llama = spec.kind == "llama"
+        self.norm = (RMSNorm if is_llama else nn.LayerNorm)(spec.hidden, dtype=dtype)
+        self.linear = DeferredLinear(spec.hidden, spec.vocabulary, dtype)
+
+    def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        scores: torch.Tensor = self.linear(self.norm(x), store)
+        return scores
+
+
+class CrossEntropy(torch.autograd.Function):
+    """scale times the summed cross-entropy of words, a scalar.
+
+    Saves the error alone: the probabilities, less 1 at the word that should be.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, scores: torch.Tensor, words: torch.Tensor, scale: float
+    ) -> torch.Tensor:
+        index = words.unsqueeze(-1)
+        chances = torch.log_softmax(scores, dim=-1)
+        error = chances.exp()
+        error.scatter_(-1, index, error.gather(-1, index) - 1.0)
+        ctx.save_for_backward(error)
+        ctx.scale = scale  # type: ignore[attr-defined]  # torch's idiom
+        return chances.gather(-1, index).sum() * -scale
+
+    @staticmethod
+    def backward(
+        ctx: FunctionCtx, *output_gradients: torch.Tensor
+    ) -> tuple[torch.Tensor, None, None]:
+        (error,) = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
+        return error * (output_gradients[0] * ctx.scale), None, None  # type: ignore[attr-defined]
+
+
+def with_ties(plan: Plan, gradients: Gradients) -> Gradients:
+    """The gradients, those of a tied embedding and head replaced by their sum."""
+    last = (plan.num_stages - 1, HEAD)
+    if not plan.spec.tied or not {(0, EMBEDDING), last} <= gradients.keys():
+        return gradients
+    total = gradients[0, EMBEDDING] + gradients[last]
+    return {**gradients, (0, EMBEDDING): total, last: total}
