@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bubbleproof.reference_exec.data_parallel import DataParallel
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.schedule import Program
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.data_parallel import DataParallel  # loads torch
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R, Kind.OVERLAP_F_B)
 TRANSFER_KINDS = (Kind.EVICT, Kind.LOAD)
