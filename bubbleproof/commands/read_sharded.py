@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 
 TICKS = 1
+
+
+def read_to_replay(
+    words: Sequence[str], *, dialect: str | None, data_parallel: int, levels: ZeroLevels | None
+) -> Given:
+    """What is to be replayed, with the collectives that so many replicas or the levels ask for."""
+    is_sharded = data_parallel != 1 or levels is not None
+    given = read_sharded(words, levels) if is_sharded else None
+    return given or read_given(words, dialect=dialect)
 
 
 def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | None:

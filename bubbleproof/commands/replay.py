@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.read_sharded import read_sharded
+from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
@@ -75,8 +75,6 @@ def run_replay(
     """
     levels = None if zero is None else ZeroLevels.parse(zero)
     is_sharded = data_parallel != 1 or levels is not None
-    if torchrun and is_sharded:
-        raise ValueError("replay --data-parallel and --zero are not for --torchrun")
     if torchrun:
         with torch_needed():
             from bubbleproof.commands.torchrun import Request, run_rank
@@ -90,6 +88,8 @@ def run_replay(
             timeout=timeout,
             dialect=dialect,
             is_unsafe=unsafe,
+            data_parallel=data_parallel,
+            levels=levels,
         )
         return run_rank(request, as_json=as_json)
     backend = backend or "virtual"
@@ -105,8 +105,7 @@ def run_replay(
             return run_replay_torch(
                 words, spec=spec, comm=comm, timeout=timeout, dialect=dialect, as_json=as_json
             )
-    given = read_sharded(words, levels) if is_sharded else None
-    given = given or read_given(words, dialect=dialect)
+    given = read_to_replay(words, dialect=dialect, data_parallel=data_parallel, levels=levels)
     try:
         report = replay_given(
             given,

@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, UNUSABLE, refuse, say
+from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay import print_report
 from bubbleproof.reference_exec.device import Device
 from bubbleproof.reference_exec.gloo import RankFailed
@@ -27,6 +27,7 @@ from bubbleproof.reference_exec.torchrun import (
     require_processes,
 )
 from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class Request:
     timeout: float = 60.0
     dialect: str | None = None
     is_unsafe: bool = False
+    data_parallel: int = 1
+    levels: ZeroLevels | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +80,14 @@ def _ready(request: Request, place: Place) -> _Ready | str:
         if not request.timeout > 0:
             raise ValueError(f"replay timeout must be more than 0 seconds, got {request.timeout}")
         semantics = chosen_semantics(request.backend, request.comm, BACKENDS)
-        given = read_given(request.words, dialect=request.dialect)
+        if request.backend == "nccl" and request.data_parallel > 1:
+            raise ValueError("replicas talk through the host: they run on gloo, not on nccl")
+        given = read_to_replay(
+            request.words,
+            dialect=request.dialect,
+            data_parallel=request.data_parallel,
+            levels=request.levels,
+        )
         ready = prepared(
             given.problem,
             given.timed_roughly() if request.is_unsafe else given.timed(),
@@ -86,6 +96,8 @@ def _ready(request: Request, place: Place) -> _Ready | str:
             semantics=semantics,
             unsafe=request.is_unsafe,
             training=request.training,
+            data_parallel=request.data_parallel,
+            zero=request.levels,
         )
         require_processes(place, ready.plan)
         device = open_backend(request.backend, place, request.device)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Protocol
 
 import torch
@@ -110,15 +110,17 @@ class GroupTransport:
     def by_pairs(
         cls, plan: Plan, rank: int, *, backend: str, device: Device, seconds: float
     ) -> GroupTransport:
-        """A group per pair of ranks that talk, and one per pair that evicts, each used once here.
+        """A group per pair of processes that talk, one per pair that evicts, each used once here.
 
-        That may take so many ``seconds``.
-
-        Every process of the plan calls it. The first use of a group makes its connection, which
-        blocks both ends; all ranks do so in one order, so none waits for another in a circle.
+        ``rank`` is this process's number; to connect may take so many ``seconds``. Every process of
+        the plan calls it. The first use of a group makes its connection, which blocks both ends;
+        all do so in one order, so none waits for another in a circle.
         """
-        talks, limit = talking(plan) | exchanging(plan), timedelta(seconds=seconds)
-        messages, links = (_opened(pairs, backend, limit) for pairs in (talks, evicting(plan)))
+        limit = timedelta(seconds=seconds)
+        messages, links = (
+            _opened(pairs, backend, limit)
+            for pairs in (talking(plan), _in_replicas(plan, evicting(plan)))
+        )
         for channels in (messages, links):
             for pair in sorted(channels.pairs):
                 if rank in pair:
@@ -198,12 +200,28 @@ def reason(error: Exception) -> str:
 
 
 def talking(plan: Plan) -> frozenset[Pair]:
-    """The pairs of ranks that hold neighbouring stages for some microbatch."""
-    return _pairs(
+    """The pairs of processes that send each other messages, in a pass or between two.
+
+    Those of a replica hold neighbouring stages for some microbatch, or the same stage; those of two
+    replicas run the same rank.
+    """
+    neighbours = _pairs(
         ends
         for microbatch in range(plan.num_microbatches)
         for ends in pairwise(plan.rank_of(g, microbatch) for g in range(plan.num_stages))
     )
+    twins = _pairs(
+        ends
+        for rank in range(plan.num_ranks)
+        for ends in combinations(range(rank, plan.num_processes, plan.num_ranks), 2)
+    )
+    return _in_replicas(plan, neighbours | exchanging(plan)) | twins
+
+
+def _in_replicas(plan: Plan, pairs: frozenset[Pair]) -> frozenset[Pair]:
+    """The pairs of ranks as pairs of processes, in every replica."""
+    firsts = range(0, plan.num_processes, plan.num_ranks)
+    return frozenset((first + low, first + high) for first in firsts for low, high in pairs)
 
 
 def evicting(plan: Plan) -> frozenset[Pair]:

@@ -63,12 +63,13 @@ class Place:
 
 
 def require_processes(place: Place, plan: Plan) -> None:
-    """Raise ``ValueError`` where there are more or fewer processes than ranks."""
-    if place.world_size != plan.num_ranks:
+    """Raise ``ValueError`` where there are more or fewer processes than ranks in all replicas."""
+    if place.world_size != plan.num_processes:
+        replicas = f" in {plan.num_replicas} replicas" if plan.num_replicas > 1 else ""
         raise ValueError(
-            f"the schedule has {plan.num_ranks} ranks and needs a process for each, "
+            f"the schedule has {plan.num_ranks} ranks{replicas} and needs a process for each, "
             f"torchrun started {place.world_size}; --nproc-per-node x --nnodes must be "
-            f"{plan.num_ranks}"
+            f"{plan.num_processes}"
         )
 
 
@@ -124,7 +125,9 @@ class Meeting:
             transport = GroupTransport.by_pairs(
                 plan, self.place.rank, backend=backend, device=device, seconds=STARTUP_SECONDS
             )
-            rank = Rank(plan, self.place.rank, transport, device)
+            replica, own = plan.seat(self.place.rank)
+            within, among = transport.within(plan, replica), transport.among(plan, own)
+            rank = Rank(plan, self.place.rank, within, device, group=among)
             report = carried_out(rank, transport, timeout=timeout, at=_unobserved)
         except Exception as error:  # whatever it is, the first process has to hear of it
             report = Report.failed(error)

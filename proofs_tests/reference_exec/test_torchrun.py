@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.reference_exec.group_transport import evicting, talking
 from bubbleproof.reference_exec.rank_report import Report, gravest
+from bubbleproof.reference_exec.replay import prepared
 from bubbleproof.reference_exec.torchrun import Place, open_backend, require_processes
-from proofs_tests.reference_exec.cases import family_case
+from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec.cases import TINY, family_case
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLES = {
@@ -141,3 +144,17 @@ def test_the_gravest_report_is_the_cause() -> None:
     ]
     assert gravest({0: stalled, 1: failed}) == ["rank 1 failed: BrokenProgram"]
     assert gravest({0: failed, 1: died, 2: stalled}) == ["rank 1 died with exit code -9"]
+
+
+def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> None:
+    given = read_to_replay(["pipemesh", "p=2", "m=4"], dialect=None, data_parallel=3, levels=None)
+    plan = prepared(
+        given.problem, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
+    ).plan
+    require_processes(Place(rank=0, world_size=6, local_rank=0), plan)
+    with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):
+        require_processes(Place(rank=0, world_size=2, local_rank=0), plan)
+    # replica i is processes 2 i and 2 i + 1; rank 0 is processes 0 2 4, rank 1 is 1 3 5
+    within = {(0, 1), (2, 3), (4, 5)}
+    among = {(0, 2), (0, 4), (2, 4), (1, 3), (1, 5), (3, 5)}
+    assert talking(plan) == within | among
