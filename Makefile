@@ -13,7 +13,7 @@ run: $(READY)
 	$(BIN)/bubbleproof run $(PROBLEM)
 
 test: $(READY)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
