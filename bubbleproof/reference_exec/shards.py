@@ -62,7 +62,8 @@ class StageShards:
 
     ``last`` is the number of the stage's last REDUCE_GRAD. Of the two ledgers the first counts what
     comes and goes, the second what is there all the time. Without a training the step is plain
-    gradient descent; an optimizer's moments lie in shards too, and are not counted.
+    gradient descent, w - LEARNING_RATE * gradient; an optimizer's moments lie in shards too, and
+    are not counted.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class StageShards:
             if level == 1:
                 zeros = own.new_zeros(segment.size)
                 self.gradients[level, last] = self._resident = Buffer.of(zeros, state)
-        rule = training or Training(learning_rate=LEARNING_RATE)
-        self._optimizer = optimizer_of(rule, (shard.flat for shard in self.shard.values()))
+        self._optimizer = None
+        if training is not None:
+            shards = (shard.flat for shard in self.shard.values())
+            self._optimizer = optimizer_of(training, shards)
         self._hollow = {name: p.data for name, p in self._parameters.items()}
         for data in self._hollow.values():
             data.untyped_storage().resize_(0)
@@ -190,6 +193,10 @@ class StageShards:
 
     def step(self) -> None:
         """Take the optimizer's step on the shards."""
+        if self._optimizer is None:
+            for level, shard in self.shard.items():
+                shard.flat.add_(self.reduced[level].flat, alpha=-LEARNING_RATE)
+            return
         for level, shard in self.shard.items():
             shard.flat.grad = self.reduced[level].flat
         self._optimizer.step()

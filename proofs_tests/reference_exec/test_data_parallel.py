@@ -31,6 +31,7 @@ from bubbleproof.theory.schedule import Schedule
 from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.swapped import swapped
 from proofs_tests.theory.test_pipemesh import filled
 from proofs_tests.verify.dataflow.samples import without
 
@@ -318,19 +319,6 @@ def test_a_dropped_collective_is_refused_and_shows_when_forced(zero: int, kind: 
     if dropped:
         assert last[kind.name] in report.stopped
         assert "dataflow" in report.broken_rules
-
-
-def swapped(order: list[Action]) -> list[Action]:
-    """The order with two of its UNSHARDs in each other's place."""
-    places = [i for i, action in enumerate(order) if action.kind is Kind.UNSHARD]
-    first = places[0]
-    other = next(i for i in places if order[i] != order[first])
-    second = next(i for i in places if order[i] == order[first] and i > first)
-    ends = next(i for i in places if order[i] == order[other] and i > other)
-    result = list(order)
-    result[first], result[other] = order[other], order[first]
-    result[second], result[ends] = order[ends], order[second]
-    return result
 
 
 def test_replicas_that_differ_in_order_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

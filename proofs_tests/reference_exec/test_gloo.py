@@ -5,21 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import MutableSequence
 from dataclasses import replace
-from multiprocessing.connection import Connection
 
-import numpy as np
 import pytest
 
 from bubbleproof.reference_exec.gloo import RankFailed, run_gloo
-from bubbleproof.reference_exec.gloo_worker import Seat, work
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
-from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, edited, family_case
-from proofs_tests.reference_exec.test_data_parallel import mesh, plan_of, swapped
+from proofs_tests.reference_exec.swapped import work_in_another_order
+from proofs_tests.reference_exec.test_data_parallel import mesh, plan_of
 
 SPEC = replace(TINY, kind="transformer")
 
@@ -141,16 +137,6 @@ def test_replicas_replay_on_gloo() -> None:
     assert ranks_alive() == []
 
 
-def work_in_another_order(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    """A worker whose second replica has two of its UNSHARDs in each other's place."""
-    replica, _ = seat.plan.seat(seat.rank)
-    if replica == 1:
-        count = seat.plan.num_ranks
-        orders = [swapped(order) for order in seat.plan.program.orders(count)]
-        seat = replace(seat, plan=replace(seat.plan, program=program_of(orders)))
-    work(seat, parent, positions)
-
-
 def test_replicas_that_differ_in_order_end_the_run() -> None:
     plan = plan_of(mesh(1), replicas=2, levels="1")
     with pytest.raises(RankFailed) as caught:
@@ -158,10 +144,3 @@ def test_replicas_that_differ_in_order_end_the_run() -> None:
     assert "must issue their collectives in one order" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert ranks_alive() == []
-
-
-def program_of(orders: list[list[Action]]) -> Program:
-    return Program(
-        actions=ActionTable.from_actions(action for order in orders for action in order),
-        resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
-    )

@@ -1,0 +1,38 @@
+"""A replica whose collectives stand in another order, for both drivers.
+
+The processes of the gloo driver import this module and not the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from bubbleproof.reference_exec.gloo_worker import Seat, work
+from bubbleproof.theory.actions import Action, ActionTable, Kind
+from bubbleproof.theory.schedule import Program
+
+
+def swapped(order: list[Action]) -> list[Action]:
+    """The order with its first UNSHARD and the next one of another stage in each other's place."""
+    places = [row for row, action in enumerate(order) if action.kind is Kind.UNSHARD]
+    first = order[places[0]]
+    other = next(order[row] for row in places if order[row] != first)
+    exchange = {first: other, other: first}
+    return [exchange.get(action, action) for action in order]
+
+
+def work_in_another_order(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
+    """A worker whose second replica runs ``swapped`` orders."""
+    replica, _ = seat.plan.seat(seat.rank)
+    if replica == 1:
+        orders = [swapped(order) for order in seat.plan.program.orders(seat.plan.num_ranks)]
+        program = Program(
+            actions=ActionTable.from_actions(action for order in orders for action in order),
+            resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
+        )
+        seat = replace(seat, plan=replace(seat.plan, program=program))
+    work(seat, parent, positions)
