@@ -25,7 +25,8 @@ from bubbleproof.reference_exec.rank_report import Report, gravest
 
 STARTUP_SECONDS = 120.0
 GRACE_SECONDS = 2.0
-_PRELOAD = ["torch", "torch.distributed"]
+_FIRST_BACKWARD = "torch.fx.experimental.symbolic_shapes"  # what torch imports for one
+_PRELOAD = ["torch", "torch.distributed", _FIRST_BACKWARD]
 Worker = Callable[[Seat, Connection, MutableSequence[int]], None]
 
 
@@ -96,7 +97,7 @@ class _Team:
             process = context.Process(
                 target=worker,
                 args=(seat, theirs, self._positions),
-                name=f"rank {rank}",
+                name=self._plan.name(rank),
                 daemon=True,
             )
             process.start()
@@ -145,7 +146,7 @@ class _Team:
             except (EOFError, OSError):  # a killed process may leave either
                 self._reports[rank] = Report(state="died", text=self._death(rank))
             if self._progress is not None:
-                self._progress(f"rank {rank}: {self._reports[rank].state}")
+                self._progress(f"{self._plan.name(rank)}: {self._reports[rank].state}")
         return bool(ready)
 
     def _hear_the_others(self) -> None:
@@ -175,12 +176,14 @@ class _Team:
         texts = gravest(self._reports)
         if any(report.state in ("died", "failed") for report in self._reports.values()):
             texts += [
-                f"rank {rank} was left waiting: {report.waiting}"
+                f"{self._plan.name(rank)} was left waiting: {report.waiting}"
                 for rank, report in sorted(self._reports.items())
                 if report.waiting
             ]
         else:
-            texts += [f"rank {rank} is silent {self._place(rank)}" for rank in self._silent()]
+            texts += [
+                f"{self._plan.name(rank)} is silent {self._place(rank)}" for rank in self._silent()
+            ]
         return f"gloo replay ended: {'; '.join(texts)}"
 
     def _silent(self) -> list[int]:
@@ -189,5 +192,5 @@ class _Team:
         return [r for r in ranks if r not in self._reports or self._reports[r].is_ready]
 
     def _overdue(self) -> str:
-        late = [f"rank {rank} hangs {self._place(rank)}" for rank in self._silent()]
+        late = [f"{self._plan.name(rank)} hangs {self._place(rank)}" for rank in self._silent()]
         return f"gloo replay ended after its time ({self._timeout:g} s): {'; '.join(late)}"

@@ -142,5 +142,6 @@ def test_replicas_that_differ_in_order_end_the_run() -> None:
     with pytest.raises(RankFailed) as caught:
         run_gloo(plan, timeout=5.0, worker=work_in_another_order)
     assert "must issue their collectives in one order" in str(caught.value)
+    assert " of replica " in str(caught.value)
     assert "\n" not in str(caught.value)
     assert ranks_alive() == []
