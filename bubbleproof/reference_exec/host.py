@@ -59,14 +59,14 @@ class Host:
         self._kept: dict[tuple[int, int], Hold] = {}  # activations, by (stage, microbatch)
         self._begun: set[Action] = set()
         self._present: set[int] = set()
-        chosen = training or Training(learning_rate=LEARNING_RATE)
         self._optimizers: dict[int, torch.optim.Optimizer] = {}
         for stage, module in stages.items():
             self._master[stage] = {
                 k: p.detach().cpu().clone() for k, p in module.named_parameters()
             }
             self._upload[stage] = self._copies(self._master[stage])
-            self._optimizers[stage] = optimizer_of(chosen, self._master[stage].values())
+            if training is not None:
+                self._optimizers[stage] = optimizer_of(training, self._master[stage].values())
             self._hold("master", stage, self.ledger, self._master[stage])
             self._hold("upload", stage, self.ledger, self._upload[stage])
             for parameter in module.parameters():
@@ -172,13 +172,21 @@ class Host:
             raise BrokenProgram(f"{stage}STEP without its gradient")
         if ("gradient", stage) in self._holds:
             raise BrokenProgram(f"{stage}STEP before its OFFLOAD has ended")
+        self._update(stage)
+        self._upload[stage] = self._copies(self._master[stage])
+        self._hold("upload", stage, self.ledger, self._upload[stage])
+
+    def _update(self, stage: int) -> None:
+        """Step the master weights; plain descent loads no optimizer of torch, which takes long."""
+        if stage not in self._optimizers:
+            for name, weight in self._master[stage].items():
+                weight.add_(self._down[stage][name], alpha=-LEARNING_RATE)
+            return
         for name, weight in self._master[stage].items():
             weight.grad = self._down[stage][name]
         self._optimizers[stage].step()
         for weight in self._master[stage].values():
             weight.grad = None
-        self._upload[stage] = self._copies(self._master[stage])
-        self._hold("upload", stage, self.ledger, self._upload[stage])
 
     def _end_step(self, stage: int) -> None:
         del self._down[stage]
