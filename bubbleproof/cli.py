@@ -319,13 +319,22 @@ def profile(
         bool, typer.Option("--whole", help="Pose whole backwards, not I and W.")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    model: Annotated[str, typer.Option(help="mlp, transformer or llama.")] = "mlp",
+    model: Annotated[
+        str,
+        typer.Option(help="mlp, transformer, llama, or a factory FILE.py:FUNCTION of your own."),
+    ] = "mlp",
     hidden: Annotated[int, typer.Option(help="Hidden size.")] = 8,
     layers: Annotated[str, typer.Option(help="Layers per stage, or of each: 2,3,3,2.")] = "1",
     heads: Annotated[int, typer.Option(help="Attention heads.")] = 2,
     kv_heads: Annotated[int, typer.Option(help="Heads of keys and values (llama).")] = 1,
     sequence: Annotated[int, typer.Option(help="Tokens of a sample.")] = 4,
     batch: Annotated[int, typer.Option(help="Samples of a microbatch.")] = 2,
+    vocabulary: Annotated[
+        int, typer.Option(help="Words to embed and to score; without, activations.")
+    ] = 0,
+    tied: Annotated[
+        bool, typer.Option("--tied", help="Embedding and head share one matrix.")
+    ] = False,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     warmup: Annotated[int, typer.Option(help="Rounds that are not counted.")] = 3,
     repeats: Annotated[int, typer.Option(help="Rounds whose median is taken.")] = 10,
@@ -345,13 +354,16 @@ def profile(
 
     request = ProfileRequest(
         spec=ModelSpec(
-            kind=model,
+            kind="own" if ":" in model else model,
+            factory=model if ":" in model else "",
             hidden=hidden,
             layers=parsed_layers(layers),
             heads=heads,
             kv_heads=kv_heads,
             sequence=sequence,
             batch=batch,
+            vocabulary=vocabulary,
+            tied=tied,
             dtype=dtype,
         ),
         ranks=ranks,

@@ -132,8 +132,7 @@ def _remarks(
     return (
         f"Measured on {where}, torch {torch.__version__}: medians of {request.repeats} rounds "
         f"after {request.warmup} of warm-up.",
-        f"Model: {spec.kind}, hidden {spec.hidden}, layers {spec.layers}, sequence "
-        f"{spec.sequence}, batch {spec.batch}, {spec.dtype}.",
+        f"Model: {_model(spec)}, {spec.dtype}.",
         "Activation bytes are what autograd keeps; static bytes weights and gradients, no "
         "optimizer state.",
         "Messages were not measured: latency is what was asked for.",
@@ -142,6 +141,16 @@ def _remarks(
             f"W {_seconds(s.weight_backward)}, B {_seconds(s.backward)}"
             for s in stages
         ),
+    )
+
+
+def _model(spec: ModelSpec) -> str:
+    if spec.kind == "own":
+        return spec.factory
+    words = f", vocabulary {spec.vocabulary}{' tied' * spec.tied}" if spec.vocabulary else ""
+    return (
+        f"{spec.kind}, hidden {spec.hidden}, layers {spec.layers}, heads {spec.heads}, sequence "
+        f"{spec.sequence}, batch {spec.batch}{words}"
     )
 
 

@@ -16,7 +16,8 @@ import torch
 
 from bubbleproof.reference_exec.compute import Compute
 from bubbleproof.reference_exec.device import CPU, Device, Mark
-from bubbleproof.reference_exec.models import microbatch_input
+from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.models import message_shape
 from bubbleproof.reference_exec.oracle import single_threaded
 from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.spec import ModelSpec
@@ -76,7 +77,7 @@ def profile_stages(
     for name, value, least in (("warmup", warmup, 1), ("repeats", repeats, 1)):
         if value < least:
             raise ValueError(f"profile {name} must be {least} or more, got {value}")
-    plan = _one_microbatch(spec, num_stages)
+    plan = _one_microbatch(spec.on(num_stages), num_stages)
     found = []
     with single_threaded():
         for stage in range(num_stages):
@@ -131,8 +132,10 @@ class _Rounds:
         self._compute = Compute(plan, stage, device)
         self._device = device
         self._key: Key = (stage, 0, 0)
-        self._data = device.put(microbatch_input(plan.spec, 0))
-        self._is_last = stage == plan.num_stages - 1
+        shapes = [message_shape(plan.spec, entered) for entered in range(1, plan.num_stages)]
+        arriving, leaving = [None, *shapes][stage], [*shapes, None][stage]
+        self._activation = None if arriving is None else self._values(plan, arriving)
+        self._gradient = None if leaving is None else self._values(plan, leaving)
         self.activation_bytes = 0
         self.kept_for_weight_bytes = 0
         weights = self._compute.stages[stage].parameters()
@@ -164,9 +167,17 @@ class _Rounds:
         marks.append(mark())
         return marks
 
+    def _values(self, plan: Plan, shape: tuple[int, ...]) -> torch.Tensor:
+        """Values of the size of activations."""
+        generator = torch.Generator().manual_seed(plan.spec.seed)
+        values = torch.randn(shape, generator=generator, dtype=DTYPES[plan.spec.dtype])
+        return self._device.put(values)
+
     def _input(self) -> torch.Tensor:
         """Stage 0 takes data, the others an activation whose gradient is asked for."""
-        return self._data.clone().requires_grad_(self._key[0] > 0)
+        if self._activation is None:
+            return self._compute.batch.input(self._key)
+        return self._activation.clone().requires_grad_()
 
     def _output_gradient(self) -> torch.Tensor | None:
-        return None if self._is_last else self._data.clone()
+        return None if self._gradient is None else self._gradient.clone()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bubbleproof.reference_exec.device import CpuDevice, Mark
@@ -48,10 +50,20 @@ def test_medians_are_of_the_counted_rounds_alone() -> None:
     assert stage.backward.median == 41
 
 
-@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
-def test_bytes_are_those_of_the_closed_form(kind: str) -> None:
-    spec = ModelSpec(kind=kind, hidden=8, layers=(1, 3, 2), sequence=3, dtype="float32")
+SHAPE = {"hidden": 8, "layers": (1, 3, 2), "sequence": 3, "dtype": "float32"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *(ModelSpec(kind=kind, **SHAPE) for kind in ("mlp", "transformer", "llama")),  # type: ignore[arg-type]  # of several types
+        ModelSpec(kind="transformer", vocabulary=5, tied=True, **SHAPE),  # type: ignore[arg-type]  # likewise
+    ],
+    ids=["mlp", "transformer", "llama", "words"],
+)
+def test_bytes_are_those_of_the_closed_form(spec: ModelSpec) -> None:
     profiles = profile_stages(spec, 3, warmup=1, repeats=1)
+    spec = spec.on(3)
     for number, stage in enumerate(profiles):
         expected = footprint(spec, number, 3)
         assert stage.stage == number
@@ -60,6 +72,16 @@ def test_bytes_are_those_of_the_closed_form(kind: str) -> None:
         assert stage.static_bytes == 2 * weight_bytes(spec, number)
         times = (stage.forward, stage.input_backward, stage.weight_backward, stage.backward)
         assert all(each.median > 0 for each in times)
+
+
+def test_a_users_own_stages_are_measured() -> None:
+    factory = str(Path(__file__).parents[2] / "examples" / "own_model.py") + ":build"
+    profiles = profile_stages(ModelSpec(kind="own", factory=factory), 4, warmup=1, repeats=1)
+    # 11 words to vectors of 12: 132 numbers of 8 bytes, and as much gradient; vectors to scores of
+    # 11 words: 12 x 11 weights and 11 biases
+    assert profiles[0].static_bytes == 2 * 8 * 132
+    assert profiles[3].static_bytes == 2 * 8 * 143
+    assert profiles[1].activation_bytes == profiles[2].activation_bytes > 0
 
 
 def test_a_round_of_each_is_needed() -> None:
