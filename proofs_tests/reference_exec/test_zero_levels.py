@@ -8,7 +8,7 @@ import torch
 from bubbleproof.reference_exec.footprint import weight_bytes
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.shard_layout import Segment, StageLayout
-from bubbleproof.reference_exec.spec import KINDS, ModelSpec
+from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 
 
@@ -70,7 +70,7 @@ def test_what_a_member_holds_all_the_time() -> None:
     assert (layout.size(3), layout.size(2, 3)) == (5, 11)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
 def test_all_levels_together_are_all_weights(kind: str) -> None:
     spec = ModelSpec(kind=kind, layers=2)
     shapes = {name: tuple(p.shape) for name, p in Stage(spec, 0).named_parameters()}
