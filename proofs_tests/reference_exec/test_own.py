@@ -27,16 +27,15 @@ def own(name: str) -> ModelSpec:
 
 
 @pytest.mark.parametrize(
-    ("name", "params"),
+    ("name", "params", "dtype"),
     [
-        ("1f1b", {"p": 4, "m": 5}),
-        ("zb-h1", {"p": 4, "m": 5}),
-        ("zb-v", {"p": 2, "m": 4}),
-        ("bpipe", {"p": 4, "m": 6}),
-        ("chimera", {"p": 4, "m": 4}),
+        ("1f1b", {"p": 4, "m": 5}, "float64"),
+        ("zb-h1", {"p": 4, "m": 5}, "float32"),
+        ("zb-v", {"p": 2, "m": 4}, "float64"),
+        ("bpipe", {"p": 4, "m": 6}, "float64"),
+        ("chimera", {"p": 4, "m": 4}, "float32"),
     ],
 )
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     report = replay(case.problem, case.schedule, replace(EXAMPLE, dtype=dtype))
@@ -44,10 +43,10 @@ def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> N
     assert report.ok, str(report)
 
 
-def test_the_example_replays_on_processes_and_trains() -> None:
-    case = family_case("zb-h1", p=4, m=4)
+def test_own_modules_replay_on_processes_and_train() -> None:
+    case = family_case("zb-h1", p=2, m=3)
     training = Training(optimizer="adam", steps=2)
-    report = replay(case.problem, case.schedule, EXAMPLE, backend="gloo", training=training)
+    report = replay(case.problem, case.schedule, own("plain"), backend="gloo", training=training)
     assert report.ok, str(report)
 
 

@@ -42,7 +42,7 @@ def run(case: Case, spec: ModelSpec, **options: object) -> ReplayReport:
 @pytest.mark.parametrize("kind", ["transformer", "llama"])
 def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: str) -> None:
     case = family_case(name, **params)
-    for dtype, tied in (("float64", True), ("float32", True), ("float64", False)):
+    for dtype, tied in (("float64", True), ("float32", False)):
         spec = replace(GPT, kind=kind, dtype=dtype, tied=tied)
         report = run(case, spec, training=STEPS)
         assert report.measured_peak_bytes == report.predicted_peak_bytes
@@ -54,7 +54,7 @@ def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: s
 def test_the_exchange_stalls_under_no_semantics(semantics: Semantics) -> None:
     case = family_case("1f1b", p=4, m=4)
     training = replace(STEPS, has_barrier=True)
-    for seed in range(3):
+    for seed in range(2):
         assert run(case, GPT, semantics=semantics, seed=seed, training=training).ok
 
 
