@@ -108,3 +108,37 @@ def edited(case: Case, rank: int, edit: dict[str, list[str]]) -> Program:
 def gradients_of(results: list[RankResult]) -> dict[tuple[int, str], torch.Tensor]:
     """The gradients of all ranks together."""
     return {key: value for result in results for key, value in result.gradients.items()}
+
+
+def lazy(case: Case) -> Program:
+    """The lowered program with every RECV moved to just before the action that uses it."""
+    orders = []
+    for order in case.lowered.orders(case.pipeline.num_ranks):
+        result = []
+        for action in order:
+            text = str(action)
+            if "RECV" in text:
+                continue
+            uses = {"F": "RECV_F", "B": "RECV_B", "I": "RECV_B"}
+            if action.kind.name in uses:
+                recv = f"{action.stage}{uses[action.kind.name]}{action.microbatch}"
+                result += [recv] if recv in map(str, order) else []
+            result.append(text)
+        orders.append(result)
+    return Program.from_orders(orders)
+
+
+def shuffled(case: Case, choice: random.Random) -> Program:
+    """The lowered or the lazy program with one to three messages or transfers moved a little."""
+    whole = case.plan().program
+    has_transfers = len(whole) > len(case.lowered)
+    base = whole if has_transfers else choice.choice([case.lowered, lazy(case)])
+    orders = base.orders(case.pipeline.num_ranks)
+    words = ("SEND", "RECV", "EVICT", "LOAD")
+    for _ in range(choice.randint(1, 3)):
+        order = choice.choice(orders)
+        movable = [i for i, a in enumerate(order) if any(w in a.kind.name for w in words)]
+        place = choice.choice(movable)
+        action = order.pop(place)
+        order.insert(max(place + choice.choice((-2, -1, 1, 2)), 0), action)
+    return Program.from_orders(orders)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 from dataclasses import replace
 
 import pytest
 
 from bubbleproof.reference_exec.gloo import RankFailed, run_gloo
-from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.replay import replay, summed_replicas
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.schedule import Program
-from proofs_tests.reference_exec.cases import TINY, edited, family_case
+from bubbleproof.verify import Semantics, check_communication
+from proofs_tests.reference_exec.cases import TINY, edited, family_case, shuffled
 from proofs_tests.reference_exec.swapped import work_in_another_order
 from proofs_tests.reference_exec.test_data_parallel import mesh, plan_of
 
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SPEC = replace(TINY, kind="transformer")
 
 
@@ -53,6 +57,8 @@ def test_published_schedules_replay_on_gloo(name: str, v: int | None, dtype: str
         ("chimera", {"p": 2, "m": 4}, "float64"),
         ("svpp-w", {"p": 2, "m": 2, "s": 3}, "float32"),
         ("toffload", {"p": 2, "m": 3}, "float64"),
+        ("zb-v", {"p": 2, "m": 4}, "float64"),
+        ("dualpipev", {"p": 2, "m": 4}, "float32"),
     ],
 )
 def test_choices_and_slices_replay_on_gloo(name: str, params: dict[str, int], dtype: str) -> None:
@@ -62,6 +68,32 @@ def test_choices_and_slices_replay_on_gloo(name: str, params: dict[str, int], dt
     assert report.ok, str(report)
     assert report.live_bytes == replay(case.problem, case.schedule, spec).live_bytes
     assert ranks_alive() == []
+
+
+@pytest.mark.sweep
+def test_programs_that_are_safe_under_pair_stream_never_stall_on_processes() -> None:
+    """200 random programs with ``BUBBLEPROOF_SWEEP=full``, 6 otherwise."""
+    cases = [
+        family_case("1f1b", p=3, m=3),
+        family_case("zb-v", p=2, m=4),
+        family_case("interleaved", p=2, m=4, v=2),
+        family_case("bpipe", p=4, m=5),
+        family_case("chimera", p=2, m=4),
+    ]
+    choice, wanted = random.Random(5), 200 if FULL else 6
+    safe = stopped = 0
+    while safe < wanted:
+        case = cases[safe % len(cases)]
+        program = shuffled(case, choice)
+        if not check_communication(case.problem, program, (Semantics.PAIR_STREAM,)).ok:
+            stopped += 1
+            continue
+        plan = case.plan(program=program)
+        found = summed_replicas(run_gloo(plan, timeout=30))
+        with single_threaded():
+            assert are_equal(found, order_matched(plan)[0])
+        safe += 1
+    assert stopped >= wanted // 4  # or the moves were too timid to show anything
 
 
 def test_a_load_that_never_comes_ends_the_run() -> None:

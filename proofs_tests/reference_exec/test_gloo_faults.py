@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.reference_exec.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
-from bubbleproof.reference_exec.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.oracle import max_relative_error, order_matched, single_threaded
 from bubbleproof.reference_exec.replay import replay, summed_replicas
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import faulty
@@ -102,7 +102,8 @@ def test_headers_tell_crossed_messages_that_gloo_takes_for_each_other() -> None:
     case = family_case("gpipe", p=2, m=2)
     plan = case.plan(program=Program.from_orders([SWAPPED_SENDS, RECEIVER]))
     taken = summed_replicas(run_gloo(plan, timeout=30))
-    assert not are_equal(taken, order_matched(plan)[0])
+    with single_threaded():
+        assert max_relative_error(taken, order_matched(plan)[0]) > 1e-2
     shape = "(1, 3, 4) float64"
     expected = f"rank 0 sent 1RECV_F1 as {shape}, rank 1 expected 1RECV_F0 as {shape}"
     with pytest.raises(RankFailed, match="rank 1 failed: MessageMismatch: ") as caught:

@@ -21,29 +21,13 @@ from proofs_tests.reference_exec.cases import (
     Case,
     edited,
     family_case,
+    lazy,
     random_case,
+    shuffled,
 )
 
 ALL = tuple(Semantics)
 WAVE = Pipeline(num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave")
-
-
-def lazy(case: Case) -> Program:
-    """The lowered program with every RECV moved to just before the action that uses it."""
-    orders = []
-    for order in case.lowered.orders(case.pipeline.num_ranks):
-        result = []
-        for action in order:
-            text = str(action)
-            if "RECV" in text:
-                continue
-            uses = {"F": "RECV_F", "B": "RECV_B", "I": "RECV_B"}
-            if action.kind.name in uses:
-                recv = f"{action.stage}{uses[action.kind.name]}{action.microbatch}"
-                result += [recv] if recv in map(str, order) else []
-            result.append(text)
-        orders.append(result)
-    return Program.from_orders(orders)
 
 
 def test_recv_right_before_use_stalls_1f1b_under_pair_stream_and_says_how() -> None:
@@ -90,19 +74,6 @@ def test_a_message_that_nobody_receives_does_not_end_well(semantics: Semantics) 
     else:
         with pytest.raises(ReplayStalled, match="rank 0: 0SEND_F0 waits for 1RECV_F0 with rank 1"):
             run_virtual(plan, semantics=semantics)
-
-
-def shuffled(case: Case, choice: random.Random) -> Program:
-    """The lowered or the lazy program with one to three SEND or RECV moved a little."""
-    base = choice.choice([case.lowered, lazy(case)])
-    orders = base.orders(case.pipeline.num_ranks)
-    for _ in range(choice.randint(1, 3)):
-        order = choice.choice(orders)
-        movable = [i for i, a in enumerate(order) if "SEND" in a.kind.name or "RECV" in a.kind.name]
-        place = choice.choice(movable)
-        action = order.pop(place)
-        order.insert(max(place + choice.choice((-2, -1, 1, 2)), 0), action)
-    return Program.from_orders(orders)
 
 
 def runs(case: Case, program: Program, semantics: Semantics, seed: int) -> bool:
