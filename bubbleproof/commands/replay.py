@@ -17,7 +17,8 @@ from bubbleproof.reference_exec.zero_levels import ZeroLevels
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.report import ReplayReport
 
-BACKENDS = ("virtual", "gloo", BACKEND)
+OWN_BACKENDS = ("virtual", "gloo")
+BACKENDS = (*OWN_BACKENDS, BACKEND)
 MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
 
 
@@ -147,7 +148,8 @@ def _require_backend(backend: str, *, unsafe: bool) -> None:
             "-m bubbleproof.reference_exec SCHEDULE --backend nccl"
         )
     if backend not in BACKENDS:
-        raise ValueError(f"replay backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+        known = f"{', '.join(BACKENDS)}, or nccl under torchrun"
+        raise ValueError(f"replay backend must be one of {known}, got {backend!r}")
     if unsafe and backend == BACKEND:
         raise ValueError(f"replay --unsafe is for our own ranks; got --backend {BACKEND}")
 

@@ -23,7 +23,7 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.commands.replay import evidence, replay_given
+from bubbleproof.commands.replay import OWN_BACKENDS, evidence, replay_given
 from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.solve import (
     EXIT,
@@ -73,6 +73,8 @@ def run_problem(
     """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
     if not path.endswith(".toml"):
         raise ValueError(f"run takes a problem file (.toml), got {path!r}")
+    if backend not in OWN_BACKENDS:
+        raise ValueError(f"run replays on one of {', '.join(OWN_BACKENDS)}, got {backend!r}")
     posed = read_posed(path)
     assert posed.file is not None
     where = Path(folder or Path("runs") / Path(path).stem)

@@ -157,7 +157,7 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
         (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
         (
             ["replay", "1f1b", "p=2", "m=2", "--backend", "x"],
-            "one of virtual, gloo, torch-runtime, got",
+            "one of virtual, gloo, torch-runtime, or nc",
         ),
         (
             ["replay", "1f1b", "p=2", "m=2", "--comm", "x"],

@@ -71,6 +71,12 @@ def test_unusable_options(command: Run, tmp_path: Path, words: list[str], messag
     assert (answer.status, answer.out, answer.err) == (2, "", f"bubbleproof: {message}\n")
 
 
+def test_run_refuses_an_unknown_backend_before_it_solves(command: Run, tmp_path: Path) -> None:
+    answer = command("run", write(tmp_path, SMALL), "--backend", "x", "-o", tmp_path / "out")
+    assert answer.status == 2
+    assert answer.err == "bubbleproof: run replays on one of virtual, gloo, got 'x'\n"
+
+
 def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe", "1f1b"]\n')
     answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual")
