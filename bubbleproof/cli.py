@@ -266,6 +266,10 @@ def replay(
     data_parallel: Annotated[
         int, typer.Option(help="Replicas, each on microbatches of its own (pipemesh, files).")
     ] = 1,
+    output: Annotated[
+        list[str] | None,
+        typer.Option("-o", help="x.html, x.json or x.perfetto.json; repeatable."),
+    ] = None,
     zero: Annotated[
         str | None,
         typer.Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1."),
@@ -305,6 +309,7 @@ def replay(
         torchrun=torchrun,
         data_parallel=data_parallel,
         zero=zero,
+        targets=output or (),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
@@ -67,13 +68,15 @@ def run_replay(
     torchrun: bool = False,
     data_parallel: int = 1,
     zero: str | None = None,
+    targets: Sequence[str] = (),
 ) -> int:
     """Replay one schedule and print the evidence; status 1 where a promise is broken.
 
     ``unsafe`` runs what is not verified too, says so, and gives status 1 for it. With ``torchrun``
     this process is one of the ranks. With ``data_parallel`` or ``zero`` a family gets its
-    collectives (``read_sharded``).
+    collectives (``read_sharded``). ``targets`` are files to write (``replay_files``).
     """
+    require_endings(targets)
     levels = None if zero is None else ZeroLevels.parse(zero)
     is_sharded = data_parallel != 1 or levels is not None
     if torchrun:
@@ -91,6 +94,7 @@ def run_replay(
             is_unsafe=unsafe,
             data_parallel=data_parallel,
             levels=levels,
+            targets=tuple(targets),
         )
         return run_rank(request, as_json=as_json)
     backend = backend or "virtual"
@@ -98,6 +102,8 @@ def run_replay(
     if backend == BACKEND:
         if training is not None:
             raise ValueError(f"replay steps are taken by our own ranks, not by {BACKEND}")
+        if targets:
+            raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
         if is_sharded:
             raise ValueError(
                 f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}"
@@ -128,6 +134,7 @@ def run_replay(
         if as_json:
             print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
+    write_files(targets, given, report, spec, evidence(report))
     return print_report(given.name, report, as_json=as_json)
 
 
@@ -288,7 +295,20 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     for name, predicted, measured in peaks:
         verdict = "holds" if predicted == measured else "violated"
         rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
+    if report.traces and all(trace.predicted for trace in report.traces):
+        rows.append(_bytes_of_actions(report))
     return rows
+
+
+def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:
+    counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
+    off = sum(trace.num_differing for trace in report.traces)
+    return (
+        f"live activation bytes at each of {counted} actions",
+        "the model's",
+        "equal" if not off else f"{off} differ",
+        "violated" if off else "holds",
+    )
 
 
 def _weights_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:

@@ -11,9 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, UNUSABLE, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
-from bubbleproof.commands.replay import print_report
+from bubbleproof.commands.replay import evidence, print_report
+from bubbleproof.commands.replay_files import write_files
 from bubbleproof.reference_exec.device import Device
 from bubbleproof.reference_exec.gloo import RankFailed
 from bubbleproof.reference_exec.oracle import single_threaded
@@ -45,11 +47,12 @@ class Request:
     is_unsafe: bool = False
     data_parallel: int = 1
     levels: ZeroLevels | None = None
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ready:
-    name: str
+    given: Given
     prepared: Prepared
     device: Device
 
@@ -103,7 +106,7 @@ def _ready(request: Request, place: Place) -> _Ready | str:
         device = open_backend(request.backend, place, request.device)
     except (ValueError, OSError) as error:
         return str(error)
-    return _Ready(name=given.name, prepared=ready, device=device)
+    return _Ready(given=given, prepared=ready, device=device)
 
 
 def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: bool) -> int:
@@ -125,4 +128,5 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
             device=device,
             allocator_peak_bytes=peaks,
         )
-    return print_report(ready.name, report, as_json=as_json)
+    write_files(request.targets, ready.given, report, request.spec, evidence(report))
+    return print_report(ready.given.name, report, as_json=as_json)

@@ -13,6 +13,7 @@ and at the end nothing is left over, no storage is held and every parameter has 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.models import message_shape
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
+from bubbleproof.reference_exec.trace import Row
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
 from bubbleproof.reference_exec.updates import Updates
 from bubbleproof.theory.actions import Action, Kind
@@ -43,7 +45,8 @@ class RankResult:
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
     is taken; empty on devices that keep no count. Where stages are sharded ``gradients`` and
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
-    batch, and ``state_bytes`` is the model state that is here all the time.
+    batch, and ``state_bytes`` is the model state that is here all the time. ``rows`` are those of
+    the last pass, by action.
     """
 
     gradients: Gradients
@@ -53,6 +56,7 @@ class RankResult:
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
     state_bytes: int = 0
+    rows: tuple[Row, ...] = ()
 
 
 class Rank:
@@ -86,6 +90,7 @@ class Rank:
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
+        self._rows: list[Row] = []
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.B: self._backward,
@@ -117,10 +122,11 @@ class Rank:
             self._collectives.end_pass()
 
     def _run_once(self) -> Iterator[Blocked | None]:
+        self._rows.clear()
         for position, action in enumerate(self.actions):
             self.position = position
             try:
-                yield from self._handlers[action.kind](action)
+                yield from self._timed(action)
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
             self._updates.after(position)
@@ -130,6 +136,17 @@ class Rank:
             yield from until_done(sent)
         self._leaving.clear()
         self._assert_nothing_left()
+
+    def _timed(self, action: Action) -> Iterator[Blocked]:
+        """Run one action and note when, and what it waited."""
+        samples, waited = len(self._compute.live_bytes), 0
+        begin = time.monotonic_ns()
+        for blocked in self._handlers[action.kind](action):
+            since = time.monotonic_ns()
+            yield blocked
+            waited += time.monotonic_ns() - since
+        end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
+        self._rows.append(Row(begin, waited, end, samples, new))
 
     def result(self) -> RankResult:
         """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
@@ -142,6 +159,7 @@ class Rank:
             host_live_bytes=tuple(compute.host.live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
             state_bytes=compute.state.live_bytes,
+            rows=tuple(self._rows),
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:

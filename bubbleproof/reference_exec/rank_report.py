@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.group_transport import (
     reason,
 )
 from bubbleproof.reference_exec.rank import Rank, RankResult
+from bubbleproof.reference_exec.trace import Row
 from bubbleproof.reference_exec.transport import Blocked
 
 Array = npt.NDArray[np.float64] | npt.NDArray[np.float32]
@@ -44,6 +45,7 @@ class Report:
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
     state_bytes: int = 0
+    rows: tuple[Row, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -69,6 +71,7 @@ class Report:
             host_live_bytes=result.host_live_bytes,
             allocated_bytes=result.allocated_bytes,
             state_bytes=result.state_bytes,
+            rows=result.rows,
         )
 
     @classmethod
@@ -86,6 +89,7 @@ class Report:
             host_live_bytes=self.host_live_bytes,
             allocated_bytes=self.allocated_bytes,
             state_bytes=self.state_bytes,
+            rows=self.rows,
         )
 
 

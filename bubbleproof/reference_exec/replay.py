@@ -32,7 +32,9 @@ from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_bes
 from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.stairs import Stairs, predicted_stairs
 from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.trace import RankTrace, traces_of
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.training_oracle import matched_training, ordinary_training
 from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
@@ -190,7 +192,8 @@ class Prepared:
     ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``),
     ``state`` those of the model state of each process, where it is sharded;
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
-    verification found broken, with the first violation of each, empty unless ``is_unsafe``.
+    verification found broken, with the first violation of each, empty unless ``is_unsafe``;
+    ``stairs`` the predicted bytes of each action (``predicted_stairs``).
     """
 
     plan: Plan
@@ -199,6 +202,7 @@ class Prepared:
     semantics: Semantics
     is_unsafe: bool
     broken: Mapping[str, str]
+    stairs: Stairs = ()
 
 
 def prepared(
@@ -234,6 +238,7 @@ def prepared(
     verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
     if not unsafe:
         require_ok(verdict)
+    orders = [plan.order(rank) for rank in range(plan.num_ranks)]
     return Prepared(
         plan=plan,
         predicted=_predicted(step, problem, schedule, spec),
@@ -241,6 +246,7 @@ def prepared(
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
+        stairs=predicted_stairs(with_bytes(problem, step, spec), orders),
     )
 
 
@@ -389,6 +395,17 @@ def judged(
         broken_rules=tuple(ready.broken),
         violations=tuple(ready.broken.values()),
         stopped=stopped,
+        losses=tuple(losses[part].item() for part in sorted(losses)),
+        traces=_traces(ready, results),
+    )
+
+
+def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]:
+    return traces_of(
+        [ready.plan.order(rank) for rank in range(len(results))],
+        [result.rows for result in results],
+        [result.live_bytes for result in results],
+        ready.stairs,
     )
 
 

@@ -14,7 +14,9 @@ failures too, whatever the run showed.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+
+from bubbleproof.reference_exec.trace import RankTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class ReplayReport:
     then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
+    ``losses`` are those of the (microbatch, slice), in that order; ``traces`` (of the last pass)
+    say when each rank did what, and what it held then.
     """
 
     backend: str
@@ -73,6 +77,8 @@ class ReplayReport:
     broken_rules: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     stopped: str = ""
+    losses: tuple[float, ...] = ()
+    traces: tuple[RankTrace, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -118,6 +124,12 @@ class ReplayReport:
                 for number, (measured, predicted) in enumerate(peaks)
                 if measured != predicted
             ]
+        if not self.broken_rules:
+            found += [
+                f"rank {rank}: the bytes of {trace.num_differing} actions are not the model's"
+                for rank, trace in enumerate(self.traces)
+                if trace.num_differing
+            ]
         return tuple(found)
 
     def _seat(self, process: int) -> str:
@@ -126,11 +138,14 @@ class ReplayReport:
         return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
 
     def to_dict(self) -> dict[str, object]:
-        """All fields and ``ok`` for JSON; the claims are booleans and integers, never floats.
+        """All fields but ``traces``, and ``ok``, for JSON.
+
+        The claims are booleans and integers, never floats.
 
         A number that is not finite, which JSON cannot write, becomes None.
         """
-        fields = asdict(self)
+        fields = asdict(replace(self, traces=()))
+        del fields["traces"]
         for name, value in fields.items():
             if isinstance(value, float) and not math.isfinite(value):
                 fields[name] = None

@@ -6,7 +6,6 @@ proved. It loads nothing from anywhere; plotly's script stands in it once. All t
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,30 +13,15 @@ from typing import Self
 
 import numpy as np
 
-from bubbleproof.report.extras import need
+from bubbleproof.report.document import ReplayRow, chart, document, mood, replay_table
 from bubbleproof.report.files import write_atomically
-from bubbleproof.report.gantt import picture
-from bubbleproof.report.html import (
-    BAD,
-    GOOD,
-    PLAIN,
-    definitions,
-    embedded_json,
-    paragraph,
-    preformatted,
-    table,
-)
-from bubbleproof.report.interactive import figure, opening_window
-from bubbleproof.report.page_style import SCRIPT, STYLE
+from bubbleproof.report.html import definitions, paragraph, preformatted, table
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.report.units import Scale, ratio, ticks
 from bubbleproof.theory.measures import known_rows, measure_rows
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
-
-_GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
-_BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +31,6 @@ class VerdictRow:
     rule: str
     verdict: str
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRow:
-    """One piece of evidence from running a schedule: predicted, measured, and the verdict on it."""
-
-    quantity: str
-    predicted: str
-    measured: str
-    verdict: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,16 +122,8 @@ def render(report: Report) -> str:
         body.append(_section(number, section, view))
     if report.versions:
         body += ["<section><h2>Versions</h2>", definitions(report.versions), "</section>"]
-    scripts = ""
-    if not all(view.is_thinned for view in views):
-        library = need("plotly.offline").get_plotlyjs()
-        scripts = f"<script>{library}</script><script>{SCRIPT}</script>"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.title)}</title><style>{STYLE}</style></head>\n"
-        f"<body>{''.join(body)}{scripts}</body></html>\n"
-    )
+    has_charts = not all(view.is_thinned for view in views)
+    return document(report.title, "".join(body), has_charts=has_charts)
 
 
 def _navigation(report: Report) -> str:
@@ -177,7 +143,7 @@ def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
         (r.name, r.fits, r.makespan, r.idle_ratio, r.idle_over_work, r.span_idle, r.peaks, r.proof)
         for r in rows
     ]
-    moods = [_mood(row.fits.partition(":")[0]) for row in rows]
+    moods = [mood(row.fits.partition(":")[0]) for row in rows]
     explained = (
         "idle_ratio = idle / (ranks x makespan); idle_over_work = idle / work; span_idle = the "
         "longest idle time of one rank between its first start and its last end."
@@ -197,49 +163,18 @@ def _section(number: int, section: ScheduleSection, view: Timeline) -> str:
     parts = [
         f'<details id="schedule-{number}"{" open" if number == 0 else ""}>'
         f"<summary>{escape(section.name)}<span>{escape(facts)}</span></summary>",
-        _chart(number, section, view),
+        chart(f"figure-{number}", section.name, view),
     ]
     if section.verdicts:
         verdicts = [(row.rule, row.verdict, row.detail) for row in section.verdicts]
-        moods = [_mood(row.verdict) for row in section.verdicts]
+        moods = [mood(row.verdict) for row in section.verdicts]
         parts.append("<h3>Verdict</h3>")
         parts.append(table(("rule", "verdict", "detail"), verdicts, moods=moods, mood_column=1))
     if section.violations:
         parts += ["<h3>Violations</h3>", *map(preformatted, section.violations)]
     if section.replay:
-        evidence = [(r.quantity, r.predicted, r.measured, r.verdict) for r in section.replay]
-        moods = [_mood(row.verdict) for row in section.replay]
-        columns = ("quantity", "predicted", "measured", "verdict")
-        parts.append("<h3>Replay</h3>")
-        parts.append(table(columns, evidence, moods=moods, mood_column=3))
+        parts += ["<h3>Replay</h3>", replay_table(section.replay)]
     return "".join([*parts, "</details>"])
-
-
-def _chart(number: int, section: ScheduleSection, view: Timeline) -> str:
-    """The figure's data and notes, or a still picture (which holds its notes) of a thinned one."""
-    if not view.is_thinned:
-        name = f"figure-{number}"
-        notes = "".join(paragraph(n, css="note") for n in (*_opening_note(view), *view.notes))
-        data = embedded_json(figure(view), name=name)
-        return f'<div class="chart" data-figure="{name}"></div>{notes}{data}'
-    image = b64encode(picture(view, title=section.name)).decode()
-    words = " ".join([f"Gantt chart and memory of {section.name}.", *view.notes])
-    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
-
-
-def _opening_note(view: Timeline) -> list[str]:
-    first, last = opening_window(view)
-    if (first, last) == view.window:
-        return []
-    return [
-        f"The chart opens at {first:,} to {last:,} of {ticks(view.window[1], view.unit)}; pan to "
-        "see the rest, or autoscale to see all (bars below a pixel then hide one another)."
-    ]
-
-
-def _mood(verdict: str) -> str:
-    word = verdict.strip().lower()
-    return GOOD if word in _GOOD_WORDS else BAD if word in _BAD_WORDS else PLAIN
 
 
 def _peaks(peaks: list[int], scale: Scale) -> str:

@@ -1,0 +1,105 @@
+"""What a replay leaves on disk: its file, its page and its trace (``-o``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.output import say
+from bubbleproof.formats import replay_content, write_measured_trace, write_replay
+from bubbleproof.reference_exec.machine import Machine, this_machine
+from bubbleproof.reference_exec.measured import measured_schedule
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.unchecked import not_checked
+from bubbleproof.report.replay_page import ReplayPage, ReplayRow, write_replay_page
+from bubbleproof.theory.schedule import Schedule
+
+ENDINGS = (".html", ".perfetto.json", ".json")
+_CLOCKS = {
+    "virtual": "Ranks took turns in one process: no two bars overlap in time, and the whole is as "
+    "long as all ranks' work together.",
+    "gloo": "Each rank is a process; all read the machine's one monotonic clock. A bar begins "
+    "where its action had the message it waited for.",
+    "nccl": "Times of the host's calls, by each machine's own monotonic clock; a GPU computes "
+    "later than it is told to.",
+}
+Rows = Sequence[tuple[str, str, str, str]]
+
+
+def require_endings(targets: Sequence[str]) -> None:
+    """Raise ``ValueError`` for a file that a replay does not write."""
+    for target in targets:
+        if not target.endswith(ENDINGS):
+            known = " ".join(ENDINGS)
+            raise ValueError(f"a replay's file must end in one of {known}, got {target!r}")
+
+
+def write_files(
+    targets: Sequence[str], given: Given, report: ReplayReport, spec: ModelSpec, evidence: Rows
+) -> None:
+    """Write what each target's ending asks for."""
+    schedule = given.timed_roughly() if report.unsafe else given.timed()
+    machine, left_open = this_machine(), not_checked(report)
+    for target in targets:
+        if target.endswith(".html"):
+            write_replay_page(target, _page(given, schedule, report, spec, evidence, machine))
+        elif target.endswith(".perfetto.json"):
+            measured = measured_schedule(given.problem, schedule, report.traces)
+            write_measured_trace(target, *measured, report.traces)
+        else:
+            content = replay_content(
+                given.name,
+                report,
+                spec,
+                given.problem,
+                schedule,
+                machine=machine,
+                not_checked=left_open,
+            )
+            write_replay(target, content)
+        say(f"wrote {Path(target)}")
+
+
+def _page(
+    given: Given,
+    schedule: Schedule,
+    report: ReplayReport,
+    spec: ModelSpec,
+    evidence: Rows,
+    machine: Machine,
+) -> ReplayPage:
+    ran = bool(report.traces)
+    return ReplayPage(
+        title=f"Replay of {given.name}",
+        summary=_summary(report, spec),
+        evidence=tuple(
+            ReplayRow(quantity=q, predicted=p, measured=m, verdict=v) for q, p, m, v in evidence
+        ),
+        failures=report.failures,
+        predicted=(given.problem, schedule),
+        measured=measured_schedule(given.problem, schedule, report.traces) if ran else None,
+        clock=_CLOCKS[report.backend],
+        traces=report.traces,
+        not_checked=not_checked(report),
+        versions=(
+            *machine.versions.items(),
+            ("machine", f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"),
+        ),
+    )
+
+
+def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+    shape = f"batch {spec.batch}, sequence {spec.sequence}, hidden {spec.hidden}"
+    unsafe = " UNSAFE: run without being verified." if report.unsafe else ""
+    return (
+        ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
+        ("ran on", f"{report.backend}, {report.device}, {report.ranks} ranks"),
+        ("communication", report.semantics),
+        ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),
+        ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {spec.dtype}"),
+        ("seeds", f"interleaving {report.seed}, model and data {spec.seed}"),
+        ("losses", " ".join(f"{loss:.6g}" for loss in report.losses[:16])),
+        ("seconds", f"{report.seconds:.3f}, start of the ranks included"),
+    )

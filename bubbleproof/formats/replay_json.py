@@ -1,0 +1,177 @@
+"""Replays in JSON: what a run of a schedule showed, for ``bubbleproof replay ... -o FILE.json``.
+
+The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
+
+    {
+      "format": "bubbleproof/replay",
+      "version": 1,
+      "name": "1f1b p=2 m=2",
+      "ok": true,
+      "failures": [],
+      "run": {"backend": "virtual", "semantics": "pair-stream", "seed": 0, ...},
+      "model": {"kind": "mlp", "hidden": 8, ...},
+      "gradients": {"equal": true, "max_relative_error": 1e-16, "tolerance": 1e-12},
+      "losses": {"equal": true, "each": [0.25, 0.26]},
+      "weights": {"optimizer": "", "steps": 0, ...},
+      "peaks": {"measured": [7296, 3784], "predicted": [7296, 3784], ...},
+      "trace": {"rank 0": [["0F0", 0, 0, 81000, [3648], [3648]], ...], ...},
+      "predicted": {"unit": "tick", "orders": {"rank 0": [["0F0", 0, 1], ...], ...}},
+      "machine": {"processor": "x86_64", "cores": 2, "memory_bytes": ..., "versions": {...}},
+      "not_checked": ["..."]
+    }
+
+- ``trace``, a row per action of a rank's program: the action; its begin (ns of the machine's
+  monotonic clock, since the first action's), how long it waited for a message, its end; the live
+  activation bytes at each sample taken meanwhile (``reference_exec.trace``), and the same by the
+  memory model, null where it says nothing. In a training these are the last pass's.
+- ``peaks``: bytes by rank; ``host_*`` by rank's host, ``allocator`` what torch's allocator had
+  given out, where the device keeps count.
+- an error that is not finite is null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from bubbleproof.formats.action_text import action_texts, parse_action
+from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
+from bubbleproof.formats.json_text import parse_json, render_json
+from bubbleproof.formats.replay_layout import ReplayLayout
+from bubbleproof.formats.validation import validate, where
+from bubbleproof.reference_exec.machine import Machine
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+
+FORMAT = "bubbleproof/replay"
+VERSION = 1
+SIZE_LIMIT = 256 * MEBIBYTE
+
+
+def replay_content(
+    name: str,
+    report: ReplayReport,
+    spec: ModelSpec,
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    machine: Machine,
+    not_checked: Sequence[str],
+) -> ReplayLayout:
+    """What is written of a replay of ``schedule``."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": name,
+        "ok": report.ok,
+        "failures": list(report.failures),
+        "run": {
+            key: getattr(report, key)
+            for key in (
+                *("backend", "device", "semantics", "seed", "ranks", "stages", "microbatches"),
+                *("seconds", "unsafe", "stopped"),
+            )
+        },
+        "model": {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(spec).items()
+        },
+        "gradients": {
+            "equal": report.gradients_equal,
+            "max_relative_error": _finite(report.max_relative_error),
+            "tolerance": report.tolerance,
+        },
+        "losses": {"equal": report.losses_equal, "each": [*map(_finite, report.losses)]},
+        "weights": {
+            "optimizer": report.optimizer,
+            "steps": report.steps,
+            "has_barrier": report.has_barrier,
+            "num_updated_stages": report.num_updated_stages,
+            "equal": report.weights_equal,
+            "max_relative_error": _finite(report.max_weight_error),
+        },
+        "peaks": {
+            "measured": list(report.measured_peak_bytes),
+            "predicted": list(report.predicted_peak_bytes),
+            "host_measured": list(report.measured_host_peak_bytes),
+            "host_predicted": list(report.predicted_host_peak_bytes),
+            "allocator": list(report.allocator_peak_bytes),
+        },
+        "trace": {f"rank {rank}": _trace(trace) for rank, trace in enumerate(report.traces)},
+        "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
+        "machine": machine.to_json(),
+        "not_checked": list(not_checked),
+    }
+    return ReplayLayout.model_validate(content)
+
+
+def write_replay(path: FilePath, content: ReplayLayout) -> None:
+    """Write a replay; an existing file is replaced whole or not at all.
+
+    Raises ``UnusableInput`` where the file cannot be written.
+    """
+    tables = {*content.trace, *content.predicted.orders}
+    write_text(path, render_json(content.model_dump(mode="json"), table_keys=frozenset(tables)))
+
+
+def read_replay(path: FilePath) -> ReplayLayout:
+    """Read a replay.
+
+    Raises ``UnusableInput`` naming the key, what was expected and what was found; also where its
+    parts contradict each other: a verdict its failures, a trace the clock or its peaks.
+    """
+    data = parse_json(read_text(path, limit=SIZE_LIMIT), path)
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, Mapping) else data
+        raise UnusableInput(path, "format", f'"{FORMAT}"', quoted(found))
+    content = validate(ReplayLayout, data, path)
+    if content.ok == bool(content.failures):
+        expected = "no failures" if content.ok else "a failure"
+        raise UnusableInput(path, "failures", expected, quoted(content.failures))
+    for number, (rank, rows) in enumerate(content.trace.items()):
+        for row, (text, begin, waited, end, *_) in enumerate(rows):
+            place = where(["trace", rank, row])
+            parse_action(path, place, text)
+            if end < begin + waited:
+                raise UnusableInput(path, place, f"an end of {begin + waited} or more", str(end))
+        held = max((count for _, _, _, _, counts, _ in rows for count in counts), default=0)
+        peaks = content.peaks.measured
+        if number < len(peaks) and held > peaks[number]:
+            place = where(["peaks", "measured", number])
+            raise UnusableInput(path, place, f"{held} bytes or more", str(peaks[number]))
+    return content
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _trace(trace: RankTrace) -> list[list[object]]:
+    predicted: Sequence[Sequence[int] | None]
+    predicted = trace.predicted or [None] * len(trace.actions)
+    columns = (trace.actions, trace.begin, trace.waited, trace.end, trace.live_bytes, predicted)
+    return [
+        [str(action), begin, waited, end, list(held), None if model is None else list(model)]
+        for action, begin, waited, end, held, model in zip(*columns, strict=True)
+    ]
+
+
+def _predicted(problem: Problem, schedule: Schedule) -> dict[str, list[list[object]]]:
+    program = schedule.program
+    orders: dict[str, list[list[object]]] = {}
+    rows = zip(
+        program.resource.tolist(),
+        action_texts(program.actions),
+        schedule.start.tolist(),
+        problem.ticks(problem.locate(program.actions)).tolist(),
+        strict=True,
+    )
+    for resource, text, start, ticks in rows:
+        name = problem.resource_name(resource)
+        orders.setdefault(name, []).append([text, start, start + ticks])
+    return orders

@@ -1,0 +1,93 @@
+"""Traces: what each rank did when, and the bytes that it held then, beside the model's.
+
+Times are nanoseconds of the machine's monotonic clock, which all processes of one machine share,
+from the first rank's first action on. An action lasts from ``begin`` to ``end``; for ``waited`` of
+that it stood still, at its beginning, for a message that had not come (on ``virtual`` others ran
+meanwhile, since all ranks take turns in one process). An action has as many byte counts as samples
+are taken while it runs: one, or two where a forward is dropped again or runs with a backward, none
+for SEND and RECV.
+
+Loads no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bubbleproof.theory.actions import Action
+
+Samples = tuple[int, ...]  # the bytes live at each sample of one action
+
+
+class Row(NamedTuple):
+    """One action as its rank notes it: absolute nanoseconds, and its rows of ``live_bytes``."""
+
+    begin: int
+    waited: int
+    end: int
+    first_sample: int
+    num_samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankTrace:
+    """One rank's actions in order; all columns have one length.
+
+    ``predicted`` is what the memory model says of the same samples; empty where it says nothing.
+    """
+
+    actions: tuple[Action, ...]
+    begin: tuple[int, ...]
+    waited: tuple[int, ...]
+    end: tuple[int, ...]
+    live_bytes: tuple[Samples, ...]
+    predicted: tuple[Samples, ...] = ()
+
+    @property
+    def num_differing(self) -> int:
+        """The actions whose bytes differ from the predicted ones."""
+        if not self.predicted:
+            return 0
+        pairs = zip(self.live_bytes, self.predicted, strict=True)
+        return sum(measured != expected for measured, expected in pairs)
+
+
+def traces_of(
+    orders: Sequence[Sequence[Action]],
+    rows: Sequence[Sequence[Row]],
+    live_bytes: Sequence[Sequence[int]],
+    predicted: Sequence[Sequence[tuple[int, int]]] = (),
+) -> tuple[RankTrace, ...]:
+    """The traces of ranks from their orders and notes.
+
+    ``predicted[r][i]`` are the bytes on rank r as action i runs and after it.
+    """
+    origin = min((row.begin for own in rows for row in own), default=0)
+    traces = []
+    for rank, (order, own) in enumerate(zip(orders, rows, strict=True)):
+        held = live_bytes[rank]
+        samples = [tuple(held[r.first_sample :][: r.num_samples]) for r in own]
+        expected: tuple[Samples, ...] = ()
+        if predicted:
+            expected = tuple(
+                _sampled(pair, len(sample))
+                for pair, sample in zip(predicted[rank], samples, strict=True)
+            )
+        traces.append(
+            RankTrace(
+                actions=tuple(order),
+                begin=tuple(row.begin - origin for row in own),
+                waited=tuple(row.waited for row in own),
+                end=tuple(row.end - origin for row in own),
+                live_bytes=tuple(samples),
+                predicted=expected,
+            )
+        )
+    return tuple(traces)
+
+
+def _sampled(pair: tuple[int, int], count: int) -> Samples:
+    """The last samples of (as it runs, after it)."""
+    return pair[2 - count :] if count else ()

@@ -1,0 +1,82 @@
+"""What all pages share: the document around them, a schedule's chart, and verdicts in colour."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from bubbleproof.report.extras import need
+from bubbleproof.report.gantt import picture
+from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, paragraph, table
+from bubbleproof.report.interactive import figure, opening_window
+from bubbleproof.report.page_style import SCRIPT, STYLE
+from bubbleproof.report.timeline import Timeline
+from bubbleproof.report.units import ticks
+
+_GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
+_BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """One piece of evidence from running a schedule: predicted, measured, and the verdict on it."""
+
+    quantity: str
+    predicted: str
+    measured: str
+    verdict: str
+
+
+def document(title: str, body: str, *, has_charts: bool) -> str:
+    """The whole page around a body of HTML, with plotly's script where it has charts."""
+    scripts = ""
+    if has_charts:
+        library = need("plotly.offline").get_plotlyjs()
+        scripts = f"<script>{library}</script><script>{SCRIPT}</script>"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body>{body}{scripts}</body></html>\n"
+    )
+
+
+def chart(name: str, title: str, view: Timeline) -> str:
+    """The figure's data and notes, or a still picture (which holds its notes) of a thinned one."""
+    if not view.is_thinned:
+        notes = "".join(paragraph(n, css="note") for n in (*_opening_note(view), *view.notes))
+        return plot(name, figure(view)) + notes
+    image = b64encode(picture(view, title=title)).decode()
+    words = " ".join([f"Gantt chart and memory of {title}.", *view.notes])
+    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
+
+
+def plot(name: str, content: object) -> str:
+    """A chart of plotly's from its figure as plain data."""
+    data = embedded_json(content, name=name)
+    return f'<div class="chart" data-figure="{escape(name)}"></div>{data}'
+
+
+def mood(verdict: str) -> str:
+    """The class of a cell that holds a verdict."""
+    word = verdict.strip().lower()
+    return GOOD if word in _GOOD_WORDS else BAD if word in _BAD_WORDS else PLAIN
+
+
+def replay_table(rows: Sequence[ReplayRow]) -> str:
+    """The evidence of a replay."""
+    cells = [(r.quantity, r.predicted, r.measured, r.verdict) for r in rows]
+    columns = ("quantity", "predicted", "measured", "verdict")
+    return table(columns, cells, moods=[mood(row.verdict) for row in rows], mood_column=3)
+
+
+def _opening_note(view: Timeline) -> list[str]:
+    first, last = opening_window(view)
+    if (first, last) == view.window:
+        return []
+    return [
+        f"The chart opens at {first:,} to {last:,} of {ticks(view.window[1], view.unit)}; pan to "
+        "see the rest, or autoscale to see all (bars below a pixel then hide one another)."
+    ]
