@@ -134,7 +134,7 @@ def run_replay(
         if as_json:
             print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
-    write_files(targets, given, report, spec, evidence(report))
+    write_files(targets, given, report, spec, evidence(report), quiet=as_json)
     return print_report(given.name, report, as_json=as_json)
 
 
@@ -304,7 +304,7 @@ def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:
     counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
     off = sum(trace.num_differing for trace in report.traces)
     return (
-        f"live activation bytes at each of {counted} actions",
+        f"live bytes at each of {counted} actions",
         "the model's",
         "equal" if not off else f"{off} differ",
         "violated" if off else "holds",

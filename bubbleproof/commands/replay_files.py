@@ -13,7 +13,8 @@ from bubbleproof.reference_exec.measured import measured_schedule
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.unchecked import not_checked
-from bubbleproof.report.replay_page import ReplayPage, ReplayRow, write_replay_page
+from bubbleproof.report.document import ReplayRow
+from bubbleproof.report.replay_page import ReplayPage, write_replay_page
 from bubbleproof.theory.schedule import Schedule
 
 ENDINGS = (".html", ".perfetto.json", ".json")
@@ -37,9 +38,15 @@ def require_endings(targets: Sequence[str]) -> None:
 
 
 def write_files(
-    targets: Sequence[str], given: Given, report: ReplayReport, spec: ModelSpec, evidence: Rows
+    targets: Sequence[str],
+    given: Given,
+    report: ReplayReport,
+    spec: ModelSpec,
+    evidence: Rows,
+    *,
+    quiet: bool = False,
 ) -> None:
-    """Write what each target's ending asks for."""
+    """Write what each target's ending asks for, and say so unless ``quiet``."""
     schedule = given.timed_roughly() if report.unsafe else given.timed()
     machine, left_open = this_machine(), not_checked(report)
     for target in targets:
@@ -59,7 +66,8 @@ def write_files(
                 not_checked=left_open,
             )
             write_replay(target, content)
-        say(f"wrote {Path(target)}")
+        if not quiet:
+            say(f"wrote {Path(target)}")
 
 
 def _page(

@@ -2,7 +2,8 @@
 
 Solve, verify, draw and replay a problem, beside the published schedules that its file names, and
 print one table of verdicts. The folder then holds ``schedule.json``, ``schedule.svg``,
-``schedule.perfetto.json``, ``result.json`` and the page ``report.html``.
+``schedule.perfetto.json``, ``result.json`` and the page ``report.html``; of the replay
+``replay.json`` and the page ``replay.html``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.commands.replay import OWN_BACKENDS, evidence, replay_given
+from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.solve import (
     EXIT,
@@ -42,10 +44,10 @@ from bubbleproof.formats import (
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import (
     ComparisonRow,
-    ReplayRow,
     Report,
     ScheduleSection,
     VerdictRow,
@@ -116,7 +118,7 @@ def _finish(
     tell("verifying the solved schedule under every communication semantics")
     verdict = verify_given(given, tuple(Semantics))
     tell(f"replaying it on {backend} with {posed.problem.num_ranks} ranks")
-    replayed, replay_status = _replay(given, backend, quiet=as_json)
+    replayed, replay_status = _replay(given, backend, where, quiet=as_json)
     solved = ComparisonRow.of(
         "solved", posed.problem, file.schedule, proof=proof_text(posed, result)
     )
@@ -205,14 +207,22 @@ def _verdict_rows(verdict: Verdict) -> tuple[VerdictRow, ...]:
     )
 
 
-def _replay(given: Given, backend: str, *, quiet: bool) -> tuple[tuple[ReplayRow, ...], int]:
-    """The evidence of running the schedule with a small model, and its exit status."""
+def _replay(
+    given: Given, backend: str, where: Path, *, quiet: bool
+) -> tuple[tuple[ReplayRow, ...], int]:
+    """The evidence of running the schedule with a small model, and its exit status.
+
+    Its file and its page go to the folder ``where``.
+    """
+    spec = ModelSpec()
     try:
-        report = replay_given(given, ModelSpec(), backend=backend, quiet=quiet)
+        report = replay_given(given, spec, backend=backend, quiet=quiet)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
         row = ReplayRow(quantity="run", predicted="", measured=str(error), verdict="not run")
         return (row,), status
+    targets = [str(where / name) for name in ("replay.json", "replay.html")]
+    write_files(targets, given, report, spec, evidence(report), quiet=quiet)
     rows = tuple(
         ReplayRow(quantity=quantity, predicted=predicted, measured=measured, verdict=verdict)
         for quantity, predicted, measured, verdict in evidence(report)

@@ -128,5 +128,6 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
             device=device,
             allocator_peak_bytes=peaks,
         )
-    write_files(request.targets, ready.given, report, request.spec, evidence(report))
+    rows = evidence(report)
+    write_files(request.targets, ready.given, report, request.spec, rows, quiet=as_json)
     return print_report(ready.given.name, report, as_json=as_json)

@@ -142,7 +142,7 @@ class Rank:
         samples, waited = len(self._compute.live_bytes), 0
         begin = time.monotonic_ns()
         for blocked in self._handlers[action.kind](action):
-            since = time.monotonic_ns()
+            since = time.monotonic_ns() if waited else begin  # the first comes before all work
             yield blocked
             waited += time.monotonic_ns() - since
         end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.formats import read_replay
 from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
 
@@ -62,6 +63,28 @@ def test_replay_answers_with_evidence(command: Run) -> None:
     assert (answer.status, found["ok"], found["gradients_equal"]) == (0, True, True)
     assert found["measured_peak_bytes"] == found["predicted_peak_bytes"]
     assert found["seed"] == 7
+
+
+def test_replay_leaves_a_file_a_page_and_a_trace(command: Run, tmp_path: Path) -> None:
+    targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
+    outputs = [word for target in targets for word in ("-o", target)]
+    assert command("replay", "zb-h1", "p=2", "m=3", *outputs).status == 0
+    found = read_replay(targets[0])
+    assert found.ok
+    assert found.machine.versions.keys() >= {"python", "torch", "bubbleproof"}
+    # zb-h1: F, I and W of 3 microbatches on each of 2 ranks
+    computed = [row for rows in found.trace.values() for row in rows if row[4]]
+    assert len(computed) == 2 * 3 * 3
+    assert all(measured == predicted for *_, measured, predicted in computed)
+    assert "What was not checked" in targets[1].read_text()
+    events = json.loads(targets[2].read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) == 2 * 3 * 3
+
+
+def test_replay_writes_no_other_file(command: Run, tmp_path: Path) -> None:
+    answer = command("replay", "1f1b", "p=2", "m=2", "-o", tmp_path / "x.svg")
+    assert answer.status == 2
+    assert "must end in one of .html .perfetto.json .json" in answer.err
 
 
 def test_replay_on_processes(command: Run) -> None:

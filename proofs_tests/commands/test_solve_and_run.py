@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.formats import read_replay
 from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run
 
@@ -85,6 +86,8 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
         assert (tmp_path / "out" / name).stat().st_size > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "gpipe" in page
+    assert read_replay(tmp_path / "out" / "replay.json").ok
+    assert "As it ran" in (tmp_path / "out" / "replay.html").read_text()
     assert "optimal: bound 15" in answer.out
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out
     assert "violated" not in answer.out

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import certificate_schema, problem_schema, schedule_schema
+from bubbleproof.formats import (
+    certificate_schema,
+    problem_schema,
+    replay_schema,
+    schedule_schema,
+)
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -20,6 +25,7 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
         ("schedule-1", schedule_schema()),
         ("problem-1", problem_schema()),
         ("certificate-1", certificate_schema()),
+        ("replay-1", replay_schema()),
     ],
 )
 def test_schema_is_up_to_date(name: str, schema: dict[str, object]) -> None:

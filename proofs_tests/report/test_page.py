@@ -11,10 +11,10 @@ from pathlib import Path
 import plotly.graph_objects
 import pytest
 
+from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page import (
     ComparisonRow,
-    ReplayRow,
     Report,
     ScheduleSection,
     VerdictRow,

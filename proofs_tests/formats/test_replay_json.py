@@ -1,0 +1,141 @@
+"""Replay files: written, loaded again, and refused where they contradict themselves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.formats import (
+    UnusableInput,
+    read_replay,
+    replay_content,
+    write_measured_trace,
+    write_replay,
+)
+from bubbleproof.reference_exec.machine import Machine
+from bubbleproof.reference_exec.measured import measured_schedule
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.theory.actions import Action
+from bubbleproof.theory.families import member
+
+MACHINE = Machine(processor="x86_64", cores=2, memory_bytes=1 << 30, versions={"python": "3.11"})
+TRACE = RankTrace(
+    actions=(Action.parse("0F0"), Action.parse("0B0")),
+    begin=(0, 10_000),
+    waited=(0, 5_000),
+    end=(8_000, 40_000),
+    live_bytes=((8,), (0,)),
+    predicted=((8,), (0,)),
+)
+REPORT = ReplayReport(
+    backend="gloo",
+    semantics="buffered",
+    seed=0,
+    model="mlp",
+    dtype="float64",
+    ranks=1,
+    stages=1,
+    microbatches=1,
+    gradients_equal=True,
+    losses_equal=True,
+    max_relative_error=0.0,
+    tolerance=1e-12,
+    loss=0.5,
+    measured_peak_bytes=(8,),
+    predicted_peak_bytes=(8,),
+    live_bytes=((8, 0),),
+    seconds=0.25,
+    torch_version="2",
+    losses=(0.5,),
+    traces=(TRACE,),
+)
+
+
+def written(path: Path, report: ReplayReport = REPORT) -> dict[str, object]:
+    found = member("1f1b", p=1, m=1, tF=1, tB=2)
+    content = replay_content(
+        "tiny", report, ModelSpec(), found.problem, found.schedule,
+        machine=MACHINE, not_checked=("GPUs",),
+    )  # fmt: skip
+    write_replay(path, content)
+    loaded: dict[str, object] = json.loads(path.read_text())
+    return loaded
+
+
+def test_a_replay_is_loaded_again(tmp_path: Path) -> None:
+    path = tmp_path / "replay.json"
+    raw = written(path)
+    assert raw["trace"] == {
+        "rank 0": [["0F0", 0, 0, 8000, [8], [8]], ["0B0", 10000, 5000, 40000, [0], [0]]]
+    }
+    # 0F0 takes 1 tick from 0, 0B0 takes 2 after it
+    assert raw["predicted"] == {
+        "unit": "tick", "orders": {"rank 0": [["0F0", 0, 1], ["0B0", 1, 3]]},
+    }  # fmt: skip
+    again = tmp_path / "again.json"
+    write_replay(again, read_replay(path))
+    assert again.read_text() == path.read_text()
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "replay.json"
+    report = replace(REPORT, max_relative_error=float("inf"), losses=(float("nan"),))
+    written(path, report)
+    content = read_replay(path)
+    assert content.gradients.max_relative_error is None
+    assert content.losses.each == [None]
+    assert not content.ok
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("format",), "other", "format: expected \"bubbleproof/replay\", found 'other'"),
+        (("ok",), False, "failures: expected a failure, found a list of 0"),
+        (("peaks", "measured", 0), 7, "expected 8 bytes or more, found 7"),
+        (("trace", "rank 0", 1, 3), 14_999, "expected an end of 15000 or more, found 14999"),
+        (("trace", "rank 0", 0, 0), "0X0", "found '0X0'"),
+        (("run", "ranks"), "two", "run.ranks: expected a whole number, found 'two'"),
+        (("gradients", "equal"), 1, "gradients.equal: expected true or false, found 1"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(
+    tmp_path: Path, place: tuple[str | int, ...], value: object, message: str
+) -> None:
+    path = tmp_path / "replay.json"
+    raw = written(path)
+    inner: object = raw
+    for key in place[:-1]:
+        inner = inner[key]  # type: ignore[index]  # JSON, as deep as the place says
+    inner[place[-1]] = value  # type: ignore[index]
+    path.write_text(json.dumps(raw))
+    with pytest.raises(UnusableInput) as refused:
+        read_replay(path)
+    assert message in str(refused.value)
+
+
+def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "replay.json"
+    path.write_text(json.dumps({**written(path), "verdict": "fine"}))
+    with pytest.raises(UnusableInput, match="verdict"):
+        read_replay(path)
+
+
+def test_the_trace_has_true_times_and_the_measured_bytes(tmp_path: Path) -> None:
+    found = member("1f1b", p=1, m=1)
+    path = tmp_path / "x.perfetto.json"
+    write_measured_trace(
+        path, *measured_schedule(found.problem, found.schedule, (TRACE,)), (TRACE,)
+    )
+    content = json.loads(path.read_text())
+    assert content["otherData"]["time"] == "microseconds"
+    events = content["traceEvents"]
+    slices = [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
+    assert slices == [("0F0", 0, 8), ("0B0", 15, 25)]
+    counters = [(e["ts"], e["args"]["byte"]) for e in events if e["ph"] == "C"]
+    assert counters == [(8, 8), (40, 0)]
