@@ -3,8 +3,10 @@
     python -m benchmarks.replay_speed [--json] [--family zb-h1 --ranks 4 --microbatches 8 ...]
 
 Both run one program (our lowering, as a table for PyTorch) with the same model and data, a process
-per rank, one thread each. They take turns within one run, each time in fresh processes, and the
-one that goes first alternates. Two wall-clock times are taken in the parent:
+per rank, one thread each, and the two executors take turns; the one that goes first alternates.
+Ours counts the live bytes of every storage meanwhile, PyTorch's counts nothing.
+
+*Cold*, in fresh processes each time, two wall-clock times taken in the parent:
 
 ``step``
     from the moment when every rank stands ready (processes joined, stages built, table loaded) to
@@ -13,9 +15,11 @@ one that goes first alternates. Two wall-clock times are taken in the parent:
 ``whole``
     the call, start and end of the processes included.
 
+*Warm*, in processes that go on (``replay_steps``): ``wall`` and ``processor`` seconds of a step.
+
 The ratio is ours / PyTorch's, the median over the pairs. Both must give the bits of the
-order-matched oracle, or the run fails. A time says nothing of a machine that does other work at the
-same time, so no time passes or fails here.
+order-matched oracle, or the run fails. A wall-clock time on a machine that does other work says
+little, processor time more; no time passes or fails here.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ from statistics import median
 from rich.console import Console
 
 from benchmarks.machine import this_machine
+from benchmarks.replay_steps import OURS, TORCH, Team
+from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.gloo import run_gloo
 from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.plan import Plan
@@ -42,8 +48,8 @@ from bubbleproof.reference_exec.torch_table import as_pytorch_adds
 from bubbleproof.theory.families import member
 from bubbleproof.theory.lowering import lower
 
-OURS, TORCH = "ours", "PyTorch"
 TIMES = ("step", "whole")
+WARM_TIMES = ("wall", "processor")
 LIMIT_S = 120.0
 Run = Callable[..., list[RankResult]]
 Seconds = dict[str, dict[str, list[float]]]  # by executor and time
@@ -53,7 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure and print; see the module's text."""
     options = _parser().parse_args(arguments)
     plan = _plan(options)
-    seconds = measure(plan, options.repeats, Console(stderr=True))
+    console = Console(stderr=True)
+    seconds = measure(plan, options.repeats, console)
+    warm = measure_warm(plan, options.steps, console)
     told = {
         "family": options.family,
         "ranks": plan.num_ranks,
@@ -64,6 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
         },
         "seconds": seconds,
         "ratios": {name: ratio(seconds, name) for name in TIMES},
+        "warm_seconds": warm,
+        "warm_ratios": {name: ratio(warm, name) for name in WARM_TIMES},
         "machine": this_machine().to_json(),
     }
     sys.stdout.write((json.dumps(told, indent=2) if options.json else _text(told)) + "\n")
@@ -71,8 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
     """Wall-clock seconds of ``repeats`` pairs. Raises ``RuntimeError`` where bits are wrong."""
-    with single_threaded():
-        wanted = {OURS: order_matched(plan)[0], TORCH: order_matched(as_pytorch_adds(plan))[0]}
+    wanted = _wanted(plan)
     runs: dict[str, Run] = {OURS: run_gloo, TORCH: run_torch_runtime}
     seconds: Seconds = {name: {kind: [] for kind in TIMES} for name in runs}
     for name in (TORCH, OURS):  # the server of processes has loaded what its first run needs
@@ -81,11 +90,37 @@ def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
         for name in (OURS, TORCH) if pair % 2 == 0 else (TORCH, OURS):
             with console.status(f"pair {pair + 1} of {repeats}: {name}"):
                 results, times = _timed(runs[name], plan)
-            if not are_equal(summed_replicas(results), wanted[name]):
-                raise RuntimeError(f"{name}: gradients are not those of the oracle")
+            _require_bits(name, summed_replicas(results), wanted)
             for kind, value in times.items():
                 seconds[name][kind].append(value)
     return seconds
+
+
+def measure_warm(plan: Plan, pairs: int, console: Console) -> Seconds:
+    """Seconds of ``pairs`` pairs of warm steps. Raises ``RuntimeError`` where bits are wrong."""
+    seconds: Seconds = {name: {kind: [] for kind in WARM_TIMES} for name in (OURS, TORCH)}
+    with Team(OURS, plan) as ours, Team(TORCH, plan) as theirs:
+        for pair in range(pairs + 1):
+            for team in (ours, theirs) if pair % 2 == 0 else (theirs, ours):
+                with console.status(f"step {pair} of {pairs}: {team.name}"):
+                    step = team.step()
+                if pair:  # the first is cold
+                    seconds[team.name]["wall"].append(step.wall)
+                    seconds[team.name]["processor"].append(step.processor)
+        wanted = _wanted(plan)
+        for team in (ours, theirs):
+            _require_bits(team.name, team.gradients, wanted)
+    return seconds
+
+
+def _wanted(plan: Plan) -> dict[str, Gradients]:
+    with single_threaded():
+        return {OURS: order_matched(plan)[0], TORCH: order_matched(as_pytorch_adds(plan))[0]}
+
+
+def _require_bits(name: str, found: Gradients, wanted: dict[str, Gradients]) -> None:
+    if not are_equal(found, wanted[name]):
+        raise RuntimeError(f"{name}: gradients are not those of the oracle")
 
 
 def ratio(seconds: Seconds, kind: str) -> float:
@@ -126,19 +161,27 @@ def _text(told: dict[str, object]) -> str:
     assert isinstance(seconds, dict)
     assert isinstance(model, dict)
     assert isinstance(ratios, dict)
+    warm, warm_ratios = told["warm_seconds"], told["warm_ratios"]
+    assert isinstance(warm, dict)
+    assert isinstance(warm_ratios, dict)
     lines = [
         f"{told['family']}, {told['ranks']} ranks, {told['microbatches']} microbatches; "
         + ", ".join(f"{name} {value}" for name, value in model.items()),
         f"on {this_machine()}",
     ]
-    for kind in TIMES:
-        parts = [
-            f"{name} {1000 * median(seconds[name][kind]):.0f} ms "
-            f"({1000 * min(seconds[name][kind]):.0f} to {1000 * max(seconds[name][kind]):.0f})"
-            for name in (OURS, TORCH)
-        ]
-        lines.append(f"{kind}: {', '.join(parts)}; ours / PyTorch's {ratios[kind]:.2f}")
+    lines += [_line(f"cold {kind}", kind, seconds, ratios[kind]) for kind in TIMES]
+    lines += [_line(f"warm {kind}", kind, warm, warm_ratios[kind]) for kind in WARM_TIMES]
     return "\n".join(lines)
+
+
+def _line(words: str, kind: str, seconds: Seconds, found: float) -> str:
+    parts = [
+        f"{name} {1000 * median(seconds[name][kind]):.0f} ms "
+        f"({1000 * min(seconds[name][kind]):.0f} to {1000 * max(seconds[name][kind]):.0f})"
+        for name in (OURS, TORCH)
+    ]
+    pairs = len(seconds[OURS][kind])
+    return f"{words}: {', '.join(parts)}; ours / PyTorch's {found:.2f}, median of {pairs} pairs"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -153,6 +196,7 @@ def _parser() -> argparse.ArgumentParser:
         "heads": 4,
         "sequence": 64,
         "repeats": 5,
+        "steps": 20,
     }.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--json", action="store_true")

@@ -148,6 +148,11 @@ class Rank:
         end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
         self._rows.append(Row(begin, waited, end, samples, new))
 
+    def drop_gradients(self) -> None:
+        """Forget the gradients, so that the program can be run again."""
+        for module in self._compute.stages.values():
+            module.zero_grad(set_to_none=True)
+
     def result(self) -> RankResult:
         """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
         compute = self._compute

@@ -20,13 +20,19 @@ def _server_that_has_loaded_pytorch_s_pipelines() -> None:
 
 
 def test_it_tells_both_times_of_each_pair(capsys: pytest.CaptureFixture[str]) -> None:
-    replay_speed.main([*SMALL, "--sequence", "4", "--repeats", "2", "--family", "zb-h1", "--json"])
+    replay_speed.main(
+        [*SMALL, "--sequence", "4", "--repeats", "2", "--steps", "3", "--family", "zb-h1", "--json"]
+    )
     told = json.loads(capsys.readouterr().out)
     assert set(told["ratios"]) == set(replay_speed.TIMES)
     for times in told["seconds"].values():
         for step, whole in zip(times["step"], times["whole"], strict=True):
             assert 0 < step < whole
         assert len(times["step"]) == 2
+    assert set(told["warm_ratios"]) == set(replay_speed.WARM_TIMES)
+    for times in told["warm_seconds"].values():
+        assert len(times["wall"]) == len(times["processor"]) == 3  # the cold step is left out
+        assert min(*times["wall"], *times["processor"]) > 0
     assert told["machine"]["cores"] >= 1
 
 
