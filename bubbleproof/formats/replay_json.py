@@ -24,7 +24,8 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
   monotonic clock, since the first action's), how long it waited for a message, its end; the live
   activation bytes at each sample taken meanwhile (``reference_exec.trace``), and the same by the
   memory model, null where it says nothing. In a training these are the last pass's.
-- ``peaks``: bytes by rank; ``host_*`` by rank's host, ``allocator`` what torch's allocator had
+- ``peaks``: bytes by rank; ``host_*`` by rank's host, ``state_*`` of the model state that is there
+  all the time (where parameters are sharded), ``allocator`` what torch's allocator had
   given out, where the device keeps count.
 - an error that is not finite is null.
 """
@@ -74,7 +75,7 @@ def replay_content(
             key: getattr(report, key)
             for key in (
                 *("backend", "device", "semantics", "seed", "ranks", "stages", "microbatches"),
-                *("seconds", "unsafe", "stopped"),
+                *("data_parallel", "zero", "seconds", "unsafe", "stopped"),
             )
         },
         "model": {
@@ -100,6 +101,8 @@ def replay_content(
             "predicted": list(report.predicted_peak_bytes),
             "host_measured": list(report.measured_host_peak_bytes),
             "host_predicted": list(report.predicted_host_peak_bytes),
+            "state_measured": list(report.measured_state_bytes),
+            "state_predicted": list(report.predicted_state_bytes),
             "allocator": list(report.allocator_peak_bytes),
         },
         "trace": {f"rank {rank}": _trace(trace) for rank, trace in enumerate(report.traces)},

@@ -26,6 +26,8 @@ class RunLayout(Layout):
     ranks: Natural
     stages: Natural
     microbatches: Natural
+    data_parallel: Natural
+    zero: str
     seconds: Number
     unsafe: bool
     stopped: str
@@ -43,6 +45,10 @@ class ModelLayout(Layout):
     batch: Natural
     dtype: str
     seed: Natural
+    factory: str
+    vocabulary: Natural
+    tied: bool
+    num_stages: Natural
 
 
 class GradientsLayout(Layout):
@@ -72,12 +78,14 @@ class WeightsLayout(Layout):
 
 
 class PeaksLayout(Layout):
-    """Bytes by rank; ``predicted`` is empty where a forced schedule lacks tasks."""
+    """Bytes by rank, replica by replica; ``predicted`` is empty where a forced schedule lacks tasks."""
 
     measured: Bytes
     predicted: Bytes
     host_measured: Bytes
     host_predicted: Bytes
+    state_measured: Bytes
+    state_predicted: Bytes
     allocator: Bytes
 
 

@@ -26,10 +26,10 @@ def measured_schedule(
 ) -> tuple[Problem, Schedule]:
     """The tasks of ``problem`` that ran, with the durations and starts they had, in microseconds.
 
-    Precedences and memory are left out: they are in the problem's own units. What did not run is
-    left out of the schedule.
+    Of several replicas it is the first. Precedences and memory are left out: they are in the
+    problem's own units. What did not run is left out of the schedule.
     """
-    spans = _spans(traces)
+    spans = _spans(traces[: problem.num_ranks])
     program = schedule.program
     ran = np.array([action in spans for action in program.actions], dtype=bool)
     actions = program.actions.take(ran)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable
 from bubbleproof.theory.problem import Problem
 
-BESIDE = (*TRANSFER_KINDS, *HOST_KINDS)
-COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+BESIDE = (*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS)
 Stairs = tuple[tuple[tuple[int, int], ...], ...]
 
 
@@ -25,7 +24,7 @@ def predicted_stairs(sized: Problem, orders: Sequence[Sequence[Action]]) -> Stai
     ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``). Empty where an
     order has actions that are no task of it, and for collectives, whose bytes are not told by rows.
     """
-    if sized.actions.is_kind(*COLLECTIVES).any():
+    if sized.actions.is_kind(*COLLECTIVE_KINDS).any():
         return ()
     found = []
     for rank, order in enumerate(orders):

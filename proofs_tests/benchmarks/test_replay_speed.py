@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
 
 from benchmarks import replay_speed
+from benchmarks.replay_steps import OURS, TORCH
 
 SMALL = ["--ranks", "2", "--microbatches", "2", "--hidden", "8", "--layers", "1", "--heads", "2"]
 
@@ -38,7 +39,7 @@ def test_it_tells_both_times_of_each_pair(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_ratio_is_the_median_over_pairs() -> None:
     seconds = {
-        replay_speed.OURS: {"step": [1.0, 6.0, 2.0]},
-        replay_speed.TORCH: {"step": [2.0, 2.0, 1.0]},
+        OURS: {"step": [1.0, 6.0, 2.0]},
+        TORCH: {"step": [2.0, 2.0, 1.0]},
     }
     assert replay_speed.ratio(seconds, "step") == 2.0
