@@ -78,7 +78,7 @@ class WeightsLayout(Layout):
 
 
 class PeaksLayout(Layout):
-    """Bytes by rank, replica by replica; ``predicted`` is empty where a forced schedule lacks tasks."""
+    """Bytes by rank, replica by replica; ``predicted`` may be empty where a schedule is forced."""
 
     measured: Bytes
     predicted: Bytes
