@@ -95,6 +95,7 @@ def run_replay(
             data_parallel=data_parallel,
             levels=levels,
             targets=tuple(targets),
+            has_headers=debug_headers,
         )
         return run_rank(request, as_json=as_json)
     backend = backend or "virtual"

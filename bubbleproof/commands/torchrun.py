@@ -48,6 +48,7 @@ class Request:
     data_parallel: int = 1
     levels: ZeroLevels | None = None
     targets: tuple[str, ...] = ()
+    has_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,8 +84,10 @@ def _ready(request: Request, place: Place) -> _Ready | str:
         if not request.timeout > 0:
             raise ValueError(f"replay timeout must be more than 0 seconds, got {request.timeout}")
         semantics = chosen_semantics(request.backend, request.comm, BACKENDS)
-        if request.backend == "nccl" and request.data_parallel > 1:
-            raise ValueError("replicas talk through the host: they run on gloo, not on nccl")
+        if request.backend == "nccl" and (request.data_parallel > 1 or request.has_headers):
+            raise ValueError(
+                "replicas and --debug-headers talk through the host: they run on gloo, not on nccl"
+            )
         given = read_to_replay(
             request.words,
             dialect=request.dialect,
@@ -115,9 +118,14 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
     with single_threaded():
         device.start_peak()
         begun = time.perf_counter()
-        results = meeting.run(plan, backend=request.backend, device=device, timeout=request.timeout)
+        results = meeting.run(
+            plan,
+            backend=request.backend,
+            device=device,
+            timeout=request.timeout,
+            debug_headers=request.has_headers,
+        )
         seconds = time.perf_counter() - begun
-        peaks = meeting.peaks(device)
         if not meeting.place.is_first:
             return BROKEN  # the first process knows better
         report = judged(
@@ -126,7 +134,7 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
             backend=request.backend,
             seconds=seconds,
             device=device,
-            allocator_peak_bytes=peaks,
+            allocator_peak_bytes=meeting.peak_bytes,
         )
     rows = evidence(report)
     write_files(request.targets, ready.given, report, request.spec, rows, quiet=as_json)

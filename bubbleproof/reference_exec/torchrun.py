@@ -20,6 +20,7 @@ import torch.distributed
 from bubbleproof.reference_exec.device import CPU, Device, open_device
 from bubbleproof.reference_exec.gloo import GRACE_SECONDS, STARTUP_SECONDS, RankFailed
 from bubbleproof.reference_exec.group_transport import GroupTransport
+from bubbleproof.reference_exec.headers import HeaderTransport
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.rank_report import Report, carried_out, gravest, one_line
@@ -100,6 +101,7 @@ class Meeting:
         """Wait until all are there. Raises torch's ``RuntimeError`` where they are not."""
         self.place = place
         self.is_whole = True  # whether the others can still be talked to
+        self.peak_bytes: tuple[int, ...] = ()  # of each device's allocator, on the first
         torch.distributed.init_process_group(
             "gloo",
             rank=place.rank,
@@ -114,17 +116,32 @@ class Meeting:
         torch.distributed.all_gather_object(said, own)
         return next((text for text in said if text is not None), None)
 
-    def run(self, plan: Plan, *, backend: str, device: Device, timeout: float) -> list[RankResult]:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        backend: str,
+        device: Device,
+        timeout: float,
+        debug_headers: bool = False,
+    ) -> list[RankResult]:
         """Run this process's rank; on the first the results of all in rank order, elsewhere none.
 
         The plan is not verified here: see ``replay``. Raises ``RankFailed`` on the first process
         where a rank failed or stalled, and on any where one does not report in ``timeout`` seconds
-        and some.
+        and some. ``debug_headers``, on gloo, sends a header ahead of each message.
         """
         try:
             transport = GroupTransport.by_pairs(
                 plan, self.place.rank, backend=backend, device=device, seconds=STARTUP_SECONDS
             )
+            if debug_headers:
+                transport = HeaderTransport(
+                    rank=self.place.rank,
+                    messages=transport.messages,
+                    links=transport.links,
+                    seconds=timeout,
+                )
             replica, own = plan.seat(self.place.rank)
             within, among = transport.within(plan, replica), transport.among(plan, own)
             rank = Rank(plan, self.place.rank, within, device, group=among)
@@ -132,14 +149,12 @@ class Meeting:
         except Exception as error:  # whatever it is, the first process has to hear of it
             report = Report.failed(error)
         self._await_all(backend, timeout + GRACE_SECONDS)
-        reports = self._on_first(report)
+        told = self._on_first((report, device.peak_bytes()))
+        reports = [each for each, _ in told]
+        self.peak_bytes = tuple(peak for _, peak in told if peak is not None)
         if texts := gravest(dict(enumerate(reports))):
             raise RankFailed(f"{backend} replay ended: {'; '.join(texts)}")
         return [each.result() for each in reports]
-
-    def peaks(self, device: Device) -> tuple[int, ...]:
-        """The allocator's peak of each device, on the first process; empty where none is kept."""
-        return tuple(peak for peak in self._on_first(device.peak_bytes()) if peak is not None)
 
     def agreed(self, status: int) -> int:
         """The first process's status, on all; the others wait for it."""

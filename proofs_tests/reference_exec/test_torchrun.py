@@ -49,13 +49,17 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_two_processes_of_torchrun_replay_a_schedule() -> None:
-    torchrun = [
+def torchrun() -> list[str]:
+    """The words that start two processes on this machine."""
+    return [
         *("torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2"),
         *("--master-addr", "127.0.0.1", "--master-port", free_port()),
     ]
+
+
+def test_two_processes_of_torchrun_replay_a_schedule() -> None:
     done = run(
-        *torchrun,
+        *torchrun(),
         "-m",
         "bubbleproof.reference_exec",
         "zb-h1",
@@ -72,6 +76,17 @@ def test_two_processes_of_torchrun_replay_a_schedule() -> None:
     assert report["gradients_equal"] is report["weights_equal"] is True
     assert report["steps"] == 2
     assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
+
+
+def test_ranks_that_fail_end_all_processes_with_what_went_wrong() -> None:
+    # microbatch 1 comes first on rank 1 alone: forced past the check, neither finds its message
+    crossed = str(ROOT / "docs" / "crossed.csv")
+    done = run(*torchrun(), "-m", "bubbleproof.reference_exec", crossed, "--unsafe")
+    assert done.returncode == 1
+    ended = [line for line in done.stderr.splitlines() if "replay ended" in line]
+    assert len(ended) == 1  # only the first process tells
+    assert "rank 0 failed: BrokenProgram: rank 0, action" in ended[0]
+    assert "rank 1 failed: BrokenProgram: rank 1, action" in ended[0]
 
 
 def test_too_few_processes_are_refused_in_one_line() -> None:
