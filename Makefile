@@ -25,6 +25,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.pytorch_tables
 	$(BIN)/python -m benchmarks.optimality --time-limit 2
 	$(BIN)/python -m benchmarks.solvers
+	$(BIN)/python -m benchmarks.replay_many
+	$(BIN)/python -m benchmarks.replay_speed
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
 
-from benchmarks import replay_speed
+from benchmarks import replay_many, replay_speed
 from benchmarks.replay_steps import OURS, TORCH
 
 SMALL = ["--ranks", "2", "--microbatches", "2", "--hidden", "8", "--layers", "1", "--heads", "2"]
@@ -43,3 +43,8 @@ def test_the_ratio_is_the_median_over_pairs() -> None:
         TORCH: {"step": [2.0, 2.0, 1.0]},
     }
     assert replay_speed.ratio(seconds, "step") == 2.0
+
+
+def test_many_schedules_are_replayed_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    replay_many.main(["--sizes", "1"])
+    assert capsys.readouterr().out.startswith(f"{len(replay_many.FAMILIES)} schedules replayed in ")
