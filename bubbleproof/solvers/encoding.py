@@ -68,8 +68,13 @@ class Encoding:
         limit: int | None = None,
         least: int = 0,
         extra: Edges | None = None,
+        windows: tuple[Ints, Ints] | None = None,
     ) -> None:
-        """``least`` is a bound on the objective; ``extra`` are precedences beside the problem's."""
+        """``least`` is a bound on the objective; ``extra`` are precedences beside the problem's.
+
+        ``windows`` are earliest and latest starts in some best schedule within the limit, per task
+        in ticks; they count where the limit bounds every start.
+        """
         self.problem, self.bounds, self.objective = problem, bounds, objective
         self.extra = extra or Edges()
         longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
@@ -81,6 +86,9 @@ class Encoding:
         self.horizon = self.limit if bounded else longest
         self.earliest = bounds.heads
         self.latest: Ints = self.horizon - bounds.tails - problem.duration
+        if bounded and windows is not None:
+            self.earliest = np.maximum(self.earliest, windows[0])
+            self.latest = np.minimum(self.latest, windows[1])
 
     @property
     def is_hopeless(self) -> bool:

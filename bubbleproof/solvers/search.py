@@ -21,9 +21,10 @@ from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.propagation import narrow
+from bubbleproof.solvers.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
@@ -34,7 +35,7 @@ from bubbleproof.verify.check import check
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
-NARROWING, CERTIFYING = 4.0, 8.0  # seconds at most, unless a certificate is asked for
+NARROWING, CERTIFYING = 4.0, 5.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
 INTERRUPTED = "interrupted: the best so far"
@@ -288,6 +289,7 @@ class Search:
             limit=limit,
             least=self._lower_bound,
             extra=self.latest,
+            windows=self._windows(limit),
         )
         budget = self._budget(self._engine_progress)
         budget = replace(budget, deadline=time.perf_counter() + share * budget.seconds)
@@ -307,6 +309,12 @@ class Search:
         if outcome.bound is not None and outcome.bound > self._lower_bound:
             best = self._value
             self.engine_bound = outcome.bound if best is None else min(outcome.bound, best)
+
+    def _windows(self, limit: int | None) -> tuple[Ints, Ints] | None:
+        """Where propagation puts every start, for an engine to begin from."""
+        if limit is None or self.objective != "makespan" or len(self.latest):
+            return None
+        return windows(self.problem, self.bounds, limit)
 
     def _engine_progress(self, value: int | None, bound: int | None) -> None:
         if self.options.progress is not None:
