@@ -26,6 +26,7 @@ from contextlib import contextmanager
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
+from bubbleproof.reference_exec.data_parallel import DataParallel
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import LEARNING_RATE
 from bubbleproof.reference_exec.models import (
@@ -161,7 +162,7 @@ def _reduced(
     if parallel is not None and parallel.levels.of(name) > 1:
         reductions = [
             [part for part in order if parallel.reduction(stage, part[0]) == number]
-            for number in _reductions_ended(plan, stage)
+            for number in _reductions_ended(plan, parallel, stage)
         ]
     sums = [
         _sum(
@@ -175,11 +176,15 @@ def _reduced(
     return _sum(sums)
 
 
-def _reductions_ended(plan: Plan, stage: int) -> list[int]:
-    """The numbers of a stage's REDUCE_GRADs in the order of their ends."""
+def _reductions_ended(plan: Plan, parallel: DataParallel, stage: int) -> list[int]:
+    """The numbers of a stage's REDUCE_GRADs in the order of their ends.
+
+    One that a program forgets, which was not verified then, counts as the last.
+    """
     rows = [a.slice for a in plan.program.actions if (a.kind, a.stage) == (Kind.REDUCE_GRAD, stage)]
     last = {number: row for row, number in enumerate(rows)}
-    return sorted(last, key=last.__getitem__)
+    numbers = {parallel.reduction(stage, j) for j in range(plan.num_microbatches)}
+    return sorted(numbers, key=lambda number: (last.get(number, len(rows)), number))
 
 
 def _sample_losses(

@@ -203,7 +203,7 @@ def run_virtual(
         except StopIteration:
             del running[rank]
             if progress is not None:
-                progress(f"{plan.name(rank)} of {plan.num_ranks} has ended")
+                progress(f"{plan.name(rank)} has ended")
             continue
         if event is not None:
             blocked[rank] = event

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands.read_sharded import read_sharded
 from bubbleproof.formats import read_replay
+from bubbleproof.formats.schedule_json import ScheduleFile, write_schedule
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
 
@@ -244,3 +247,17 @@ def test_what_replicas_do_not_replay(command: Run, words: list[str], message: st
     answer = command("replay", *words)
     assert answer.status == 2
     assert message in answer.err
+
+
+def test_a_file_has_its_collectives_in_it(command: Run, tmp_path: Path) -> None:
+    given = read_sharded(["pipemesh", "p=2", "m=2"], ZeroLevels(default=2))
+    assert given is not None
+    path = str(tmp_path / "sharded.json")
+    write_schedule(path, ScheduleFile.of(given.problem, given.timed()))
+    answer = command("replay", path, "--data-parallel", "2", "--json")
+    assert answer.status == 0
+    report = json.loads(answer.out)
+    assert (report["ok"], report["data_parallel"], report["zero"]) == (True, 2, "2")
+    answer = command("replay", path, "--zero", "3")
+    assert answer.status == 2
+    assert "ZeRO level 3 needs more collectives than the schedule has" in answer.err

@@ -321,6 +321,15 @@ def test_a_dropped_collective_is_refused_and_shows_when_forced(zero: int, kind: 
         assert "dataflow" in report.broken_rules
 
 
+def test_without_any_reduction_the_run_ends_too() -> None:
+    problem, schedule = mesh(2, m=2, e=(2,), d=(2,))
+    poorer = without(schedule, "0REDUCE_GRAD.1", "1REDUCE_GRAD.1")
+    report = run((problem, poorer), data_parallel=2, unsafe=True)
+    assert not report.ok
+    assert {"complete", "dataflow"} <= set(report.broken_rules)
+    assert "never reduced" in report.stopped
+
+
 def test_replicas_that_differ_in_order_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(mesh(1), replicas=2, levels="1")
     right = Plan.order
