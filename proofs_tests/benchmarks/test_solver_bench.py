@@ -17,6 +17,7 @@ from benchmarks.solver_tables import main_table, optimum, ratio_table, shown, su
 from benchmarks.solvers import Bench, chosen_instances, main, measure_all
 from bubbleproof.solvers import solve
 from bubbleproof.theory.pipeline import Pipeline
+from proofs_tests.own_process import run_alone
 from proofs_tests.solvers.brute_force import least_span_idle
 
 TINY = Instance(
@@ -111,6 +112,10 @@ def test_after_five_failures_an_engine_is_skipped_on_all_that_is_larger() -> Non
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
+    run_alone(interrupted_bench)
+
+
+def interrupted_bench() -> None:
     stopped = threading.Event()
 
     class Interrupting(Scripted):

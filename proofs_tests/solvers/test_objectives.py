@@ -18,6 +18,7 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify import check
+from proofs_tests.own_process import run_alone
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
@@ -116,10 +117,14 @@ def test_setting_stop_ends_the_search_with_the_best_so_far() -> None:
     assert 0 < result.lower_bound < result.makespan
 
 
-def test_ctrl_c_ends_the_search_with_the_best_so_far() -> None:
+def interrupted_search() -> None:
     ctrl_c = partial(os.kill, os.getpid(), signal.SIGINT)
     options = SolveOptions(time_limit=300, progress=once_something_is_found(ctrl_c))
     result = solve(SLOW.problem(), options)
     assert (result.status, result.reason) == (Status.FEASIBLE, "interrupted: the best so far")
     assert result.schedule is not None
     assert check(SLOW.problem(), result.schedule).ok
+
+
+def test_ctrl_c_ends_the_search_with_the_best_so_far() -> None:
+    run_alone(interrupted_search)
