@@ -41,7 +41,7 @@ from bubbleproof.reference_exec.gloo_worker import Seat
 from bubbleproof.reference_exec.group_transport import GroupTransport
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import Rank
-from bubbleproof.reference_exec.rank_report import carried_out
+from bubbleproof.reference_exec.rank_report import stall
 from bubbleproof.reference_exec.torch_worker import TorchRank
 
 OURS, TORCH = "ours", "PyTorch"
@@ -178,9 +178,9 @@ def _ours(seat: Seat) -> Taker:
 
     def take() -> Callable[[], Gradients]:
         rank.drop_gradients()
-        report = carried_out(rank, transport, timeout=LIMIT_S, at=lambda _: None)
-        if not report.is_done:
-            raise RuntimeError(report.text)
+        stalled = stall(rank, transport, timeout=LIMIT_S, at=lambda _: None)
+        if stalled is not None:
+            raise RuntimeError(stalled.text)
         return lambda: rank.result().gradients
 
     return take

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import torch
 
@@ -280,6 +281,7 @@ class Rank:
             raise BrokenProgram(self._at(f"{held} bytes still held"))
 
 
+@lru_cache(maxsize=10_000)
 def _tag(action: Action, kind: Kind, step: int) -> Action:
     """The RECV of the stage ``step`` further on that names a message of this microbatch."""
     return Action(

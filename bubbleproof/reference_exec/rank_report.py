@@ -100,6 +100,14 @@ def carried_out(
 
     ``transport`` is the rank's own. The errors of a broken program are the caller's.
     """
+    stalled = stall(rank, transport, timeout=timeout, at=at)
+    return Report.of(rank.result()) if stalled is None else stalled
+
+
+def stall(
+    rank: Rank, transport: GroupTransport, *, timeout: float, at: Callable[[int], None]
+) -> Report | None:
+    """As ``carried_out``; None where the program has ended, whose result is the rank's to tell."""
     deadline = time.monotonic() + timeout
     at(0)
     try:
@@ -113,7 +121,7 @@ def carried_out(
         return Report(state="stalled", text=f"stalled: {error}")
     if (why := transport.finished(deadline - time.monotonic())) is not None:
         return Report(state="stalled", text=f"stalled: {why}")
-    return Report.of(rank.result())
+    return None
 
 
 def gravest(reports: Mapping[int, Report]) -> list[str]:
