@@ -27,7 +27,8 @@ from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.saved import Hold, Ledger
 from bubbleproof.reference_exec.shards import StageShards, sharded_stages
 from bubbleproof.reference_exec.sliced import SlicedSample
-from bubbleproof.theory.actions import Kind
+from bubbleproof.reference_exec.weight_parts import DeferredWeight
+from bubbleproof.theory.actions import NONE, Kind
 
 Gradients = dict[tuple[int, str], torch.Tensor]
 
@@ -58,7 +59,9 @@ class Compute:
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
         }
         self.stages = MappingProxyType(self._stages)
-        self._without_gemms = {g for g, m in self._stages.items() if not m.gemm_weights()}
+        self._gemm_weights = {
+            g: [m.get_parameter(name) for name in m.gemms()] for g, m in self._stages.items()
+        }
         self._recomputed = plan.recomputed()
         self._split = plan.split()
         self.batch = Batch(plan, rank, device, replica)
@@ -83,7 +86,7 @@ class Compute:
                 self.ledger.exclude(module.parameters())
         self._forwarded: dict[Key, _Forwarded] = {}
         self._checkpoints: dict[Key, Hold] = {}
-        self._deferred: dict[Key, WeightGradStore] = {}
+        self._deferred: dict[Key, DeferredWeight] = {}
         self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
         self.losses: dict[tuple[int, int], torch.Tensor] = {}
@@ -150,20 +153,22 @@ class Compute:
             self.shards[key[0]].unbind()
         if is_split:
             assert forwarded.store is not None
-            self._deferred[key] = forwarded.store
+            weights, num_parts = self._gemm_weights[key[0]], self._plan.weight_parts.get(key[0], 0)
+            self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
         gradient = forwarded.x.grad
         assert gradient is not None or key[0] == 0
         del forwarded
         self.sample()
         return gradient
 
-    def weight(self, key: Key) -> None:
-        """Run W: the weight gradients that I left."""
+    def weight(self, key: Key, part: int = NONE) -> None:
+        """Run W, or one part of it: the weight gradients that I left."""
+        label = _label(key, "W") + ("" if part == NONE else f"#{part}")
         if key not in self._deferred:
-            raise BrokenProgram(f"{_label(key, 'W')} without its I, or again")
-        store = self._deferred.pop(key)
-        if key[0] not in self._without_gemms:
-            store.run()
+            raise BrokenProgram(f"{label} without its I, or again")
+        self._deferred[key].run(label, part)
+        if not self._deferred[key].left:
+            del self._deferred[key]
         self.sample()
 
     def park(self, key: Key, kind: Kind) -> Parked:
@@ -207,11 +212,12 @@ class Compute:
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, one phrase each."""
+        deferred = self._deferred
         return [
             *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
             *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
             *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._parked),
-            *(f"{_label(key, 'I')} without W" for key in self._deferred),
+            *(f"{_label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
             *self.host.left_over(),
         ]
 

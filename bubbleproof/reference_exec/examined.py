@@ -30,14 +30,16 @@ from bubbleproof.reference_exec.spec import ModelSpec
 class StageFacts:
     """One stage of a user's model: its input's shape and bytes, and the bytes that it holds.
 
-    ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, ``weight_bytes`` of its
-    parameters; ``replaced`` are the linears whose gradients W computes.
+    ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
+    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its parameters;
+    ``replaced`` are the linears whose gradients W computes.
     """
 
     input_shape: tuple[int, ...]
     input_bytes: int
     activation_bytes: int
     operand_bytes: int
+    gemm_bytes: tuple[int, ...]
     weight_bytes: int
     replaced: tuple[str, ...]
 
@@ -158,8 +160,11 @@ def _measured(
     del root, held
     gc.collect()
     operand_bytes = ledger.live_bytes
-    if replaced:
-        store.run()
+    gemm_bytes = []
+    for weight in filter(store.has, reversed(layer.gemm_weights())):
+        before = ledger.live_bytes
+        store.run([weight])
+        gemm_bytes.append(before - ledger.live_bytes)
     idle = [name for name, parameter in layer.module.named_parameters() if parameter.grad is None]
     if idle:
         raise ValueError(f"model stage {stage}: its parameter {idle[0]} gets no gradient")
@@ -168,6 +173,7 @@ def _measured(
         input_bytes=x.numel() * x.element_size(),
         activation_bytes=activation_bytes,
         operand_bytes=operand_bytes,
+        gemm_bytes=tuple(gemm_bytes),
         weight_bytes=sum(p.numel() * p.element_size() for p in layer.parameters()),
         replaced=tuple(replaced),
     )

@@ -21,6 +21,13 @@ plus the root of the graph: the output, N d b, or on the last stage the error an
     transformer  16 L N d b                     inputs 1 + 1 + 1 + 4, output gradients 3 + 1 + 4 + 1
     llama        L N (6 d + 2 e + 3 f) b        inputs 3 d + f, output gradients 3 d + 2 e + 2 f
 
+A GEMM lets go of its output gradient, and of its input where no later one reads that. In the order
+of ``shares``, in units of N b:
+
+    mlp          down 5 d, up 5 d
+    transformer  down 5 d, up 5 d, output 2 d, value d, key d, query 2 d
+    llama        down d + f, up f, gate d + f, output 2 d, value e, key e, query 2 d
+
 So transformer and llama give bytes back at I, and the mlp takes more (its tanh saves only its
 output).
 
@@ -41,6 +48,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bubbleproof.reference_exec.shares import shares
 from bubbleproof.reference_exec.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -51,10 +59,22 @@ WORD_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
-    """Bytes one microbatch holds on a stage: from F to B or I, and from I to W."""
+    """Bytes one microbatch holds on a stage: from F to B or I, and from I to W.
+
+    ``gemm_bytes`` are what each GEMM of W lets go, in the order of ``shares``.
+    """
 
     activation_bytes: int
-    weight_bytes: int
+    gemm_bytes: tuple[int, ...]
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(self.gemm_bytes)
+
+    def part_bytes(self, num_parts: int) -> tuple[int, ...]:
+        """What each part of a W that is cut lets go."""
+        cut = shares(len(self.gemm_bytes), num_parts)
+        return tuple(sum(self.gemm_bytes[k] for k in share) for share in cut)
 
     @property
     def released_at_input_bytes(self) -> int:
@@ -102,13 +122,12 @@ def footprint(
     """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
     if spec.kind == "own":
         facts = _facts(spec, stage)
-        return Footprint(activation_bytes=facts.activation_bytes, weight_bytes=facts.operand_bytes)
+        return Footprint(activation_bytes=facts.activation_bytes, gemm_bytes=facts.gemm_bytes)
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
     tokens, element = spec.batch * length, spec.element_bytes
-    layer_saved, layer_operands = _of_one_layer(spec, length, attended)
-    saved = spec.layers_of(stage) * layer_saved + tokens * spec.hidden
-    operands = spec.layers_of(stage) * layer_operands
+    saved = spec.layers_of(stage) * _of_one_layer(spec, length, attended) + tokens * spec.hidden
+    gemms = spec.layers_of(stage) * _gemms_of_one_layer(spec)
     words = 0
     if spec.is_embedding(stage):
         words = tokens * WORD_BYTES
@@ -118,8 +137,11 @@ def footprint(
         saved += 1
     if stage == num_stages - 1 and spec.vocabulary:
         saved += _of_head(spec, tokens)
-        operands += tokens * (spec.hidden + spec.vocabulary)
-    return Footprint(activation_bytes=saved * element + words, weight_bytes=operands * element)
+        gemms = (spec.hidden + spec.vocabulary, *gemms)
+    return Footprint(
+        activation_bytes=saved * element + words,
+        gemm_bytes=tuple(elements * tokens * element for elements in gemms),
+    )
 
 
 def _of_head(spec: ModelSpec, tokens: int) -> int:
@@ -129,15 +151,25 @@ def _of_head(spec: ModelSpec, tokens: int) -> int:
     return norm + tokens * (spec.vocabulary - d)
 
 
-def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> tuple[int, int]:
-    """The elements that a layer saves in F, and those of its GEMMs' operands after I."""
+def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> int:
+    """The elements that a layer saves in F."""
     tokens, d, e, f = spec.batch * length, spec.hidden, spec.kv_width, spec.inner
     probabilities = spec.batch * spec.heads * length * attended
     if spec.kind == "mlp":
-        return tokens * (6 * d + 2), tokens * 10 * d
+        return tokens * (6 * d + 2)
     if spec.kind == "transformer":
-        return tokens * (16 * d + 4) + probabilities, tokens * 16 * d
-    return tokens * (8 * d + 2 * e + 4 * f + 2) + probabilities, tokens * (6 * d + 2 * e + 3 * f)
+        return tokens * (16 * d + 4) + probabilities
+    return tokens * (8 * d + 2 * e + 4 * f + 2) + probabilities
+
+
+def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
+    """The elements per token that each GEMM of a layer lets go, see above."""
+    d, e, f = spec.hidden, spec.kv_width, spec.inner
+    return {
+        "mlp": (5 * d, 5 * d),
+        "transformer": (5 * d, 5 * d, 2 * d, d, d, 2 * d),
+        "llama": (d + f, f, d + f, 2 * d, e, e, 2 * d),
+    }[spec.kind]
 
 
 def _facts(spec: ModelSpec, stage: int) -> StageFacts:

@@ -2,11 +2,14 @@
 
 The backward of y = x W^T is two GEMMs: dx = dy W, which the preceding stage waits for, and
 dW = dy^T x, which nobody waits for. A full backward (B) does both; a split one does the first in I
-and leaves the second, with its two operands, in a ``WeightGradStore`` until W. Either way the same
-kernel sees the same operands, so the gradient has the same bits.
+and leaves the second, with its two operands, in a ``WeightGradStore`` until W, or until the part of
+W that runs it (``weight_parts``). Either way the same kernel sees the same operands, so the
+gradient has the same bits.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 from torch import nn
@@ -34,18 +37,30 @@ class WeightGradStore:
         """Leave one GEMM for later and hold its operands."""
         self._left.append((weight, Hold(self._ledger, output_gradient), Hold(self._ledger, x)))
 
+    def has(self, weight: torch.Tensor) -> bool:
+        """Whether the GEMM of this weight is left."""
+        return any(left[0] is weight for left in self._left)
+
     @torch.no_grad()
-    def run(self) -> None:
-        """Do every GEMM left and add it to its weight's gradient; the operands are let go."""
-        if not self._left:
+    def run(self, weights: Iterable[torch.Tensor] | None = None) -> None:
+        """Do every GEMM left, or those of ``weights``; their operands are let go.
+
+        Each product is added to its weight's gradient.
+        """
+        now, later = self._left, []
+        if weights is not None:
+            chosen = set(map(id, weights))
+            now = [left for left in self._left if id(left[0]) in chosen]
+            later = [left for left in self._left if id(left[0]) not in chosen]
+        if not now:
             raise BrokenProgram("a weight-gradient store ran without work")
-        for weight, output_gradient, x in self._left:
+        self._left = later
+        for weight, output_gradient, x in now:
             gradient = weight_gradient(output_gradient.tensor, x.tensor)
             if weight.grad is None:
                 weight.grad = gradient
             else:
                 weight.grad += gradient
-        self._left.clear()
 
 
 class _DeferrableProduct(torch.autograd.Function):

@@ -74,11 +74,16 @@ class Stage(nn.Module):
 
     def gemm_weights(self) -> frozenset[str]:
         """The names of the parameters whose gradient W computes; I computes the others'."""
-        return frozenset(
+        return frozenset(self.gemms())
+
+    def gemms(self) -> tuple[str, ...]:
+        """The same names in the order of ``shares``, from the last parameter to the first."""
+        forward = [
             f"{name}.weight"
             for name, module in self.named_modules()
             if isinstance(module, DeferredLinear | ReplacedLinear)
-        )
+        ]
+        return tuple(reversed(forward))
 
 
 class SquaredError(torch.autograd.Function):

@@ -2,13 +2,14 @@
 
 - *Order-matched*: the contribution of each microbatch alone, by torch's ordinary unpipelined
   backward, then summed in the program's own order (for GEMM weights the order of B and W on their
-  stage, for other parameters that of B and I). Where samples are sliced, each slice has a copy of
-  the weights of its own, so that one backward of the whole sample, through the keys and values
-  that slices share, gives the contribution of each. Where a stage is on two ranks, each sums its
-  own and the sum of the higher rank is added to that of the lower. Where replicas reduce their
-  gradients, each sums what one REDUCE_GRAD takes, the replicas' sums are added in the order of
-  replicas, and those of several REDUCE_GRADs in the order in which they end. Sums depend on
-  their order and on nothing else here, so a replay must equal this bit for bit (``torch.equal``).
+  stage, or of B and the part of W with their GEMM, for other parameters that of B and I). Where
+  samples are sliced, each slice has a copy of the weights of its own, so that one backward of the
+  whole sample, through the keys and values that slices share, gives the contribution of each. Where
+  a stage is on two ranks, each sums its own and the sum of the higher rank is added to that of the
+  lower. Where replicas reduce their gradients, each sums what one REDUCE_GRAD takes, the replicas'
+  sums are added in the order of replicas, and those of several REDUCE_GRADs in the order in which
+  they end. Sums depend on their order and on nothing else here, so a replay must equal this bit for
+  bit (``torch.equal``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
   wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
@@ -36,7 +37,8 @@ from bubbleproof.reference_exec.models import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.reference_exec.shares import shares
+from bubbleproof.theory.actions import NONE, Action, Kind
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
 Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
@@ -54,10 +56,11 @@ def single_threaded() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def accumulation_orders(plan: Plan) -> tuple[Orders, Orders]:
+def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
     """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks.
 
-    Each contribution stands once, also where a program that was not verified forgets it.
+    Where W is cut, the GEMM weights are those of one ``part``. Each contribution stands once, also
+    where a program that was not verified forgets it.
     """
     replicas = [(stage, rank) for rank in range(plan.num_ranks) for stage in plan.stages_of(rank)]
     gemm: Orders = {replica: [] for replica in replicas}
@@ -67,7 +70,7 @@ def accumulation_orders(plan: Plan) -> tuple[Orders, Orders]:
         done: Action = action.partner or action
         if (done.stage, rank) not in gemm:
             continue
-        if done.kind in (Kind.B, Kind.W):
+        if done.kind in (Kind.B, Kind.W) and done.part in (NONE, part):
             gemm[done.stage, rank].append((done.microbatch, done.slice))
         if done.kind in (Kind.B, Kind.I):
             other[done.stage, rank].append((done.microbatch, done.slice))
@@ -125,16 +128,27 @@ def order_matched(
         for k in slices:
             losses[microbatch, k] = own[k].detach().cpu()
             alone[microbatch, k] = _gradients(copies[k])
-    gemm, other = accumulation_orders(plan)
+    parts = range(max(plan.weight_parts.values(), default=0))
+    gemm = {part: accumulation_orders(plan, part)[0] for part in (NONE, *parts)}
+    _, other = accumulation_orders(plan)
     total: Gradients = {}
-    for stage, rank in sorted(gemm):
-        in_gemms = copies[0][stage].gemm_weights()
+    for stage, rank in sorted(other):
+        part_of = _part_of_weights(plan, stage, copies[0][stage].gemms())
         for name, _ in copies[0][stage].named_parameters():
-            order = (gemm if name in in_gemms else other)[stage, rank]
+            orders = gemm[part_of[name]] if name in part_of else other
+            order = orders[stage, rank]
             each = {part: gradients[stage, name] for part, gradients in alone.items()}
             replica = _reduced(plan, stage, name, order, each)
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
+
+
+def _part_of_weights(plan: Plan, stage: int, gemms: tuple[str, ...]) -> dict[str, int]:
+    """The part of W that has the GEMM of each of these weights, ``NONE`` where W is whole."""
+    if stage not in plan.weight_parts:
+        return dict.fromkeys(gemms, NONE)
+    cut = shares(len(gemms), plan.weight_parts[stage])
+    return {gemms[k]: part for part, share in enumerate(cut) for k in share}
 
 
 def _with_weights(

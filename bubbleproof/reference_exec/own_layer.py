@@ -61,6 +61,10 @@ class OwnLayer(nn.Module):
         self._current.store = None  # the graph has what it needs of it
         return result
 
+    def gemm_weights(self) -> list[torch.Tensor]:
+        """The weights of the replaced linears, in the module's order."""
+        return [m.weight for m in self.modules() if isinstance(m, ReplacedLinear)]
+
 
 def replaceable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
     """The names of the linears in ``module`` (itself is ``""``) that can be replaced, see above.

@@ -15,7 +15,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.schedule import Program
 
@@ -44,8 +44,8 @@ class Plan:
     the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
     collectives of ``parallel``, where each rank is a process of every replica. With a
-    ``training`` the program is run once per step. Raises ``ValueError`` naming the first action
-    that a rank cannot run.
+    ``training`` the program is run once per step. ``weight_parts`` are the parts of W of each
+    stage that cuts it. Raises ``ValueError`` naming the first action that a rank cannot run.
     """
 
     spec: ModelSpec
@@ -57,6 +57,7 @@ class Plan:
     acceptors: Mapping[tuple[int, int], int] = field(default_factory=dict)
     training: Training | None = None
     parallel: DataParallel | None = None
+    weight_parts: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         actions = self.program.actions
@@ -170,6 +171,3 @@ def require_runnable(actions: ActionTable) -> None:
     if actions.is_sliced and special.any():
         label = actions.label(int(np.argmax(special)))
         raise ValueError(f"replay recomputes and moves unsliced microbatches only; got {label}")
-    if (actions.part != NONE).any():
-        row = int(np.argmax(actions.part != NONE))
-        raise ValueError(f"replay runs each weight gradient whole; got {actions.label(row)}")

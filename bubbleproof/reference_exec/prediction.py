@@ -2,7 +2,9 @@
 
 The rules are theory's (acquired at F, released at B or W, dropped and made again around R, counted
 on both ends of an EVICT or LOAD); only the sizes come from here, from shapes alone
-(``footprint``). Slices of one sample differ in size, so events are taken slice by slice.
+(``footprint``). Slices of one sample differ in size, so events are taken slice by slice. Where W is
+cut, theory lets go of everything after its last part; here each part releases its own GEMMs'
+operands at its end, so what is predicted never exceeds theory's model in bytes.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from bubbleproof.reference_exec.footprint import footprint, input_bytes, weight_bytes
 from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
 from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.offload import OffloadingPipeline
@@ -23,7 +26,16 @@ from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
 
-ONE_TICK = {"forward": 1, "backward": 1, "input_backward": 1, "weight_backward": 1}
+
+def in_one_tick(pipeline: Pipeline) -> Pipeline:
+    """The pipeline with one tick for every action, each part of a W included."""
+    return pipeline.with_changes(
+        forward=1,
+        backward=1,
+        input_backward=1,
+        weight_backward=tuple(pipeline.num_parts.tolist()),
+        weight_parts=tuple((1,) * len(row) for row in pipeline.part_ticks),
+    )
 
 
 def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipeline:
@@ -79,7 +91,7 @@ def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
 
 def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
     """The problem of the pipeline with every memory event in bytes."""
-    problems = [in_bytes(pipeline, spec, k).problem() for k in range(pipeline.num_slices)]
+    problems = [_of_slice(pipeline, spec, k) for k in range(pipeline.num_slices)]
     first = problems[0]
     if len(problems) == 1:
         return first
@@ -91,6 +103,35 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
         for name in ("task", "at_end", "store", "delta")
     }
     return replace(first, events=MemoryEvents(**columns))
+
+
+def _of_slice(pipeline: Pipeline, spec: ModelSpec, slice_index: int) -> Problem:
+    """The problem with the bytes of one slice in its events, those of parts of W part by part."""
+    problem = in_bytes(pipeline, spec, slice_index).problem()
+    if not pipeline.part_ticks:
+        return problem
+    actions, events = problem.actions, problem.events
+    freed = np.zeros(problem.num_tasks, dtype=np.int64)
+    for stage, row in enumerate(pipeline.part_ticks):
+        held = footprint(
+            spec,
+            stage,
+            pipeline.num_stages,
+            slice_index=slice_index,
+            num_slices=pipeline.num_slices,
+        )
+        for part, size in enumerate(held.part_bytes(len(row)) if row else ()):
+            freed[(actions.stage == stage) & (actions.part == part)] = size
+    kept, task = actions.part[events.task] == NONE, np.flatnonzero(freed)
+    return replace(
+        problem,
+        events=MemoryEvents(
+            task=np.concatenate([events.task[kept], task]),
+            at_end=np.concatenate([events.at_end[kept], np.ones(len(task), dtype=bool)]),
+            store=np.concatenate([events.store[kept], problem.rank_of_task[task]]),
+            delta=np.concatenate([events.delta[kept], -freed[task]]),
+        ),
+    )
 
 
 def runs_beside(problem: Problem) -> bool:
@@ -119,7 +160,7 @@ def predicted_peak_bytes(
     if runs_beside(problem):
         timed = with_bytes(problem, pipeline, spec)
     else:
-        timed = problem_in_bytes(pipeline.with_changes(**ONE_TICK), spec)
+        timed = problem_in_bytes(in_one_tick(pipeline), spec)
         on_ranks = schedule.program.resource < pipeline.num_ranks
         compute = Program(
             actions=schedule.program.actions.take(on_ranks),

@@ -189,7 +189,7 @@ class Rank:
             self._hand_over(_tag(action, Kind.RECV_B, -1), gradient)
 
     def _weight(self, action: Action) -> Iterator[Blocked]:
-        self._compute.weight(key_of(action))
+        self._compute.weight(key_of(action), action.part)
         yield from ()
 
     def _recompute(self, action: Action) -> Iterator[Blocked]:

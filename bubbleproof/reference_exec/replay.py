@@ -296,6 +296,7 @@ def replay_plan(
         is_bidirectional=step.is_bidirectional,
         acceptors={(e.stage, e.microbatch): e.target for e in evictions},
         parallel=parallel,
+        weight_parts={g: len(row) for g, row in enumerate(step.part_ticks) if row},
     )
 
 

@@ -2,7 +2,8 @@
 
 Tasks, their ranks and, for what is evicted, the memory that an EVICT adds to are read; never
 durations or latencies. What is read back is the ``Pipeline`` whose tasks are those of the problem:
-its split backwards, overlaps, slices, recomputations, evictions and off-loaded stages included.
+its split backwards, parts of W, overlaps, slices, recomputations, evictions and off-loaded stages
+included.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def training_step(problem: Problem) -> Pipeline:
     inputs = actions.is_kind(Kind.I)
     split[actions.stage[inputs], actions.microbatch[inputs]] = True
     fused = np.flatnonzero(actions.is_kind(Kind.OVERLAP_F_B)).tolist()
+    num_parts = np.zeros(num_stages, dtype=np.int64)
+    np.maximum.at(num_parts, actions.stage, actions.part + 1)
     step = Pipeline(
         num_ranks=problem.num_ranks,
         num_microbatches=num_microbatches,
@@ -53,6 +56,8 @@ def training_step(problem: Problem) -> Pipeline:
         num_slices=1 + int(actions.slice[~actions.is_kind(*COLLECTIVE_KINDS)].max(initial=0)),
         placement=placement,
         split_backward=tuple(tuple(row) for row in split.tolist()),
+        weight_backward=tuple(np.maximum(num_parts, 1).tolist()),
+        weight_parts=tuple((1,) * count for count in num_parts.tolist()),
         overlaps=tuple(_overlap(actions[row]) for row in fused),
     )
     step = sharded(problem, _with_choices(problem, step))

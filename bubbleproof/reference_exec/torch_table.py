@@ -2,9 +2,9 @@
 
 The table has one row per rank, one cell per action, as ``_PipelineScheduleRuntime._load_csv`` reads
 it. With SEND and RECV in it the runtime follows them; without, it places its own. It has no words
-for slices, recomputation, eviction, off-loading or replicated stages. Its losses go by order of
-execution, so that microbatches must end in ascending order: any other order would give wrong
-gradients without an error. What cannot be said is refused by name.
+for slices, parts of W, recomputation, eviction, off-loading or replicated stages. Its losses go by
+order of execution, so that microbatches must end in ascending order: any other order would give
+wrong gradients without an error. What cannot be said is refused by name.
 
 Two things differ from our ranks, neither in a term of a sum, only in the order of the terms:
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.oracle import accumulation_orders
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, Kind
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.schedule import Program
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
@@ -55,6 +55,9 @@ def require_sayable(plan: Plan) -> None:
         said = ", ".join(kind.name for kind in COMPUTE_KINDS)
         label = actions.label(int(np.argmax(foreign)))
         raise ValueError(f"a PyTorch table says {said}, SEND and RECV; got {label}")
+    if (actions.part != NONE).any():
+        label = actions.label(int(np.argmax(actions.part != NONE)))
+        raise ValueError(f"a PyTorch table says whole weight gradients; got {label}")
     if plan.num_slices > 1:
         raise ValueError(f"a PyTorch table says whole microbatches; got {plan.num_slices} slices")
     if plan.is_bidirectional:
