@@ -96,7 +96,7 @@ def test_running_and_verifying_agree_on_moved_messages() -> None:
     told_apart = 0
     for case in cases:
         problem = case.problem
-        for seed in range(25):
+        for seed in range(15):
             program = shuffled(case, choice)
             seen = set()
             for semantics in ALL:

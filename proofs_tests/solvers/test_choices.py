@@ -99,7 +99,7 @@ def assert_sound(found: ChoiceResult) -> None:
         assert found.floor_certificate.bound == found.result.lower_bound
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=35, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_the_best_choice_is_that_of_brute_force(case: Case) -> None:
     menu = PipelineMenu(*case).menu
