@@ -55,6 +55,7 @@ def test_published_schedules_replay_on_gloo(name: str, v: int | None, dtype: str
         ("trecomp", {"p": 2, "m": 3}, "float64"),
         ("bpipe", {"p": 4, "m": 5}, "float32"),
         ("chimera", {"p": 2, "m": 4}, "float64"),
+        ("svpp", {"p": 2, "m": 2, "s": 2, "v": 2}, "float64"),
         ("svpp-w", {"p": 2, "m": 2, "s": 3}, "float32"),
         ("toffload", {"p": 2, "m": 3}, "float64"),
         ("zb-v", {"p": 2, "m": 4}, "float64"),
