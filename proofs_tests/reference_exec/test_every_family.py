@@ -1,7 +1,7 @@
 """No family is forgotten: each that is registered replays, in both types, under two semantics.
 
-Those with a shape of their own say it below; ``pipemesh`` runs its collectives on two replicas. What
-is particular to one of them is tested elsewhere in this folder.
+Those with a shape of their own say it below; ``pipemesh`` runs its collectives on two replicas.
+What is particular to one of them is tested elsewhere in this folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SHAPES = {
     "svpp-w": {"p": 2, "m": 2, "s": 2},
 }
 ORDINARY = {"p": 2, "m": 4}
-PAIRS = list(zip(list(Semantics), [*list(Semantics)[1:], next(iter(Semantics))], strict=True))
+ALL = tuple(Semantics)
+PAIRS = tuple(zip(ALL, (*ALL[1:], ALL[0]), strict=True))
 NAMES = sorted(families())
 
 
