@@ -278,17 +278,16 @@ def replay(
     json: Json = False,
 ) -> int:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
-    from bubbleproof.commands.replay import given_training, parsed_layers, run_replay
-    from bubbleproof.reference_exec.spec import ModelSpec
+    from bubbleproof.commands.replay import run_replay
+    from bubbleproof.commands.replay_request import ReplayRequest, given_model, given_training
+    from bubbleproof.reference_exec.zero_levels import ZeroLevels
 
-    return run_replay(
-        schedule,
-        backend=backend,
-        spec=ModelSpec(
-            kind="own" if ":" in model else model,
-            factory=model if ":" in model else "",
+    request = ReplayRequest(
+        words=schedule,
+        spec=given_model(
+            model,
+            layers,
             hidden=hidden,
-            layers=parsed_layers(layers),
             heads=heads,
             kv_heads=kv_heads,
             sequence=sequence,
@@ -298,19 +297,20 @@ def replay(
             dtype=dtype,
         ),
         training=given_training(optimizer, steps, learning_rate, has_barrier=barrier),
+        backend=backend,
+        device=device,
         seed=seed,
         comm=comm,
         timeout=timeout,
         dialect=dialect,
-        as_json=json,
-        unsafe=unsafe,
-        debug_headers=debug_headers,
-        device=device,
-        torchrun=torchrun,
+        is_unsafe=unsafe,
+        has_headers=debug_headers,
         data_parallel=data_parallel,
-        zero=zero,
+        levels=None if zero is None else ZeroLevels.parse(zero),
         targets=output or (),
+        as_json=json,
     )
+    return run_replay(request, torchrun=torchrun)
 
 
 @app.command()
@@ -354,15 +354,13 @@ def profile(
 ) -> int:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
     from bubbleproof.commands.profile import ProfileRequest, run_profile
-    from bubbleproof.commands.replay import parsed_layers
-    from bubbleproof.reference_exec.spec import ModelSpec
+    from bubbleproof.commands.replay_request import given_model
 
     request = ProfileRequest(
-        spec=ModelSpec(
-            kind="own" if ":" in model else model,
-            factory=model if ":" in model else "",
+        spec=given_model(
+            model,
+            layers,
             hidden=hidden,
-            layers=parsed_layers(layers),
             heads=heads,
             kv_heads=kv_heads,
             sequence=sequence,

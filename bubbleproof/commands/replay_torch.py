@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.verify.communication import Semantics
 
 if TYPE_CHECKING:
@@ -16,15 +15,7 @@ if TYPE_CHECKING:
 BACKEND = "torch-runtime"
 
 
-def run_replay_torch(
-    words: Sequence[str],
-    *,
-    spec: ModelSpec,
-    comm: str | None,
-    timeout: float,
-    dialect: str | None,
-    as_json: bool,
-) -> int:
+def run_replay_torch(request: ReplayRequest) -> int:
     """Replay by both executors and compare; status 1 where bits differ without a reason.
 
     Raises ``ValueError`` for what is not verified or what a PyTorch table cannot say, and
@@ -32,21 +23,21 @@ def run_replay_torch(
     """
     from bubbleproof.reference_exec.torch_runtime import compare_with_torch_runtime
 
-    given = read_given(words, dialect=dialect)
+    given = read_given(request.words, dialect=request.dialect)
     try:
         report = compare_with_torch_runtime(
             given.problem,
             given.timed(),
-            spec,
+            request.spec,
             program=given.program if given.has_communication else None,
-            semantics=comm or Semantics.BUFFERED,
-            timeout=timeout,
-            progress=None if as_json else say,
+            semantics=request.comm or Semantics.BUFFERED,
+            timeout=request.timeout,
+            progress=None if request.as_json else say,
         )
     except RuntimeError as error:  # a failed process; its message says which and where
         say(str(error))
         return BROKEN
-    if as_json:
+    if request.as_json:
         print_json({"name": given.name, **report.to_dict()})
     else:
         print_table(given.name, ("evidence", "expected", "found", "verdict"), evidence(report))

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import Given, Posed, read_posed
 from bubbleproof.commands.output import (
     BROKEN,
@@ -24,8 +25,9 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.commands.replay import OWN_BACKENDS, evidence, replay_given
+from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replay_files import write_files
+from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.solve import (
     EXIT,
@@ -216,7 +218,8 @@ def _replay(
     """
     spec = ModelSpec()
     try:
-        report = replay_given(given, spec, backend=backend, quiet=quiet)
+        request = ReplayRequest(words=(), spec=spec, backend=backend, as_json=quiet)
+        report = replay_given(given, request)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
         row = ReplayRow(quantity="run", predicted="", measured=str(error), verdict="not run")

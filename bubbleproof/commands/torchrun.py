@@ -8,19 +8,18 @@ All end with one status, also where a file is missing on one of several machines
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bubbleproof.commands.evidence import evidence, print_report
 from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, UNUSABLE, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
-from bubbleproof.commands.replay import evidence, print_report
 from bubbleproof.commands.replay_files import write_files
+from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.reference_exec.device import Device
 from bubbleproof.reference_exec.gloo import RankFailed
 from bubbleproof.reference_exec.oracle import single_threaded
 from bubbleproof.reference_exec.replay import Prepared, chosen_semantics, judged, prepared
-from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.torchrun import (
     BACKENDS,
     Meeting,
@@ -28,27 +27,6 @@ from bubbleproof.reference_exec.torchrun import (
     open_backend,
     require_processes,
 )
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is to be replayed, and how; ``device`` None is the backend's own."""
-
-    words: Sequence[str]
-    spec: ModelSpec
-    training: Training | None = None
-    backend: str = "gloo"
-    device: str | None = None
-    comm: str | None = None
-    timeout: float = 60.0
-    dialect: str | None = None
-    is_unsafe: bool = False
-    data_parallel: int = 1
-    levels: ZeroLevels | None = None
-    targets: tuple[str, ...] = ()
-    has_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +36,7 @@ class _Ready:
     device: Device
 
 
-def run_rank(request: Request, *, as_json: bool) -> int:
+def run_rank(request: ReplayRequest) -> int:
     """Run this process's rank; the status that all processes end with.
 
     Raises ``ValueError`` where no torchrun started this process.
@@ -71,20 +49,25 @@ def run_rank(request: Request, *, as_json: bool) -> int:
             refuse(str(refusal))
         return meeting.agreed(UNUSABLE)
     try:
-        status = _replayed(request, ready, meeting, as_json=as_json)
+        status = _replayed(request, ready, meeting)
     except RankFailed as error:
         say(str(error))
         status = BROKEN
     return meeting.agreed(status)
 
 
-def _ready(request: Request, place: Place) -> _Ready | str:
+def backend_of(request: ReplayRequest) -> str:
+    """The backend asked for, gloo by default."""
+    return request.backend or BACKENDS[0]
+
+
+def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
     """The schedule verified and the device opened, or why this process cannot."""
     try:
         if not request.timeout > 0:
             raise ValueError(f"replay timeout must be more than 0 seconds, got {request.timeout}")
-        semantics = chosen_semantics(request.backend, request.comm, BACKENDS)
-        if request.backend == "nccl" and (request.data_parallel > 1 or request.has_headers):
+        semantics = chosen_semantics(backend_of(request), request.comm, BACKENDS)
+        if backend_of(request) == "nccl" and (request.data_parallel > 1 or request.has_headers):
             raise ValueError(
                 "replicas and --debug-headers talk through the host: they run on gloo, not on nccl"
             )
@@ -106,13 +89,13 @@ def _ready(request: Request, place: Place) -> _Ready | str:
             zero=request.levels,
         )
         require_processes(place, ready.plan)
-        device = open_backend(request.backend, place, request.device)
+        device = open_backend(backend_of(request), place, request.device)
     except (ValueError, OSError) as error:
         return str(error)
     return _Ready(given=given, prepared=ready, device=device)
 
 
-def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: bool) -> int:
+def _replayed(request: ReplayRequest, ready: _Ready, meeting: Meeting) -> int:
     """Run, and on the first process compare and print; its status."""
     plan, device = ready.prepared.plan, ready.device
     with single_threaded():
@@ -120,7 +103,7 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
         begun = time.perf_counter()
         results = meeting.run(
             plan,
-            backend=request.backend,
+            backend=backend_of(request),
             device=device,
             timeout=request.timeout,
             debug_headers=request.has_headers,
@@ -131,11 +114,11 @@ def _replayed(request: Request, ready: _Ready, meeting: Meeting, *, as_json: boo
         report = judged(
             ready.prepared,
             results,
-            backend=request.backend,
+            backend=backend_of(request),
             seconds=seconds,
             device=device,
             allocator_peak_bytes=meeting.peak_bytes,
         )
     rows = evidence(report)
-    write_files(request.targets, ready.given, report, request.spec, rows, quiet=as_json)
-    return print_report(ready.given.name, report, as_json=as_json)
+    write_files(request.targets, ready.given, report, request.spec, rows, quiet=request.as_json)
+    return print_report(ready.given.name, report, as_json=request.as_json)

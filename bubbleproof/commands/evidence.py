@@ -1,0 +1,137 @@
+"""What a replay has shown, as rows for people and as the exit status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.report import ReplayReport
+
+
+def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:
+    """Print the evidence; the exit status."""
+    if as_json:
+        print_json({"name": name, **report.to_dict()})
+    else:
+        title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
+        print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
+    return HOLDS if report.ok else BROKEN
+
+
+def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    """(what, predicted, measured, verdict) rows."""
+    return _verification(report) + ([] if report.stopped else _measurements(report))
+
+
+def _verification(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    """What a replay that was forced says of the rules, and what ended it."""
+    rules = zip(report.broken_rules, report.violations, strict=True)
+    rows = [(f"UNSAFE: {rule}", "holds before running", why, "violated") for rule, why in rules]
+    if report.unsafe and not rows:
+        rows = [("UNSAFE: all rules", "hold before running", "hold", "holds")]
+    if report.stopped:
+        rows.append(("the run", "comes to its end", report.stopped, "violated"))
+    return rows
+
+
+def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    ranks = f"{report.ranks} ranks"
+    if report.zero:
+        ranks = f"{report.data_parallel} replicas of {ranks}, ZeRO {report.zero}"
+    where = f"{report.backend}, {ranks}, {report.model} {report.dtype}"
+    rows = [
+        (
+            f"gradients ({where})",
+            "equal bit for bit to each microbatch alone, summed in order",
+            "equal" if report.gradients_equal else "different",
+            "holds" if report.gradients_equal else "violated",
+        ),
+        (
+            "losses",
+            "equal bit for bit",
+            "equal" if report.losses_equal else "different",
+            "holds" if report.losses_equal else "violated",
+        ),
+        (
+            "relative error to the ordinary float64 backward",
+            f"at most {report.tolerance:.0e}",
+            f"{report.max_relative_error:.1e}",
+            "holds" if report.max_relative_error <= report.tolerance else "violated",
+        ),
+    ]
+    peaks = [
+        (
+            "peak live activation bytes per rank",
+            report.predicted_peak_bytes,
+            report.measured_peak_bytes,
+        )
+    ]
+    if report.steps:
+        rows += _weights_evidence(report)
+    elif report.num_updated_stages:
+        rows.append(
+            (
+                f"weights of {report.num_updated_stages} stages that "
+                f"{'shards' if report.zero else 'the host'} update{'s' * (not report.zero)}",
+                "equal bit for bit to a step with the expected gradients",
+                "equal" if report.weights_equal else "different",
+                "holds" if report.weights_equal else "violated",
+            )
+        )
+    if report.num_updated_stages:
+        what = "gathered weights and gradients" if report.zero else "weights on the move"
+        peaks = [(f"peak live bytes per rank, {what} included", *peaks[0][1:])]
+    if report.zero:
+        peaks.append(
+            (
+                "bytes of sharded and whole model state per rank",
+                report.predicted_state_bytes,
+                report.measured_state_bytes,
+            )
+        )
+    if report.predicted_host_peak_bytes:
+        peaks.append(
+            (
+                "peak live bytes per rank's host",
+                report.predicted_host_peak_bytes,
+                report.measured_host_peak_bytes,
+            )
+        )
+    for name, predicted, measured in peaks:
+        verdict = "holds" if predicted == measured else "violated"
+        rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
+    if report.traces and all(trace.predicted for trace in report.traces):
+        rows.append(_bytes_of_actions(report))
+    return rows
+
+
+def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:
+    counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
+    off = sum(trace.num_differing for trace in report.traces)
+    return (
+        f"live bytes at each of {counted} actions",
+        "the model's",
+        "equal" if not off else f"{off} differ",
+        "violated" if off else "holds",
+    )
+
+
+def _weights_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    when = "after a global barrier" if report.has_barrier else "stage by stage"
+    error = report.max_weight_error
+    return [
+        (
+            f"weights after {report.steps} steps of {report.optimizer}, {when}",
+            "equal bit for bit to steps with the expected gradients",
+            "equal" if report.weights_equal else "different",
+            "holds" if report.weights_equal else "violated",
+        ),
+        (
+            f"relative error to torch's {report.optimizer} in float64",
+            f"at most {report.tolerance:.0e}",
+            f"{error:.1e}",
+            "holds" if error <= report.tolerance else "violated",
+        ),
+    ]
