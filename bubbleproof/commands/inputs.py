@@ -185,6 +185,11 @@ def read_posed(path: str) -> Posed:
 
 def _on_problem(given: Given, posed: Posed) -> Given:
     """The given program on another problem; its own times are kept where it came with some."""
+    if posed.file is not None and posed.file.allowed is not None:
+        raise ValueError(
+            f"{posed.name} leaves [choices] open, so it is no problem to check {given.name} on; a "
+            "schedule that was solved carries its own"
+        )
     resources = len(posed.problem.resources)
     used = int(np.max(given.program.resource, initial=-1)) + 1
     if used > resources:

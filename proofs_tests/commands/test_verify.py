@@ -11,6 +11,8 @@ from bubbleproof.formats import ScheduleFile, write_schedule
 from proofs_tests.cases import hand_built
 from proofs_tests.commands.conftest import Run
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
 
 def test_a_family_holds_under_every_semantics(command: Run) -> None:
     answer = command("verify", "1f1b", "p=4", "m=8", "--json")
@@ -132,3 +134,9 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_a_problem_with_open_choices_is_refused(command: Run) -> None:
+    answer = command("verify", "1f1b", "p=4", "m=8", "--problem", EXAMPLES / "memory-choices.toml")
+    assert (answer.status, answer.out) == (2, "")
+    assert "memory-choices leaves [choices] open" in answer.err
