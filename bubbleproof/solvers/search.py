@@ -35,7 +35,7 @@ from bubbleproof.verify.check import check
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
-NARROWING, CERTIFYING = 4.0, 5.0  # seconds at most, unless a certificate is asked for
+NARROWING, CERTIFYING = 4.0, 3.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
 INTERRUPTED = "interrupted: the best so far"
