@@ -9,8 +9,6 @@ same run, and a lower bound of it (``>=``) where the engine ran out of time.
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from pathlib import Path
 from bubbleproof.commands.inputs import Posed, read_posed
 from bubbleproof.commands.output import HOLDS, UNDECIDED, print_json, print_table, say
 from bubbleproof.commands.solve import published_programs
+from bubbleproof.reference_exec.machine import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.search import Search
@@ -26,6 +25,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 
 AUTO = "auto"
+PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "highspy")
 LEAST_SECONDS = 0.01  # what a ratio is taken to: a bound that closes at once says nothing
 COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
 
@@ -105,11 +105,7 @@ def _runs(
 
 
 def _machine(threads: int, limit: float) -> str:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (
-        f"{platform.machine()}, {cores} cores, python {platform.python_version()};"
-        f" {threads} threads, at most {limit:g} s each"
-    )
+    return f"{this_machine(PACKAGES)}; {threads} threads, at most {limit:g} s each"
 
 
 def _rows(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
