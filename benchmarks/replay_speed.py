@@ -37,10 +37,11 @@ from benchmarks.machine import this_machine
 from benchmarks.replay_steps import OURS, TORCH, Team
 from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.gloo import run_gloo
+from bubbleproof.reference_exec.judged import summed_replicas
 from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.prepared import replay_plan
 from bubbleproof.reference_exec.rank import RankResult
-from bubbleproof.reference_exec.replay import replay_plan, summed_replicas
 from bubbleproof.reference_exec.spec import KINDS, ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.torch_runtime import run_torch_runtime

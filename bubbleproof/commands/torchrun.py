@@ -18,8 +18,9 @@ from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.reference_exec.device import Device
 from bubbleproof.reference_exec.gloo import RankFailed
+from bubbleproof.reference_exec.judged import judged
 from bubbleproof.reference_exec.oracle import single_threaded
-from bubbleproof.reference_exec.replay import Prepared, chosen_semantics, judged, prepared
+from bubbleproof.reference_exec.prepared import Prepared, chosen_semantics, prepared
 from bubbleproof.reference_exec.torchrun import (
     BACKENDS,
     Meeting,

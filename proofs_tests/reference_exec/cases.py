@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.rank import RankResult
-from bubbleproof.reference_exec.replay import lowered_program, replay_plan
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.theory.actions import Action

@@ -13,8 +13,9 @@ import torch
 from bubbleproof.reference_exec import compute, moves, prediction, sliced
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.footprint import footprint, input_bytes
+from bubbleproof.reference_exec.judged import summed_replicas
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
-from bubbleproof.reference_exec.replay import replay, summed_replicas
+from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual

@@ -14,7 +14,8 @@ from bubbleproof.reference_exec import collectives, shards
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.data_parallel import in_replicas
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.replay import NotVerified, lowered_program, replay, replay_plan
+from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step

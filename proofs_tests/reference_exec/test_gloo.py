@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.reference_exec.gloo import RankFailed, run_gloo
+from bubbleproof.reference_exec.judged import summed_replicas
 from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.replay import replay, summed_replicas
+from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify import Semantics, check_communication

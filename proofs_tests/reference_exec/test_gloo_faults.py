@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.reference_exec.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
+from bubbleproof.reference_exec.judged import summed_replicas
 from bubbleproof.reference_exec.oracle import max_relative_error, order_matched, single_threaded
-from bubbleproof.reference_exec.replay import replay, summed_replicas
+from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import faulty
 from proofs_tests.reference_exec.cases import RECEIVER, SWAPPED_SENDS, TINY, family_case

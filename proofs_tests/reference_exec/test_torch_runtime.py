@@ -15,13 +15,13 @@ import torch
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.reference_exec.gloo import RankFailed
 from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.replay import NotVerified
 from bubbleproof.reference_exec.torch_runtime import compare_with_torch_runtime, run_torch_runtime
 from bubbleproof.reference_exec.torch_table import (
     reordered_stages,
     require_sayable,
     table_text,
 )
+from bubbleproof.reference_exec.verification import NotVerified
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program

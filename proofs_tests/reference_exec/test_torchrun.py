@@ -13,8 +13,8 @@ import pytest
 
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.reference_exec.group_transport import evicting, talking
+from bubbleproof.reference_exec.prepared import prepared
 from bubbleproof.reference_exec.rank_report import Report, gravest
-from bubbleproof.reference_exec.replay import prepared
 from bubbleproof.reference_exec.torchrun import Place, open_backend, require_processes
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case

@@ -1,0 +1,177 @@
+"""A schedule made ready to run: verified, lowered to a plan, its bytes predicted.
+
+What violates a rule is refused (``NotVerified``) or, where unsafe, kept and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bubbleproof.reference_exec.data_parallel import DataParallel, in_replicas, state_bytes
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.stairs import Stairs, predicted_stairs
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
+from bubbleproof.reference_exec.verification import (
+    first_violations,
+    require_ok,
+    verify_program,
+    verify_transfers,
+)
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.actions import Action
+from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.timing import UntimedProgram
+from bubbleproof.verify.check import check
+from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.verdict import join
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """A schedule ready to run.
+
+    ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``),
+    ``state`` those of the model state of each process, where it is sharded;
+    ``semantics`` is what the communication was verified under; ``broken`` the rules that
+    verification found broken, with the first violation of each, empty unless ``is_unsafe``;
+    ``stairs`` the predicted bytes of each action (``predicted_stairs``).
+    """
+
+    plan: Plan
+    predicted: tuple[int, ...]
+    state: tuple[int, ...]
+    semantics: Semantics
+    is_unsafe: bool
+    broken: Mapping[str, str]
+    stairs: Stairs = ()
+
+
+def prepared(
+    problem: Problem,
+    schedule: Schedule,
+    spec: ModelSpec,
+    *,
+    program: Program | None = None,
+    semantics: Semantics,
+    unsafe: bool = False,
+    training: Training | None = None,
+    data_parallel: int = 1,
+    zero: ZeroLevels | None = None,
+) -> Prepared:
+    """Verify a schedule and its program; the plan to run, and what it promises.
+
+    Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` where the problem is no step that
+    ranks can run.
+    """
+    step = training_step(problem)
+    spec = spec.on(step.num_stages)
+    spec.require_slices(step.num_slices)
+    step, parallel = in_replicas(step, spec, data_parallel, zero)
+    verdict = check(problem, schedule)
+    if not unsafe:
+        require_ok(verdict)
+    lowered = lowered_program(problem, step, schedule, spec) if program is None else program
+    verdict = join([verdict, verify_program(problem, step, schedule, lowered, semantics)])
+    if not unsafe:
+        require_ok(verdict)
+    plan = replay_plan(problem, step, schedule, lowered, spec, parallel)
+    plan = replace(plan, training=training)
+    verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
+    if not unsafe:
+        require_ok(verdict)
+    orders = [plan.order(rank) for rank in range(plan.num_ranks)]
+    return Prepared(
+        plan=plan,
+        predicted=_predicted(step, problem, schedule, spec),
+        state=() if parallel is None else state_bytes(step, spec, parallel),
+        semantics=semantics,
+        is_unsafe=unsafe,
+        broken=first_violations(verdict),
+        stairs=predicted_stairs(with_bytes(problem, step, spec), orders),
+    )
+
+
+def _predicted(
+    step: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
+) -> tuple[int, ...]:
+    """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
+    try:
+        return predicted_peak_bytes(step, problem, schedule, spec)
+    except UntimedProgram:
+        return ()
+
+
+def lowered_program(
+    problem: Problem, step: Pipeline, schedule: Schedule, spec: ModelSpec
+) -> Program:
+    """The program of ``theory.lowering.lower``, in the order of moments where transfers join it."""
+    lowered = lower(problem, schedule)
+    if not runs_beside(problem):
+        return lowered
+    return by_moments(lowered, moments(with_bytes(problem, step, spec), schedule))
+
+
+def replay_plan(
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    lowered: Program,
+    spec: ModelSpec,
+    parallel: DataParallel | None = None,
+) -> Plan:
+    """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
+
+    ``parallel`` is there where the step has collectives (``in_replicas``).
+    """
+    evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
+    ends: dict[Action, tuple[int, ...]] = {
+        Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
+        for e in evictions
+        for kind in TRANSFER_KINDS
+    }
+    for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
+        action = problem.actions[task]
+        ends[action] = (int(step.rank_grid[action.stage, action.microbatch]),)
+    for task in np.flatnonzero(problem.actions.is_kind(*COLLECTIVE_KINDS)).tolist():
+        action = problem.actions[task]
+        ends[action] = (step.stage_ranks[action.stage],)
+    if ends:
+        sized = with_bytes(problem, step, spec)
+        lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
+    return Plan(
+        spec=spec,
+        program=lowered,
+        stage_ranks=step.stage_ranks,
+        num_microbatches=step.num_microbatches,
+        num_slices=step.num_slices,
+        is_bidirectional=step.is_bidirectional,
+        acceptors={(e.stage, e.microbatch): e.target for e in evictions},
+        parallel=parallel,
+        weight_parts={g: len(row) for g, row in enumerate(step.part_ticks) if row},
+    )
+
+
+def chosen_semantics(
+    backend: str, semantics: Semantics | str | None, backends: Sequence[str]
+) -> Semantics:
+    """The semantics asked for, or the backend's own, which must be one of ``backends``."""
+    if backend not in backends:
+        raise ValueError(f"replay backend must be one of {', '.join(backends)}, got {backend!r}")
+    default = Semantics.BUFFERED if backend == "gloo" else Semantics.PAIR_STREAM
+    try:
+        chosen = default if semantics is None else Semantics(semantics)
+    except ValueError:
+        known = ", ".join(Semantics)
+        raise ValueError(f"semantics must be one of {known}, got {semantics!r}") from None
+    return chosen
