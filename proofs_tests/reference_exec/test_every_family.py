@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
-from proofs_tests.reference_exec.test_data_parallel import mesh
+from proofs_tests.reference_exec.meshes import mesh
 
 SHAPES = {
     "bfs": {"p": 2, "m": 3, "v": 2},

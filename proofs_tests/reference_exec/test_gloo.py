@@ -18,8 +18,8 @@ from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify import Semantics, check_communication
 from proofs_tests.reference_exec.cases import TINY, edited, family_case, shuffled
+from proofs_tests.reference_exec.meshes import mesh, plan_of
 from proofs_tests.reference_exec.swapped import work_in_another_order
-from proofs_tests.reference_exec.test_data_parallel import mesh, plan_of
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SPEC = replace(TINY, kind="transformer")

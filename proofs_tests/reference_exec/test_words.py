@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.reference_exec.words import EMBEDDING, HEAD, CrossEntropy
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import Case, family_case
-from proofs_tests.reference_exec.test_data_parallel import mesh
+from proofs_tests.reference_exec.meshes import mesh
 
 GPT = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2, vocabulary=7, tied=True)
 STEPS = Training(optimizer="adam", steps=2)

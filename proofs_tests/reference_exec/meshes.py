@@ -1,0 +1,60 @@
+"""PipeMesh with its collectives: a schedule to replay, its plan, and its replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bubbleproof.reference_exec.data_parallel import in_replicas
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.collectives import Sharding
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.sharded import ShardedPipeline
+from proofs_tests.reference_exec.cases import TINY
+
+Made = tuple[Problem, Schedule]
+
+
+def sharded(
+    zero: int,
+    *,
+    p: int = 2,
+    v: int = 2,
+    m: int = 4,
+    e: tuple[int, ...] | None = None,
+    d: tuple[int, ...] | None = None,
+    ticks: Sharding | None = None,
+    **changes: int,
+) -> tuple[PipeMesh, ShardedPipeline]:
+    """PipeMesh with the collectives of a ZeRO level, of 1 tick each unless ``ticks`` says more."""
+    family = PipeMesh(e, d)
+    pipeline = family.pipeline(make_parameters({"p": p, "m": m, "v": v})).with_changes(**changes)
+    sharding = Sharding(zero=zero, gather=1, reduce=1) if ticks is None else ticks
+    return family, family.sharded(pipeline, replace(sharding, zero=zero))
+
+
+def mesh(zero: int, **options: object) -> Made:
+    """The problem and the schedule of ``sharded``."""
+    family, pipeline = sharded(zero, **options)  # type: ignore[arg-type]  # handed on
+    problem = pipeline.problem()
+    return problem, family.schedule(pipeline, problem)
+
+
+def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
+    return replay(*made, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
+
+
+def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str) -> Plan:
+    problem, schedule = made
+    step = training_step(problem)
+    step, parallel = in_replicas(step, spec, replicas, ZeroLevels.parse(levels))
+    lowered = lowered_program(problem, step, schedule, spec)
+    return replay_plan(problem, step, schedule, lowered, spec, parallel)

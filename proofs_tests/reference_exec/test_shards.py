@@ -1,0 +1,181 @@
+"""Shards: what lies where, for how long; sums over members and steps of shards, with teeth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec import collectives, shards
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.actions import Kind
+from proofs_tests.reference_exec.cases import TINY
+from proofs_tests.reference_exec.meshes import mesh, plan_of, run
+
+# What lies where, for how long
+
+
+def test_live_bytes_of_each_action_by_hand() -> None:
+    # One rank, one stage of 156 weights: w = 1248 bytes; one sample holds 728 (see TINY). All of
+    # level 3. The first B of the visit makes room for the gradient before it runs, so it is sampled
+    # twice; the last REDUCE_GRAD gives it back.
+    made = mesh(3, p=1, v=1, m=2, e=(2,), d=(2,))
+    plan = plan_of(made, replicas=2, levels="3")
+    order = [str(action) for action in plan.order(0)]
+    assert order.count("0UNSHARD") == order.count("0REDUCE_GRAD.1") == 2
+    assert order.count("0RESHARD") == order.count("0RESHARD.1") == 1
+    w = 1248
+    changes: dict[str, list[tuple[int, ...]]] = {
+        "0UNSHARD": [(w,), (0,)], "0UNSHARD.1": [(w,), (0,)], "0RESHARD": [(-w,)],
+        "0RESHARD.1": [(-w,)], "0F0": [(728,)], "0F1": [(728,)], "0B0": [(w, -728)],
+        "0B1": [(-728,)], "0REDUCE_GRAD.1": [(0,), (-w,)],
+    }  # fmt: skip
+    expected, live = [], 0
+    for action in order:
+        for change in changes[action].pop(0):
+            live += change
+            expected.append(live)
+    for result in run_virtual(plan):
+        assert list(result.live_bytes) == expected
+        # half of 156 weights and of their gradients
+        assert result.state_bytes == 2 * 78 * 8
+
+
+@pytest.mark.parametrize(
+    ("levels", "state"),
+    [
+        # TINY: 64 + 64 weights of GEMMs, 16 + 4 biases, 8 of the norm: 156. Two members.
+        ("1", 2 * 78 + 156 + 156),  # shards; whole parameters; whole gradients
+        ("2", 2 * 78 + 156),
+        ("3", 2 * 78),
+        ("3,norm=1", 2 * (74 + 4) + 8 + 8),
+        ("3,norm=2", 2 * (74 + 4) + 8),
+    ],
+)
+def test_state_bytes_by_hand(levels: str, state: int) -> None:
+    made = mesh(3, p=1, v=1, m=2, e=(2,), d=(2,))
+    report = run(made, data_parallel=2, zero=ZeroLevels.parse(levels))
+    assert report.measured_state_bytes == report.predicted_state_bytes == (state * 8,) * 2
+
+
+def test_what_is_freed_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[shards.Buffer] = []
+    right = shards.Buffer.free
+
+    def watched(self: shards.Buffer) -> None:
+        assert self.flat.untyped_storage().nbytes() > 0
+        right(self)
+        freed.append(self)
+
+    monkeypatch.setattr(shards.Buffer, "free", watched)
+    made = mesh(3)
+    assert run(made, data_parallel=2).ok
+    kinds = made[0].actions.is_kind(Kind.RESHARD, Kind.REDUCE_GRAD)
+    assert len(freed) == 2 * int(kinds.sum())
+    assert all(buffer.flat.untyped_storage().nbytes() == 0 for buffer in freed)
+
+
+def test_parameters_are_nowhere_between_their_collectives() -> None:
+    # after the run every storage of every parameter of a sharded stage is empty
+    plan = plan_of(mesh(3), replicas=2, levels="3")
+    held: list[int] = []
+    right = shards.StageShards.step
+
+    def looking(self: shards.StageShards) -> None:
+        held.extend(p.untyped_storage().nbytes() for p in self._parameters.values())
+        held.extend(len(self.copies) + len(self.gradients) for _ in range(1))
+        right(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards.StageShards, "step", looking)
+        run_virtual(plan)
+    assert len(held) > 0
+    assert set(held) == {0}
+
+
+def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards.Buffer, "free", lambda _: None)
+    kept = []
+    right = shards.StageShards.free_copy
+
+    def hoarding(self: shards.StageShards, number: int) -> None:
+        kept.append(self.copies[number])
+        right(self, number)
+
+    monkeypatch.setattr(shards.StageShards, "free_copy", hoarding)
+    with pytest.raises(
+        BrokenProgram, match=r"rank [01] of replica [01], action .* bytes still held"
+    ):
+        run(mesh(3), data_parallel=2)
+
+
+# Sums and updates
+
+
+def test_another_order_of_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    # (g_2 + g_1) + g_0 is not (g_0 + g_1) + g_2, but just as near to the ordinary backward
+    right = collectives.Collectives.__init__
+
+    def backwards(self: collectives.Collectives, *args: object, **options: object) -> None:
+        right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
+        self._members = self._members[::-1]
+
+    monkeypatch.setattr(collectives.Collectives, "__init__", backwards)
+    report = run(mesh(1), data_parallel=3)
+    assert not report.gradients_equal
+    assert report.max_relative_error <= report.tolerance
+    assert run(mesh(1), data_parallel=2).gradients_equal  # a + b is b + a
+
+
+def test_a_member_left_out_of_a_sum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = shards.StageShards.add_reduced
+
+    def halved(
+        self: shards.StageShards, level: int, gradient: shards.Buffer, total: torch.Tensor
+    ) -> None:
+        right(self, level, gradient, total / 2 if self.stage == 1 else total)
+
+    monkeypatch.setattr(shards.StageShards, "add_reduced", halved)
+    report = run(mesh(2), data_parallel=2)
+    assert not report.gradients_equal
+    assert not report.weights_equal
+    assert report.max_relative_error > 0.1
+
+
+def test_replicas_train_on_samples_of_their_own() -> None:
+    # two replicas of two microbatches make the batch of one replica of four
+    spec = replace(TINY, kind="transformer")
+    two = run(mesh(2, m=2), spec, data_parallel=2)
+    four = run(mesh(2, m=4), spec)
+    assert two.ok
+    assert four.ok
+    assert two.loss == pytest.approx(four.loss, rel=1e-13)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+def test_shards_train_for_several_steps(optimizer: str) -> None:
+    training = Training(optimizer=optimizer, steps=3, has_barrier=optimizer == "adam")
+    report = run(
+        mesh(3), data_parallel=2, zero=ZeroLevels.parse("3,norm=1,up=2"), training=training
+    )
+    assert report.ok, str(report)
+    assert (report.steps, report.weights_equal) == (3, True)
+    assert report.max_weight_error <= report.tolerance
+
+
+def test_a_step_on_a_wrong_shard_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = shards.StageShards.step
+
+    def once_more(self: shards.StageShards) -> None:
+        right(self)
+        if self.member == 1:
+            right(self)
+
+    monkeypatch.setattr(shards.StageShards, "step", once_more)
+    report = run(mesh(3), data_parallel=2)
+    assert report.gradients_equal
+    assert report.failures == ("updated weights differ from a step with the expected gradients",)
