@@ -33,9 +33,9 @@ class Mixer(nn.Module):
         return result
 
 
-def batch(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sentences of words as numbers, and each one's next words."""
-    generator = torch.Generator().manual_seed(microbatch)
+def batch(microbatch: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sentences of words as numbers, and each one's next words; others in every optimizer step."""
+    generator = torch.Generator().manual_seed(1000 * step + microbatch)
     words = torch.randint(WORDS, (SAMPLES, LENGTH + 1), generator=generator)
     return words[:, :-1], words[:, 1:]
 

@@ -1,7 +1,8 @@
 """The reference models: stages of layers (``layers``, ``llama``), and their data.
 
-Everything follows from ``ModelSpec.seed`` and the stage's or microbatch's number, so each rank
-builds its own stages and the oracles build all of them, bit for bit the same. Values are drawn in
+Everything follows from ``ModelSpec.seed`` and the stage's number, or the microbatch's and the
+optimizer step's, so each rank builds its own stages and the oracles build all of them, bit for bit
+the same; no two microbatches of a training have the same data. Values are drawn in
 float64 and rounded to the model's type. They come from numpy: torch's own generator looks at no
 more than 32 bits of its seed.
 
@@ -126,17 +127,21 @@ def microbatch_loss(
 
 
 def microbatch_input(
-    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1, *, step: int = 0
 ) -> torch.Tensor:
-    """The input of one microbatch or of a slice of it: (batch, length, hidden), words without."""
-    return _data(spec, "input", microbatch, slice_index, num_slices)
+    """The input of one microbatch or of a slice of it: (batch, length, hidden), words without.
+
+    ``step`` counts the optimizer steps before; each has microbatches of its own. Raises
+    ``ValueError`` where a user's model gives a step inputs of another shape.
+    """
+    return _data(spec, "input", microbatch, step, slice_index, num_slices)
 
 
 def microbatch_target(
-    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1, *, step: int = 0
 ) -> torch.Tensor:
     """What the last stage should put out, (batch, length, hidden), or should score highest."""
-    return _data(spec, "target", microbatch, slice_index, num_slices)
+    return _data(spec, "target", microbatch, step, slice_index, num_slices)
 
 
 def message_shape(
@@ -149,11 +154,11 @@ def message_shape(
 
 
 def _data(
-    spec: ModelSpec, stream: str, microbatch: int, slice_index: int, num_slices: int
+    spec: ModelSpec, stream: str, microbatch: int, step: int, slice_index: int, num_slices: int
 ) -> torch.Tensor:
     if spec.kind == "own":
-        return own_batch(spec, microbatch)[stream == "target"]
-    generator = _generator(spec, stream, microbatch)
+        return _own_data(spec, stream, microbatch, step)
+    generator = _generator(spec, stream, microbatch, step)
     if spec.vocabulary:
         sample = torch.from_numpy(generator.integers(spec.vocabulary, size=spec.shape[:2]))
     else:
@@ -164,9 +169,20 @@ def _data(
     return values.contiguous().to(dtype, copy=True)  # torch's own alignment
 
 
-def _generator(spec: ModelSpec, stream: str, number: int) -> np.random.Generator:
-    """A generator of its own for every seed, stage and microbatch."""
-    return np.random.default_rng([spec.seed, _STREAMS[stream], number])
+def _own_data(spec: ModelSpec, stream: str, microbatch: int, step: int) -> torch.Tensor:
+    given, target = own_batch(spec, microbatch, step)
+    expected = examined(spec)[0].input_shape
+    if tuple(given.shape) != expected:
+        raise ValueError(
+            f"model {spec.factory}: the input of microbatch {microbatch} of step {step} must be of "
+            f"shape {expected}, got {tuple(given.shape)}"
+        )
+    return target if stream == "target" else given
+
+
+def _generator(spec: ModelSpec, stream: str, number: int, step: int = 0) -> np.random.Generator:
+    """A generator of its own for every seed, stage, microbatch and step."""
+    return np.random.default_rng([spec.seed, _STREAMS[stream], number, step])
 
 
 def _initial(name: str, shape: torch.Size, generator: np.random.Generator) -> torch.Tensor:

@@ -110,11 +110,12 @@ class _AttachedPrefix:
 
 
 def order_matched(
-    plan: Plan, weights: Gradients | None = None, device: Device = CPU
+    plan: Plan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
 ) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
     """The gradients, and the losses by (microbatch, slice), that the replay must equal.
 
-    ``weights`` by (stage, name) stand in the place of the initial ones. All is computed on
+    ``weights`` by (stage, name) stand in the place of the initial ones; the data are those of
+    optimizer step ``step``. All is computed on
     ``device``, since kernels of different devices differ in their last bits, and returned on the
     host.
     """
@@ -123,7 +124,7 @@ def order_matched(
     alone: dict[tuple[int, int], Gradients] = {}
     losses = {}
     for microbatch in range(plan.num_samples):
-        own = _sample_losses(plan, copies, microbatch, device)
+        own = _sample_losses(plan, copies, (step, microbatch), device)
         torch.autograd.backward(own)
         for k in slices:
             losses[microbatch, k] = own[k].detach().cpu()
@@ -202,21 +203,22 @@ def _reductions_ended(plan: Plan, parallel: DataParallel, stage: int) -> list[in
 
 
 def _sample_losses(
-    plan: Plan, copies: list[list[Stage]], microbatch: int, device: Device
+    plan: Plan, copies: list[list[Stage]], sample: tuple[int, int], device: Device
 ) -> list[torch.Tensor]:
-    """The loss of each slice of one sample, slice k on the weights of ``copies[k]``."""
+    """The loss of each slice of one (step, microbatch), slice k on the weights of ``copies[k]``."""
     spec, slices = plan.spec, plan.num_slices
+    step, microbatch = sample
     prefixes = None
     if slices > 1:
         layers = [spec.layers_of(stage) for stage in range(plan.num_stages)]
         prefixes = [[_AttachedPrefix() for _ in range(count)] for count in layers]
     losses = []
     for k, stages in enumerate(copies):
-        y = device.put(microbatch_input(spec, microbatch, k, slices))
+        y = device.put(microbatch_input(spec, microbatch, k, slices, step=step))
         for stage, module in enumerate(stages):
             module.zero_grad(set_to_none=True)
             y = module(y, None, None if prefixes is None else prefixes[stage])
-        target = device.put(microbatch_target(spec, microbatch, k, slices))
+        target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
         losses.append(microbatch_loss(spec, y, target, plan.num_samples))
     return losses
 
@@ -234,14 +236,16 @@ def stepped(plan: Plan, gradients: Gradients) -> Gradients:
     return found
 
 
-def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, float]:
-    """The gradients and the loss of the whole batch, in float64, with ``weights`` where given."""
+def ordinary(
+    plan: Plan, weights: Gradients | None = None, *, step: int = 0
+) -> tuple[Gradients, float]:
+    """The gradients and the loss of a step's whole batch in float64, ``weights`` where given."""
     spec, microbatches = plan.spec, range(plan.num_samples)
     stages = _with_weights(plan, weights, torch.float64)
     if spec.kind == "own":
-        return _ordinary_of_own(plan, stages)
-    y = torch.cat([microbatch_input(spec, j) for j in microbatches])
-    target = torch.cat([microbatch_target(spec, j) for j in microbatches])
+        return _ordinary_of_own(plan, stages, step)
+    y = torch.cat([microbatch_input(spec, j, step=step) for j in microbatches])
+    target = torch.cat([microbatch_target(spec, j, step=step) for j in microbatches])
     if spec.tied:
         embedding, head = stages[0].embedding, stages[-1].head
         assert embedding is not None
@@ -258,13 +262,13 @@ def ordinary(plan: Plan, weights: Gradients | None = None) -> tuple[Gradients, f
     return _gradients(stages), loss.item()
 
 
-def _ordinary_of_own(plan: Plan, stages: list[Stage]) -> tuple[Gradients, float]:
+def _ordinary_of_own(plan: Plan, stages: list[Stage], step: int) -> tuple[Gradients, float]:
     """One backward of the summed losses: a user's loss need not be a mean over the batch."""
     total = torch.zeros((), dtype=torch.float64)
     for microbatch in range(plan.num_samples):
         y, target = (
-            microbatch_input(plan.spec, microbatch),
-            microbatch_target(plan.spec, microbatch),
+            microbatch_input(plan.spec, microbatch, step=step),
+            microbatch_target(plan.spec, microbatch, step=step),
         )
         y, target = (t.double() if t.is_floating_point() else t for t in (y, target))
         for module in stages:

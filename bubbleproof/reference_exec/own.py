@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,14 +27,21 @@ from bubbleproof.reference_exec.spec import ModelSpec
 class OwnModel:
     """Stages, each of one tensor to one tensor, with their data and loss.
 
-    ``batch(j)`` gives the input and the target of microbatch j, all of one shape;
+    ``batch(j)`` gives the input and the target of microbatch j, all of one shape; where it has a
+    parameter named ``step``, ``batch(j, step=i)`` gives those of optimizer step i, from 0 on, and
+    otherwise all steps of a training have one batch (``has_steps``);
     ``loss(output, target)`` a scalar, of which a replay takes the mean over its microbatches.
     Tensors of floating point are cast to the type of the ``ModelSpec``.
     """
 
     stages: Sequence[nn.Module]
-    batch: Callable[[int], tuple[torch.Tensor, torch.Tensor]]
+    batch: Callable[..., tuple[torch.Tensor, torch.Tensor]]
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether each optimizer step has a batch of its own."""
+        return "step" in inspect.signature(self.batch).parameters
 
 
 def build(spec: ModelSpec) -> OwnModel:
@@ -61,9 +69,10 @@ def description(spec: ModelSpec) -> OwnModel:
     return build(spec)
 
 
-def own_batch(spec: ModelSpec, microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Copies of the input and the target of one microbatch, in the type of ``spec``."""
-    given = description(spec).batch(microbatch)
+def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Copies of the input and the target of one microbatch of a step, in the type of ``spec``."""
+    model = description(spec)
+    given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
     dtype = DTYPES[spec.dtype]
     x, target = (t.detach().to(dtype if t.is_floating_point() else t.dtype) for t in given)
     return x.clone(), target.clone()

@@ -115,7 +115,8 @@ class Rank:
 
     def run(self) -> Iterator[Blocked | None]:
         """Run the program, once per step of a training; see the module for what is yielded."""
-        for _ in range(self._plan.num_passes):
+        for step in range(self._plan.num_passes):
+            self._compute.batch.begin_pass(step)
             self._updates.begin_pass()
             self._collectives.begin_pass()
             yield from self._run_once()

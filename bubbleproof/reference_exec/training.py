@@ -1,11 +1,11 @@
 """Training: how many optimizer steps a replay takes, by which rule, and when a stage may step.
 
-A training of k steps runs the program k times on the same batch; after each pass every stage takes
-one STEP with the gradient of that pass. Without a global barrier (the default) a stage steps as
-soon as its own last B or W has run, while other ranks still compute, and its rank goes on with the
-next pass: what the zero-bubble papers' ``span_idle`` takes for granted. With one, all ranks first
-wait for each other. Gradients that ranks have to add (replicas of a stage, tied embeddings) are
-exchanged at the end of the pass, so these stages step then. Loads no torch.
+A training of k steps runs the program k times, each pass on microbatches of its own; after it every
+stage takes one STEP with the gradient of that pass. Without a global barrier (the default) a stage
+steps as soon as its own last B or W has run, while other ranks still compute, and its rank goes on
+with the next pass: what the zero-bubble papers' ``span_idle`` takes for granted. With one, all
+ranks first wait for each other. Gradients that ranks have to add (replicas of a stage, tied
+embeddings) are exchanged at the end of the pass, so these stages step then. Loads no torch.
 
 No verdict is lost by running a verified program several times: each rank's passes follow each
 other, so on every channel the sends and the receives of one pass end before those of the next, and

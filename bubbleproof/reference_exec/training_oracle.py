@@ -1,6 +1,7 @@
 """Oracles of a training: what gradients, losses and weights must be after k steps.
 
-Both oracles of ``oracle`` are carried on from step to step, each on its own weights:
+Both oracles of ``oracle`` are carried on from step to step, each on its own weights and the data of
+the step:
 
 - *order-matched*: the order-matched gradients, then torch's own optimizer on each stage alone; a
   replay's weights must equal these bit for bit;
@@ -56,8 +57,8 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
         return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
     stages = [Stage(plan.spec, stage).to(device.torch_device) for stage in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
-    for _ in range(training.steps):
-        gradients, losses = order_matched(plan, _weights(stages), device)
+    for step in range(training.steps):
+        gradients, losses = order_matched(plan, _weights(stages), device, step=step)
         gradients = with_ties(plan, gradients)
         _set_gradients(stages, gradients)
         for optimizer in optimizers:
@@ -73,8 +74,8 @@ def ordinary_training(plan: Plan) -> Ordinary:
         return Ordinary(gradients=gradients, loss=loss, weights={})
     stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
     optimizer = optimizer_of(training, (p for stage in stages for p in stage.parameters()))
-    for _ in range(training.steps):
-        gradients, loss = ordinary(plan, _weights(stages))
+    for step in range(training.steps):
+        gradients, loss = ordinary(plan, _weights(stages), step=step)
         _set_gradients(stages, gradients)
         optimizer.step()
     return Ordinary(gradients=gradients, loss=loss, weights=_weights(stages))

@@ -8,7 +8,7 @@ _ALWAYS = (
     "Durations: the measured times are shown beside the predicted ones, not compared with them.",
     "Bytes within an action: live bytes are counted as actions end. Gradients, messages and work "
     "space are not counted; weights only where a host or a rank of another shard holds them.",
-    "Other sizes, other data: one model and one batch ran.",
+    "Other sizes, other data: one model ran, on the data of its seed.",
 )
 _BACKENDS = {
     "virtual": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -17,6 +18,17 @@ def batch(microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(microbatch)
     drawn = torch.randn(2, *SHAPE, generator=generator)
     return drawn[0], drawn[1]
+
+
+def batch_of_step(microbatch: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of SHAPE, others in each optimizer step."""
+    return batch(100 * step + microbatch)
+
+
+def batch_that_grows(microbatch: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """One row more in each optimizer step."""
+    x, target = batch(microbatch)
+    return torch.cat([x, x[:step]]), torch.cat([target, target[:step]])
 
 
 def loss(y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -66,6 +78,16 @@ class Unused(nn.Module):
 @seeded
 def plain() -> OwnModel:
     return model(nn.Linear(4, 4), nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4)))
+
+
+@seeded
+def stepwise() -> OwnModel:
+    return replace(plain(), batch=batch_of_step)
+
+
+@seeded
+def growing() -> OwnModel:
+    return replace(plain(), batch=batch_that_grows)
 
 
 @seeded
