@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table, say
+from bubbleproof.commands.profile_options import MeasurementOptions, PipelineOptions
 from bubbleproof.commands.replay import torch_needed
 from bubbleproof.formats.measured_problem import (
     MeasuredProblem,
@@ -25,20 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRequest:
-    """The pipeline to pose and how to measure it; ``tick`` None is one that fits the times."""
+    """The model, the pipeline to pose and how to measure it."""
 
     spec: ModelSpec
-    ranks: int
-    microbatches: int
-    chunks: int
-    placement: str
-    is_split: bool
-    device: str
-    warmup: int
-    repeats: int
-    tick: str | None
-    latency: int
-    capacity: str | None
+    pipeline: PipelineOptions
+    measurement: MeasurementOptions
 
 
 def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
@@ -48,20 +40,21 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
     """
     if Path(target).suffix.lower() != ".toml":
         raise ValueError(f"profile writes a problem file ending in .toml, got {target!r}")
-    for name, value in (("ranks", request.ranks), ("chunks", request.chunks)):
+    pipeline, measurement = request.pipeline, request.measurement
+    for name, value in (("ranks", pipeline.ranks), ("chunks", pipeline.chunks)):
         if value < 1:
             raise ValueError(f"profile {name} must be 1 or more, got {value}")
-    tick = None if request.tick is None else Tick.parsed(request.tick)
+    tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
     with torch_needed():
         from bubbleproof.reference_exec.device import open_device
         from bubbleproof.reference_exec.profile import profile_stages
-    device = open_device(request.device)
+    device = open_device(measurement.device)
     stages = profile_stages(
         request.spec,
-        request.ranks * request.chunks,
+        pipeline.ranks * pipeline.chunks,
         device=device,
-        warmup=request.warmup,
-        repeats=request.repeats,
+        warmup=measurement.warmup,
+        repeats=measurement.repeats,
         progress=None if as_json else say,
     )
     problem = _problem(request, stages, tick, device.description, name=Path(target).stem)
@@ -71,7 +64,7 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
         print_json(_as_json(request, problem, stages, device.description, target))
     else:
         print_table(
-            f"{target}: 1 tick = {problem.tick}, median of {request.repeats} rounds on "
+            f"{target}: 1 tick = {problem.tick}, median of {measurement.repeats} rounds on "
             f"{device.description}",
             ("stage", "F us", "I us", "W us", "B us", "bytes F to I", "bytes I to W", "static"),
             _rows(stages),
@@ -87,6 +80,7 @@ def _problem(
     *,
     name: str,
 ) -> MeasuredProblem:
+    pipeline = request.pipeline
     measured = tuple(
         MeasuredStage(
             forward=stage.forward.median,
@@ -103,21 +97,21 @@ def _problem(
         seconds
         for stage in measured
         for seconds in (
-            (stage.forward, stage.input_backward, stage.weight_backward)
-            if request.is_split
-            else (stage.forward, stage.backward)
+            (stage.forward, stage.backward)
+            if pipeline.whole
+            else (stage.forward, stage.input_backward, stage.weight_backward)
         )
     ]
     return MeasuredProblem(
         name=name,
-        ranks=request.ranks,
-        microbatches=request.microbatches,
-        chunks=request.chunks,
-        placement=request.placement,
-        is_split=request.is_split,
+        ranks=pipeline.ranks,
+        microbatches=pipeline.microbatches,
+        chunks=pipeline.chunks,
+        placement=pipeline.placement,
+        is_split=not pipeline.whole,
         tick=fitting_tick(posed) if tick is None else tick,
-        latency=request.latency,
-        capacity=request.capacity,
+        latency=pipeline.latency,
+        capacity=pipeline.capacity,
         stages=measured,
         remarks=_remarks(request, stages, where),
     )
@@ -128,10 +122,10 @@ def _remarks(
 ) -> tuple[str, ...]:
     import torch
 
-    spec = request.spec
+    spec, measurement = request.spec, request.measurement
     return (
-        f"Measured on {where}, torch {torch.__version__}: medians of {request.repeats} rounds "
-        f"after {request.warmup} of warm-up.",
+        f"Measured on {where}, torch {torch.__version__}: medians of {measurement.repeats} "
+        f"rounds after {measurement.warmup} of warm-up.",
         f"Model: {_model(spec)}, {spec.dtype}.",
         "Activation bytes are what autograd keeps; static bytes weights and gradients, no "
         "optimizer state.",
@@ -192,7 +186,7 @@ def _as_json(
         "problem": target,
         "device": where,
         "tick": str(problem.tick),
-        "warmup": request.warmup,
-        "repeats": request.repeats,
+        "warmup": request.measurement.warmup,
+        "repeats": request.measurement.repeats,
         "stages": [asdict(stage) for stage in stages],
     }

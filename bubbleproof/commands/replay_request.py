@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bubbleproof.commands.replay_options import (
+    CommunicationOptions,
+    ModelOptions,
+    ReplayOutput,
+    RunOptions,
+    TrainingOptions,
+)
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
@@ -35,65 +42,36 @@ class ReplayRequest:
     targets: Sequence[str] = ()
     as_json: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[str],
+        run: RunOptions,
+        model: ModelOptions,
+        training: TrainingOptions,
+        communication: CommunicationOptions,
+        output: ReplayOutput,
+    ) -> ReplayRequest:
+        """The request that a command line makes. Raises ``ValueError`` for what none can mean."""
+        return cls(
+            words=words,
+            spec=model.spec(),
+            training=training.training(),
+            backend=run.backend,
+            device=run.device,
+            seed=run.seed,
+            comm=communication.comm,
+            timeout=communication.timeout,
+            dialect=run.dialect,
+            is_unsafe=run.unsafe,
+            has_headers=communication.debug_headers,
+            data_parallel=training.data_parallel,
+            levels=training.levels(),
+            targets=output.output or (),
+            as_json=output.json,
+        )
+
     @property
     def is_sharded(self) -> bool:
         """Whether replicas or ZeRO levels are asked for."""
         return self.data_parallel != 1 or self.levels is not None
-
-
-def given_model(
-    model: str,
-    layers: str,
-    *,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    sequence: int,
-    batch: int,
-    vocabulary: int,
-    tied: bool,
-    dtype: str,
-) -> ModelSpec:
-    """The model of the command line: a kind, or a factory by its colon. Raises ``ValueError``."""
-    own = ":" in model
-    return ModelSpec(
-        kind="own" if own else model,
-        factory=model if own else "",
-        layers=parsed_layers(layers),
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        sequence=sequence,
-        batch=batch,
-        vocabulary=vocabulary,
-        tied=tied,
-        dtype=dtype,
-    )
-
-
-def parsed_layers(text: str) -> int | tuple[int, ...]:
-    """The layers of every stage, or of each: ``"2"`` or ``"2,3,3,2"``.
-
-    Raises ``ValueError`` for anything but whole numbers.
-    """
-    try:
-        counts = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(
-            f"replay layers must be a number or one per stage such as 2,3,3,2, got {text!r}"
-        ) from None
-    return counts[0] if len(counts) == 1 else counts
-
-
-def given_training(
-    optimizer: str | None, steps: int | None, learning_rate: float | None, *, has_barrier: bool
-) -> Training | None:
-    """The training that is asked for, None where nothing is. Raises ``ValueError``."""
-    if (optimizer, steps, learning_rate, has_barrier) == (None, None, None, False):
-        return None
-    return Training(
-        optimizer="sgd" if optimizer is None else optimizer,
-        steps=1 if steps is None else steps,
-        learning_rate=learning_rate,
-        has_barrier=has_barrier,
-    )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import Given, Posed, read_posed
+from bubbleproof.commands.options import SearchOptions
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
@@ -86,7 +87,9 @@ def run_problem(
     if not as_json:
         say(f"{posed.name}: {posed.problem.num_tasks} tasks on {posed.problem.num_ranks} ranks")
     compared = [_compare(posed.file, item) for item in posed.file.compare]
-    posed, result = solve_posed(posed, options_for(posed, time_limit=time_limit, quiet=as_json))
+    posed, result = solve_posed(
+        posed, options_for(posed, SearchOptions(time_limit=time_limit), quiet=as_json)
+    )
     if result.schedule is None:
         if as_json:
             print_json({"published": _rows_to_json(compared), **result_to_json(posed, result)})

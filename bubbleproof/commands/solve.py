@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from bubbleproof.commands.demands import read_demands, why_not
 from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -34,72 +35,48 @@ EXIT = {
 DEFAULT_TIME_LIMIT = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SolveFlags:
-    """The command line of ``solve``; None where the problem file or a default decides."""
-
-    engine: str = "auto"
-    objective: str | None = None
-    within: int | None = None
-    time_limit: float | None = None
-    seed: int = 1
-    threads: int = 2
-    certified: bool = False
-    require: tuple[str, ...] = ()
-    forbid: tuple[str, ...] = ()
-    keep: str | None = None
-    keep_ranks: str | None = None
-    keep_until: int | None = None
-    target: str | None = None
-    certificate: str | None = None
-    as_json: bool = False
-
-
-def run_solve(path: str, flags: SolveFlags) -> int:
+def run_solve(path: str, search: SearchOptions, wanted: DemandOptions, output: SolveOutput) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
-    for what, target in (("schedule", flags.target), ("certificate", flags.certificate)):
+    for what, target in (("schedule", output.output), ("certificate", output.certificate)):
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     posed = read_posed(path)
     demands = read_demands(
         posed.problem,
-        require=flags.require,
-        forbid=flags.forbid,
-        keep=flags.keep,
-        keep_ranks=flags.keep_ranks,
-        keep_until=flags.keep_until,
+        require=wanted.require or (),
+        forbid=wanted.forbid or (),
+        keep=wanted.keep,
+        keep_ranks=wanted.keep_ranks,
+        keep_until=wanted.keep_until,
     )
-    options = options_for(
-        posed,
-        engine=flags.engine,
-        objective=flags.objective,
-        within=flags.within,
-        time_limit=flags.time_limit,
-        seed=flags.seed,
-        threads=flags.threads,
-        certified=flags.certified,
-        quiet=flags.as_json,
-    )
+    options = options_for(posed, search, quiet=output.json)
     original = posed.problem
     posed, result = solve_posed(posed, options, demands)
-    if flags.target is not None and result.schedule is not None:
-        write_schedule(flags.target, schedule_file(posed, result))
-        if not flags.as_json:
-            say(f"wrote {flags.target}")
-    proved, certificate = certified(posed, result)
-    if flags.certificate is not None and certificate is not None:
-        write_certificate(flags.certificate, proved, certificate, name=posed.name)
-        if not flags.as_json:
-            say(f"wrote {flags.certificate}")
+    _write_files(output, posed, result)
     causes: tuple[str, ...] = ()
     if result.status is Status.INFEASIBLE and posed.choices is None:
         causes = why_not(original, options, demands)
-    if flags.as_json:
+    if output.json:
         print_json({**result_to_json(posed, result), "causes": list(causes)})
     else:
         rows = [*result_rows(posed, result), *(("because", cause) for cause in causes)]
         print_table(posed.name, ("quantity", "value"), rows)
-    return _status(result, flags.certified)
+    return _status(result, search.certified)
+
+
+def _write_files(output: SolveOutput, posed: Posed, result: Result) -> None:
+    """Write the schedule and the certificate that are asked for and were found."""
+    written = []
+    if output.output is not None and result.schedule is not None:
+        write_schedule(output.output, schedule_file(posed, result))
+        written.append(output.output)
+    proved, certificate = certified(posed, result)
+    if output.certificate is not None and certificate is not None:
+        write_certificate(output.certificate, proved, certificate, name=posed.name)
+        written.append(output.certificate)
+    for target in written:
+        if not output.json:
+            say(f"wrote {target}")
 
 
 def _status(result: Result, certified: bool) -> int:
@@ -109,30 +86,20 @@ def _status(result: Result, certified: bool) -> int:
     return EXIT[result.status]
 
 
-def options_for(
-    posed: Posed,
-    *,
-    engine: str = "auto",
-    objective: str | None = None,
-    within: int | None = None,
-    time_limit: float | None = None,
-    seed: int = 1,
-    threads: int = 2,
-    certified: bool = False,
-    quiet: bool = False,
-) -> SolveOptions:
+def options_for(posed: Posed, search: SearchOptions, *, quiet: bool = False) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
     file = posed.file
     in_file = file.time_limit if file is not None else None
-    limit = time_limit if time_limit is not None else in_file
+    limit = search.time_limit if search.time_limit is not None else in_file
+    within, objective = search.within, search.objective
     return SolveOptions(
-        engine=engine,
+        engine=search.engine,
         objective=cast(Goal, objective or (file.objective if file else "makespan")),
         within=within if within is not None or file is None else file.within,
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
-        seed=seed,
-        threads=threads,
-        certified=certified,
+        seed=search.seed,
+        threads=search.threads,
+        certified=search.certified,
         progress=None if quiet else _report,
     )
 

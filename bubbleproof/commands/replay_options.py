@@ -1,0 +1,159 @@
+"""The options of ``replay``: the run, the model (as in ``profile``), its training, the messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from typer import Option
+
+from bubbleproof.commands.option_groups import OptionGroup
+from bubbleproof.commands.options import Dialect, Json
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.spec import ModelSpec
+    from bubbleproof.reference_exec.training import Training
+    from bubbleproof.reference_exec.zero_levels import ZeroLevels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(OptionGroup):
+    """What runs the ranks; None where the command that is given has a default of its own."""
+
+    HEADING: ClassVar[str] = "Options"
+
+    backend: Annotated[
+        str | None,
+        Option(help="virtual (default), gloo or torch-runtime; under torchrun gloo or nccl."),
+    ] = None
+    device: Annotated[str | None, Option(help="cpu, or cuda: all ranks of virtual on one GPU.")] = (
+        None
+    )
+    seed: Annotated[int, Option(help="Picks the interleaving (virtual).")] = 0
+    unsafe: Annotated[bool, Option("--unsafe", help="Run what is not verified too.")] = False
+    dialect: Dialect = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions(OptionGroup):
+    """The model to train and the shape of what it is given; see ``ModelSpec``."""
+
+    HEADING: ClassVar[str] = "Model"
+
+    model: Annotated[
+        str, Option(help="mlp, transformer, llama, or a factory FILE.py:FUNCTION of your own.")
+    ] = "mlp"
+    hidden: Annotated[int, Option(help="Hidden size.")] = 8
+    layers: Annotated[
+        str, Option(help="Layers per stage: one number, or one per stage such as 2,3,3,2.")
+    ] = "1"
+    heads: Annotated[int, Option(help="Attention heads.")] = 2
+    kv_heads: Annotated[int, Option(help="Heads of keys and values (llama).")] = 1
+    sequence: Annotated[int, Option(help="Tokens of a sample.")] = 4
+    batch: Annotated[int, Option(help="Samples of a microbatch.")] = 2
+    vocabulary: Annotated[
+        int, Option(help="Words to embed and to score; without, activations.")
+    ] = 0
+    tied: Annotated[bool, Option("--tied", help="Embedding and head share one matrix.")] = False
+    dtype: Annotated[str, Option(help="float64 or float32.")] = "float64"
+
+    def spec(self) -> ModelSpec:
+        """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
+        from bubbleproof.reference_exec.spec import ModelSpec
+
+        own = ":" in self.model
+        return ModelSpec(
+            kind="own" if own else self.model,
+            factory=self.model if own else "",
+            layers=parsed_layers(self.layers),
+            hidden=self.hidden,
+            heads=self.heads,
+            kv_heads=self.kv_heads,
+            sequence=self.sequence,
+            batch=self.batch,
+            vocabulary=self.vocabulary,
+            tied=self.tied,
+            dtype=self.dtype,
+        )
+
+
+def parsed_layers(text: str) -> int | tuple[int, ...]:
+    """The layers of every stage, or of each: ``"2"`` or ``"2,3,3,2"``.
+
+    Raises ``ValueError`` for anything but whole numbers.
+    """
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"replay layers must be a number or one per stage such as 2,3,3,2, got {text!r}"
+        ) from None
+    return counts[0] if len(counts) == 1 else counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingOptions(OptionGroup):
+    """How many steps are taken, by which rule, and on how many replicas."""
+
+    HEADING: ClassVar[str] = "Training"
+
+    steps: Annotated[int | None, Option(help="Optimizer steps; without, gradients alone.")] = None
+    optimizer: Annotated[str | None, Option(help="sgd, momentum or adam.")] = None
+    learning_rate: Annotated[float | None, Option(help="Of the optimizer.")] = None
+    barrier: Annotated[
+        bool, Option("--barrier", help="Let all ranks end a pass before any steps.")
+    ] = False
+    data_parallel: Annotated[
+        int, Option(help="Replicas, each on microbatches of its own (pipemesh, files).")
+    ] = 1
+    zero: Annotated[
+        str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
+    ] = None
+
+    def training(self) -> Training | None:
+        """The training that is asked for, None where nothing is. Raises ``ValueError``."""
+        from bubbleproof.reference_exec.training import Training
+
+        asked = (self.optimizer, self.steps, self.learning_rate, self.barrier)
+        if asked == (None, None, None, False):
+            return None
+        return Training(
+            optimizer="sgd" if self.optimizer is None else self.optimizer,
+            steps=1 if self.steps is None else self.steps,
+            learning_rate=self.learning_rate,
+            has_barrier=self.barrier,
+        )
+
+    def levels(self) -> ZeroLevels | None:
+        """The ZeRO levels that are asked for, None where none are. Raises ``ValueError``."""
+        from bubbleproof.reference_exec.zero_levels import ZeroLevels
+
+        return None if self.zero is None else ZeroLevels.parse(self.zero)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunicationOptions(OptionGroup):
+    """How the ranks of a replay are joined, and what is assumed of it."""
+
+    HEADING: ClassVar[str] = "Communication"
+
+    comm: Annotated[str | None, Option(help="Communication semantics to assume.")] = None
+    timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
+    debug_headers: Annotated[
+        bool, Option("--debug-headers", help="Send a header ahead of each message (gloo).")
+    ] = False
+    torchrun: Annotated[
+        bool, Option("--torchrun", help="This process is one rank, started by torchrun.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOutput(OptionGroup):
+    """Where the evidence of a replay goes."""
+
+    HEADING: ClassVar[str] = "Output"
+
+    output: Annotated[
+        list[str] | None, Option("-o", help="x.html, x.json or x.perfetto.json; repeatable.")
+    ] = None
+    json: Json = False
