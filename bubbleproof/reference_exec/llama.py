@@ -15,14 +15,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.attention import (
-    Prefix,
-    attend,
-    future_mask,
-    heads_first,
-    heads_last,
-)
-from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.layers import DTYPES, AttentionLayer
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.spec import ModelSpec
 
@@ -57,58 +50,31 @@ def turned(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.T
     return x * cosine[:, None] + crossed * sine[:, None]
 
 
-class LlamaLayer(nn.Module):
+class LlamaLayer(AttentionLayer):
     """One Llama-style layer, see above."""
 
-    mask: torch.Tensor
     cosine: torch.Tensor
     sine: torch.Tensor
 
     def __init__(self, spec: ModelSpec) -> None:
-        super().__init__()
+        super().__init__(spec, RMSNorm, spec.kv_heads)
         dtype, hidden = DTYPES[spec.dtype], spec.hidden
-        self.heads, self.groups = spec.heads, spec.kv_heads
-        width = hidden // spec.heads
-        self.norm1 = RMSNorm(hidden, dtype)
-        self.query = DeferredLinear(hidden, hidden, dtype)
-        self.key = DeferredLinear(hidden, self.groups * width, dtype)
-        self.value = DeferredLinear(hidden, self.groups * width, dtype)
-        self.output = DeferredLinear(hidden, hidden, dtype)
-        self.norm2 = RMSNorm(hidden, dtype)
         self.gate = DeferredLinear(hidden, spec.inner, dtype)
         self.up = DeferredLinear(hidden, spec.inner, dtype)
         self.down = DeferredLinear(spec.inner, hidden, dtype)
-        angles = rotary_angles(spec.sequence, width)
-        self.register_buffer("mask", future_mask(spec.sequence, dtype), persistent=False)
+        angles = rotary_angles(spec.sequence, hidden // spec.heads)
         self.register_buffer("cosine", angles.cos().to(dtype), persistent=False)
         self.register_buffer("sine", angles.sin().to(dtype), persistent=False)
 
-    def _turned(self, x: torch.Tensor, heads: int, start: int) -> torch.Tensor:
+    def placed(self, x: torch.Tensor, heads: int, start: int) -> torch.Tensor:
+        """Every head turned by the angle of its token."""
         batch, tokens, hidden = x.shape
         rows = slice(start, start + tokens)
         parts = x.view(batch, tokens, heads, hidden // heads)
         return turned(parts, self.cosine[rows], self.sine[rows]).view(batch, tokens, hidden)
 
-    def _attention(
-        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
-    ) -> torch.Tensor:
-        start = 0 if prefix is None else prefix.num_tokens
-        query = self._turned(self.query(x, store), self.heads, start)
-        key = self._turned(self.key(x, store), self.groups, start)
-        query = heads_first(query, self.heads, self.groups)
-        key = heads_first(key, self.groups, self.groups)
-        value = heads_first(self.value(x, store), self.groups, self.groups)
-        earlier = [] if prefix is None else prefix.extend(key, value)
-        mixed = attend(query, key, value, self.mask, earlier)
-        together = heads_last(mixed, len(x), self.heads, self.groups)
-        result: torch.Tensor = self.output(together, store)
-        return result
-
-    def forward(
-        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
-    ) -> torch.Tensor:
-        x = x + self._attention(self.norm1(x), store, prefix)
-        y = self.norm2(x)
+    def feed_forward(self, y: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        """Wd (silu(Wg y) * Wu y)."""
         inner = nn.functional.silu(self.gate(y, store)) * self.up(y, store)
-        result: torch.Tensor = x + self.down(inner, store)
+        result: torch.Tensor = self.down(inner, store)
         return result

@@ -18,17 +18,17 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import nn
-from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.attention import Prefix
 from bubbleproof.reference_exec.examined import examined, own_layer
 from bubbleproof.reference_exec.layers import DTYPES, MLPLayer, TransformerLayer
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.llama import LlamaLayer
+from bubbleproof.reference_exec.losses import cross_entropy, squared_error
 from bubbleproof.reference_exec.own import description, own_batch
 from bubbleproof.reference_exec.own_layer import ReplacedLinear
 from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.words import EMBEDDING, HEAD, CrossEntropy, Embedding, Head
+from bubbleproof.reference_exec.words import EMBEDDING, HEAD, Embedding, Head
 
 _STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}
 
@@ -87,26 +87,6 @@ class Stage(nn.Module):
         return tuple(reversed(forward))
 
 
-class SquaredError(torch.autograd.Function):
-    """scale / 2 times the sum of (y - target)^2, a scalar; saves the error y - target alone."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx, y: torch.Tensor, target: torch.Tensor, scale: float
-    ) -> torch.Tensor:
-        error = y - target
-        ctx.save_for_backward(error)
-        ctx.scale = scale  # type: ignore[attr-defined]  # torch's idiom
-        return error.square().sum() * (scale / 2)
-
-    @staticmethod
-    def backward(
-        ctx: FunctionCtx, *output_gradients: torch.Tensor
-    ) -> tuple[torch.Tensor, None, None]:
-        (error,) = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
-        return error * (output_gradients[0] * ctx.scale), None, None  # type: ignore[attr-defined]
-
-
 def microbatch_loss(
     spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
 ) -> torch.Tensor:
@@ -119,11 +99,8 @@ def microbatch_loss(
         return description(spec).loss(y, target) / num_microbatches
     if spec.vocabulary:
         scale = 1.0 / (num_microbatches * spec.batch * spec.sequence)
-        entropy: torch.Tensor = CrossEntropy.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
-        return entropy
-    scale = 1.0 / (num_microbatches * math.prod(spec.shape))
-    loss: torch.Tensor = SquaredError.apply(y, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
-    return loss
+        return cross_entropy(y, target, scale)
+    return squared_error(y, target, 1.0 / (num_microbatches * math.prod(spec.shape)))
 
 
 def microbatch_input(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
@@ -54,32 +53,6 @@ class Head(nn.Module):
     def forward(self, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
         scores: torch.Tensor = self.linear(self.norm(x), store)
         return scores
-
-
-class CrossEntropy(torch.autograd.Function):
-    """scale times the summed cross-entropy of words, a scalar.
-
-    Saves the error alone: the probabilities, less 1 at the word that should be.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx, scores: torch.Tensor, words: torch.Tensor, scale: float
-    ) -> torch.Tensor:
-        index = words.unsqueeze(-1)
-        chances = torch.log_softmax(scores, dim=-1)
-        error = chances.exp()
-        error.scatter_(-1, index, error.gather(-1, index) - 1.0)
-        ctx.save_for_backward(error)
-        ctx.scale = scale  # type: ignore[attr-defined]  # torch's idiom
-        return chances.gather(-1, index).sum() * -scale
-
-    @staticmethod
-    def backward(
-        ctx: FunctionCtx, *output_gradients: torch.Tensor
-    ) -> tuple[torch.Tensor, None, None]:
-        (error,) = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
-        return error * (output_gradients[0] * ctx.scale), None, None  # type: ignore[attr-defined]
 
 
 def with_ties(plan: Plan, gradients: Gradients) -> Gradients:
