@@ -132,7 +132,7 @@ def start(orders: list[Order], label: str) -> int:
 
 
 def kind_and_stage(label: str) -> tuple[str, int]:
-    stage, kind, _ = re.fullmatch(r"(\d+)([FBR])(\d+)", label).groups()  # type: ignore[union-attr]
+    stage, kind, _ = re.fullmatch(r"(\d+)([FBR])(\d+)", label).groups()  # type: ignore[union-attr]  # all are
     return kind, int(stage)
 
 

@@ -112,7 +112,7 @@ def test_a_file_that_contradicts_itself_is_refused(
     inner: object = raw
     for key in place[:-1]:
         inner = inner[key]  # type: ignore[index]  # JSON, as deep as the place says
-    inner[place[-1]] = value  # type: ignore[index]
+    inner[place[-1]] = value  # type: ignore[index]  # likewise
     path.write_text(json.dumps(raw))
     with pytest.raises(UnusableInput) as refused:
         read_replay(path)

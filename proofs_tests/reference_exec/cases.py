@@ -59,7 +59,7 @@ class Case:
 
 def family_case(name: str, **params: int | None) -> Case:
     """A published schedule: p, m, v, s, tF, ... as in ``Parameters``."""
-    member: FamilyMember = families()[name].member(Parameters(**params))  # type: ignore[arg-type]
+    member: FamilyMember = families()[name].member(Parameters(**params))  # type: ignore[arg-type]  # fields by name
     return Case(
         pipeline=member.pipeline,
         problem=member.problem,

@@ -147,11 +147,11 @@ def test_a_transfer_counts_on_both_ends_until_it_has_ended() -> None:
 
 
 @pytest.mark.parametrize(("tF", "tB", "transfer"), [(1, 1, 1), (2, 3, 2), (3, 5, 1), (4, 4, 3)])
-def test_measured_peaks_are_the_timed_models(tF: int, tB: int, transfer: int) -> None:  # noqa: N803
+def test_measured_peaks_are_the_timed_models(tF: int, tB: int, transfer: int) -> None:  # noqa: N803 - as the command has them
     # the schedule's own profile, at any ticks: transfers begin and end within computations here
     bpipe = families()["bpipe"]
     plain = Pipeline(num_ranks=5, num_microbatches=7, forward=tF, backward=tB, activation=1000)
-    pipeline = bpipe.balanced(plain, transfer=transfer)  # type: ignore[attr-defined]
+    pipeline = bpipe.balanced(plain, transfer=transfer)  # type: ignore[attr-defined]  # BPipe's own
     problem, schedule = pipeline.problem(), bpipe.schedule(pipeline)
     profile = memory_profile(problem, problem.locate(schedule.program.actions), schedule.start)
     report = replay(problem, schedule, TINY)
@@ -187,7 +187,7 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
 
     def flipped(self: moves.Moves, *given: object, is_home: bool) -> object:
         hold = right(self, *given, is_home=is_home)  # type: ignore[arg-type]  # passed on
-        if not is_home and given[0].kind.name == "LOAD":  # type: ignore[attr-defined]
+        if not is_home and given[0].kind.name == "LOAD":  # type: ignore[attr-defined]  # an Action
             hold.tensor[5::8] ^= 1  # a bit of each mantissa
         return hold
 

@@ -44,12 +44,12 @@ def test_full_and_split_backwards_have_the_bits_of_plain_torch(spec: ModelSpec) 
     after_input = backward(stage, spec, store)
     for name, expected in plain.items():
         assert expected is not None
-        assert torch.equal(full[name], expected), name  # type: ignore[arg-type]
+        assert torch.equal(full[name], expected), name  # type: ignore[arg-type]  # None would not be equal
         deferred = name in stage.gemm_weights()
         assert (after_input[name] is None) == deferred, name
     store.run()
     for name, parameter in stage.named_parameters():
-        assert torch.equal(parameter.grad, plain[name]), name  # type: ignore[arg-type]
+        assert torch.equal(parameter.grad, plain[name]), name  # type: ignore[arg-type]  # likewise
 
 
 def test_a_store_adds_to_what_is_there_and_runs_once() -> None:

@@ -57,7 +57,7 @@ def test_measured_and_predicted_stand_beside_each_other() -> None:
     for figure in found.values():
         plotly.graph_objects.Figure(figure)  # plotly knows every key
     spans = {
-        name: sorted((b, x) for bar in found[name]["data"] if bar["type"] == "bar"  # type: ignore[attr-defined]
+        name: sorted((b, x) for bar in found[name]["data"] if bar["type"] == "bar"  # type: ignore[attr-defined]  # JSON
                      for b, x in zip(bar["base"], bar["x"], strict=True))
         for name in ("measured", "predicted")
     }  # fmt: skip
@@ -89,6 +89,6 @@ def test_no_more_ranks_than_fit_are_drawn(ranks: int, tmp_path: Path) -> None:
     found = page(traces=(TRACE,) * ranks)
     text = write_replay_page(tmp_path / "x.html", found).read_text()
     axes = figures(text)["live-bytes"]["layout"]
-    shown = sum(key.startswith("yaxis") for key in axes)  # type: ignore[attr-defined]
+    shown = sum(key.startswith("yaxis") for key in axes)  # type: ignore[attr-defined]  # JSON
     assert shown == min(ranks, MAX_PANELS)
     assert (f"The first {MAX_PANELS} of {ranks} ranks." in text) == (ranks > MAX_PANELS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.problem import Problem
@@ -86,7 +87,7 @@ class Links:
         for (rank, peer), queue in list(self.queues.items()):
             other = self.queues.get((peer, rank))
             if queue and other and self.movers[queue[0]] == self.movers[other[0]] == (rank, peer):
-                found.append(lambda q=queue, o=other: self.cross(q, o))  # type: ignore[misc]
+                found.append(partial(self.cross, queue, other))
         return found
 
     def cross(self, sending: deque[Action], receiving: deque[Action]) -> None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from bubbleproof.theory.actions import Action, Kind
@@ -147,12 +148,12 @@ class Run:
                 continue
             if action in self.wiring.movers:
                 if self.links.can_go_on(rank, action):
-                    found.append(lambda r=rank, a=action: self.move(r, a))  # type: ignore[misc]
+                    found.append(partial(self.move, rank, action))
             elif action.kind not in _DIRECTION:
                 if self.is_ready(action):
-                    found.append(lambda r=rank, a=action: self.compute(r, a))  # type: ignore[misc]
+                    found.append(partial(self.compute, rank, action))
             elif self.semantics != "rendezvous":
-                found.append(lambda r=rank, a=action: self.enqueue(r, a))  # type: ignore[misc]
+                found.append(partial(self.enqueue, rank, action))
         found += self.meetings() if self.semantics == "rendezvous" else self.transfers()
         return found + self.links.crossings()
 
@@ -197,7 +198,7 @@ class Run:
             kind, _, peer = queue[0]
             for other, opposite in heads:
                 if kind == "send" and other == peer and opposite[0][::2] == ("recv", rank):
-                    found.append(lambda q=queue, o=opposite: self.transfer(q, o))  # type: ignore[misc]
+                    found.append(partial(self.transfer, queue, opposite))
         return found
 
     def transfer(self, sending: deque[Post], receiving: deque[Post]) -> None:
@@ -211,7 +212,7 @@ class Run:
             if action is not None and action.kind in _DIRECTION:
                 posts[rank] = self.checked_post(rank, action)
         return [
-            lambda r=rank, q=peer: self.meet(r, q, posts)  # type: ignore[misc]
+            partial(self.meet, rank, peer, posts)
             for rank, (kind, _, peer) in posts.items()
             if kind == "send" and peer in posts and posts[peer][::2] == ("recv", rank)
         ]

@@ -29,9 +29,9 @@ class Parameters:
     e: tuple[int, ...] | None = None
     d: tuple[int, ...] | None = None
     tF: int = 1  # noqa: N815 - the command's names
-    tB: int | None = None  # noqa: N815
-    tI: int | None = None  # noqa: N815
-    tW: int | None = None  # noqa: N815
+    tB: int | None = None  # noqa: N815 - likewise
+    tI: int | None = None  # noqa: N815 - likewise
+    tW: int | None = None  # noqa: N815 - likewise
 
     def __post_init__(self) -> None:
         for name in COUNTS:
