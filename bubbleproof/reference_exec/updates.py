@@ -173,7 +173,8 @@ class Updates:
 
     def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[Blocked]:
         tag = Action(stage=sender, kind=Kind.STEP)
-        nothing = torch.zeros(1, device=self._device.torch_device)
+        with self._device.on(Lane.SENDS if is_send else Lane.RECEIVES):
+            nothing = torch.zeros(1, device=self._device.torch_device)
         if is_send:
             transfer = self._transport.isend(tag, nothing, destination=peer)
         else:

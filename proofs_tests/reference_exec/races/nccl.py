@@ -1,0 +1,243 @@
+"""A stand-in for NCCL's sends and receives as torch's ``ProcessGroupNCCL`` issues them.
+
+All ranks run in one process, each on a machine of its own. An un-batched send or receive of a group
+is put on the group's own stream of that machine: it first waits for the stream that is current when
+it is issued, its tensor is recorded for the group's stream, ``wait`` lets the stream that is then
+current wait for its end, and ``is_completed`` asks an event (``pointToPoint`` and
+``synchronizeStream`` in ProcessGroupNCCL.cpp). Both directions of a pair of ranks follow each other
+in one order.
+
+What is received is there once both ends are posted and all before them on that pair have passed.
+What is sent is the tensor's content when the send is issued: in a program without races it does not
+change before the send has ended.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import torch
+import torch.distributed
+
+from bubbleproof.reference_exec import rank as rank_module
+from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.rank import Rank, RankResult
+from bubbleproof.reference_exec.transport import Blocked
+from bubbleproof.theory.actions import Action
+from proofs_tests.reference_exec.races.machine import CudaEvent, CudaStream, Machine, StandInDevice
+from proofs_tests.reference_exec.races.patches import paused
+from proofs_tests.reference_exec.races.recorder import Recorder
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Work:
+    """One end of a message."""
+
+    net: Net
+    machine: Machine
+    is_send: bool
+    tensor: torch.Tensor = field(repr=False)
+    end: CudaEvent
+    has_passed: bool = False
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        assert timeout is None, "with a time limit NCCL would keep the host waiting"
+        self.machine.current.wait_event(self.end)
+        return True
+
+    def is_completed(self) -> bool:
+        return self.has_passed and self.end.query()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Group:
+    """A process group of some ranks, with a stream on the machine of each."""
+
+    ranks: list[int]
+    streams: dict[Machine, CudaStream] = field(default_factory=dict)
+    queues: dict[tuple[int, int], deque[Work]] = field(default_factory=dict)  # by (rank, peer)
+
+
+class Net:
+    """Stands for ``torch.distributed`` on all machines; ``here`` is the rank whose host runs."""
+
+    def __init__(self, recorder: Recorder, machines: Sequence[Machine]) -> None:
+        self._recorder, self.machines = recorder, machines
+        self._groups: dict[tuple[tuple[int, ...], int], Group] = {}
+        self._opened = [0] * len(machines)
+        self.here = 0
+
+    def turn_to(self, rank: int) -> None:
+        self.here = rank
+        self._recorder.turn_to(self.machines[rank])
+
+    def new_group(
+        self, ranks: list[int], timeout: timedelta | None = None, backend: str | None = None
+    ) -> Group:
+        """The k-th group that a process opens is the k-th of all others."""
+        assert backend == "nccl", backend
+        del timeout
+        self._opened[self.here] += 1
+        key = tuple(ranks), self._opened[self.here]
+        return self._groups.setdefault(key, Group(ranks=ranks))
+
+    def isend(self, tensor: torch.Tensor, peer: int, group: Group) -> Work:
+        return self._post(tensor, peer, group, is_send=True)
+
+    def irecv(self, tensor: torch.Tensor, peer: int, group: Group) -> Work:
+        return self._post(tensor, peer, group, is_send=False)
+
+    def send(self, tensor: torch.Tensor, peer: int, group: Group) -> None:
+        self.isend(tensor, peer, group).wait()
+
+    def recv(self, tensor: torch.Tensor, peer: int, group: Group) -> None:
+        self.irecv(tensor, peer, group).wait()
+
+    def _post(self, tensor: torch.Tensor, peer: int, group: Group, *, is_send: bool) -> Work:
+        machine, recorder = self.machines[self.here], self._recorder
+        assert {self.here, peer} <= set(group.ranks), (self.here, peer, group.ranks)
+        stream = group.streams.get(machine)
+        if stream is None:
+            name = "nccl " + "-".join(map(str, group.ranks))
+            stream = group.streams[machine] = machine.Stream(name)
+        if recorder.life_of(tensor).place != "device":
+            raise ValueError(f"No backend type associated with device type cpu: {recorder.doing}")
+        stream.wait_stream(machine.current)
+        life = recorder.life_of(tensor)
+        life.recorded.add(stream)
+        if is_send:
+            recorder.touch("send", stream, reads=[tensor])
+        else:
+            recorder.touch("receive", stream, writes=[tensor])
+        with paused(recorder):
+            content = tensor.detach().clone() if is_send else tensor.detach()
+        end = stream.record_event()
+        work = Work(net=self, machine=machine, is_send=is_send, tensor=content, end=end)
+        group.queues.setdefault((self.here, peer), deque()).append(work)
+        self._pass(group, self.here, peer)
+        return work
+
+    def _pass(self, group: Group, rank: int, peer: int) -> None:
+        """Let messages pass whose two ends are next on their pair."""
+        ours = group.queues.get((rank, peer), deque())
+        theirs = group.queues.get((peer, rank), deque())
+        while ours and theirs and ours[0].is_send != theirs[0].is_send:
+            pair = ours.popleft(), theirs.popleft()
+            sent, received = pair if pair[0].is_send else pair[::-1]
+            with paused(self._recorder):
+                assert sent.tensor.nbytes == received.tensor.nbytes, "ends of different size"
+                received.tensor.view(-1).view(torch.uint8).copy_(
+                    sent.tensor.view(-1).view(torch.uint8)
+                )
+            sent.has_passed = received.has_passed = True
+
+
+class Stalled(RuntimeError):  # noqa: N818 - what happened to the run
+    """No rank can go on: the device of each waits for another's."""
+
+
+@contextmanager
+def _in_place(net: Net) -> Iterator[None]:
+    names = ("new_group", "isend", "irecv", "send", "recv")
+    right = {name: getattr(torch.distributed, name) for name in names}
+    for name in names:
+        setattr(torch.distributed, name, getattr(net, name))
+    try:
+        yield
+    finally:
+        for name, function in right.items():
+            setattr(torch.distributed, name, function)
+
+
+@contextmanager
+def named_actions(recorder: Recorder) -> Iterator[None]:
+    """Let a recorder know which action runs."""
+    right = Rank._timed
+
+    def timed(self: Rank, action: Action) -> Iterator[Blocked]:
+        steps = right(self, action)
+        while True:
+            recorder.machine.doing = str(action)
+            try:
+                event = next(steps)
+            except StopIteration:
+                recorder.machine.doing = "the end of a pass"
+                return
+            yield event
+
+    rank_module.Rank._timed = timed  # type: ignore[method-assign]  # put back below
+    try:
+        yield
+    finally:
+        rank_module.Rank._timed = right  # type: ignore[method-assign]  # as it was
+
+
+def run_queued(
+    plan: Plan, *, seed: int = 0, lateness: float = 0.5, debug_headers: bool = False
+) -> tuple[list[RankResult], Recorder]:
+    """Run every process of a plan as under torchrun with NCCL, all in this one.
+
+    The seed picks who goes on next. Raises ``Stalled`` where nobody can, and what ranks raise.
+    """
+    processes = range(plan.num_processes)
+    machines = [Machine(f"rank {r}: ", seed + r, lateness) for r in processes]
+    recorder = Recorder(machines[0])
+    net = Net(recorder, machines)
+    with _in_place(net), named_actions(recorder), recorder:
+        ranks: list[Rank] = []
+        transports: list[GroupTransport] = []
+        for process in processes:
+            net.turn_to(process)
+            device = StandInDevice(machines[process])
+            transport = GroupTransport.by_pairs(
+                plan, process, backend="nccl", device=device, seconds=1.0
+            )
+            assert not debug_headers
+            replica, own = plan.seat(process)
+            within, among = transport.within(plan, replica), transport.among(plan, own)
+            ranks.append(Rank(plan, process, within, device, group=among))
+            transports.append(transport)
+        _take_turns(ranks, net, random.Random(seed))
+        results = []
+        for process, rank in enumerate(ranks):
+            net.turn_to(process)
+            if (why := transports[process].finished(1.0)) is not None:
+                raise Stalled(f"rank {process}: {why}")
+            results.append(rank.result())
+    return results, recorder
+
+
+def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
+    running = {rank.process: rank.run() for rank in ranks}
+    waiting: dict[int, Blocked] = {}
+    while running:
+        able = [r for r in running if r not in waiting or _can_go_on(waiting[r])]
+        if not able:
+            raise Stalled("; ".join(f"rank {r}: {waiting[r]}" for r in sorted(waiting)))
+        process = choice.choice(able)
+        net.turn_to(process)
+        if process in waiting:
+            transfer = waiting.pop(process).transfer
+            assert isinstance(transfer, GroupTransfer)
+            transfer.wait(1.0)
+        try:
+            event = next(running[process])
+        except StopIteration:
+            del running[process]
+            continue
+        if event is not None:
+            waiting[process] = event
+
+
+def _can_go_on(blocked: Blocked) -> bool:
+    """On NCCL any host can; here what is received has to be there, as operations run at once."""
+    transfer = blocked.transfer
+    assert isinstance(transfer, GroupTransfer)
+    work = transfer.work
+    return not isinstance(work, Work) or work.is_send or work.has_passed

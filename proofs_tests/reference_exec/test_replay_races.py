@@ -1,0 +1,276 @@
+"""Replays on the stand-ins for ``torch.cuda`` and NCCL: no two operations race, seeded faults do.
+
+``virtual`` is one GPU for all ranks, ``queued`` a process per GPU over NCCL (``races.nccl``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec import rank as rank_module
+from bubbleproof.reference_exec.cuda import CudaDevice
+from bubbleproof.reference_exec.device import Lane
+from bubbleproof.reference_exec.group_transport import GroupTransfer
+from bubbleproof.reference_exec.parking import Parked
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.updates import Updates
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.activation_offload import ActivationOffload
+from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.pipeline import Pipeline
+from proofs_tests.reference_exec import meshes
+from proofs_tests.reference_exec.cases import TINY, family_case, gradients_of, random_case
+from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
+from proofs_tests.reference_exec.races.nccl import Stalled, named_actions, run_queued
+from proofs_tests.reference_exec.races.recorder import Recorder
+from proofs_tests.reference_exec.races.timelines import Timeline
+
+SEEDS = range(10) if os.environ.get("BUBBLEPROOF_SWEEP") else range(1)
+FAMILIES: dict[str, dict[str, int]] = {
+    "1f1b": {"p": 2, "m": 3},
+    "zb-h1": {"p": 3, "m": 5},
+    "zb-v": {"p": 2, "m": 3},
+    "bpipe": {"p": 4, "m": 4},
+    "svpp": {"p": 2, "m": 2, "s": 2},
+    "trecomp": {"p": 2, "m": 2},
+    "toffload": {"p": 2, "m": 2},
+    "chimera": {"p": 2, "m": 2},
+}
+TRAININGS = {
+    "no step": None,
+    "own steps": Training(optimizer="adam", steps=2),
+    "a barrier": Training(optimizer="momentum", steps=2, has_barrier=True),
+}
+
+
+def plan_of(name: str, training: str = "no step", **spec: object) -> Plan:
+    case = family_case(name, **FAMILIES[name])
+    model = replace(TINY, **{"kind": "transformer", **spec})  # type: ignore[arg-type]  # fields
+    return replace(case.plan(model.on(len(case.plan().stage_ranks))), training=TRAININGS[training])
+
+
+def on_one_gpu(plan: Plan, seed: int = 0) -> Recorder:
+    machine = Machine(seed=seed)
+    recorder = Recorder(machine)
+    with named_actions(recorder), recorder:
+        run_virtual(plan, seed=seed, device=StandInDevice(machine))
+    return recorder
+
+
+def said(recorder: Recorder) -> list[str]:
+    return [*map(str, recorder.races.values()), *recorder.misplaced]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_run_on_one_gpu_without_races(name: str, seed: int) -> None:
+    assert said(on_one_gpu(plan_of(name), seed)) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_run_over_nccl_without_races(name: str, seed: int) -> None:
+    plan = plan_of(name)
+    results, recorder = run_queued(plan, seed=seed)
+    assert said(recorder) == []
+    expected = gradients_of(run_virtual(plan))
+    found = gradients_of(results)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[key], expected[key]) for key in expected)
+
+
+@pytest.mark.parametrize("lateness", [0.0, 0.95])
+def test_the_host_may_notice_ends_early_or_late(lateness: float) -> None:
+    # 0: whatever has arrived counts as over when asked; near 1: only what is waited for
+    assert said(run_queued(plan_of("bpipe"), lateness=lateness)[1]) == []
+
+
+def test_a_device_that_never_ends_is_told_of() -> None:
+    with pytest.raises(Stalled, match="the device is still busy; not through: 1RECV_F0"):
+        run_queued(plan_of("1f1b"), lateness=1.0)
+
+
+@pytest.mark.parametrize("training", ["own steps", "a barrier"])
+@pytest.mark.parametrize("name", ["1f1b", "chimera"])
+def test_training_runs_over_nccl_without_races(name: str, training: str) -> None:
+    assert said(run_queued(plan_of(name, training))[1]) == []
+
+
+def test_tied_words_run_over_nccl_without_races() -> None:
+    plan = plan_of("1f1b", "own steps", kind="llama", vocabulary=5, tied=True)
+    assert said(run_queued(plan)[1]) == []
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_collectives_run_on_one_gpu_without_races(zero: int) -> None:
+    plan = meshes.plan_of(meshes.mesh(zero, m=2), replicas=2, levels=str(zero))
+    assert said(on_one_gpu(plan)) == []
+
+
+def _chosen_to_move() -> Plan:
+    """One rank; microbatch 0's activation goes to the host and comes back."""
+    moved = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
+    pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
+    return random_case(pipeline, 0).plan()
+
+
+def _cut_weights() -> Plan:
+    """W of each stage in two parts."""
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=2, split_backward=True, weight_backward=2, weight_parts=(1, 1)
+    )
+    return random_case(pipeline, 0).plan()
+
+
+@pytest.mark.parametrize("plan", [_chosen_to_move(), _cut_weights()], ids=["off-load", "parts"])
+def test_other_choices_run_over_nccl_without_races(plan: Plan) -> None:
+    assert said(run_queued(plan)[1]) == []
+
+
+# Faults, each put into the code that runs on a GPU
+
+
+def _no_join(monkeypatch: pytest.MonkeyPatch, *lanes: Lane) -> None:
+    right = CudaDevice.join
+
+    def join(self: CudaDevice, lane: Lane) -> None:
+        if lane not in lanes:
+            right(self, lane)
+
+    monkeypatch.setattr(CudaDevice, "join", join)
+
+
+def _no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CudaDevice, "use", lambda _, tensor: tensor)
+
+
+def _no_wait_in_on(monkeypatch: pytest.MonkeyPatch, faulty: Lane) -> None:
+    right = CudaDevice.on
+
+    def on(self: CudaDevice, lane: Lane) -> object:
+        if lane is faulty:
+            return self._api.stream(self._streams[lane])
+        return right(self, lane)
+
+    monkeypatch.setattr(CudaDevice, "on", on)
+
+
+def _no_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CudaDevice, "settle", lambda *_: None)
+
+
+def _freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is parked is freed as soon as its copy is queued."""
+    right = Parked.copy_to
+
+    def copy_to(self: Parked, buffer: torch.Tensor) -> torch.Tensor:
+        result = right(self, buffer)
+        self.free()
+        return result
+
+    monkeypatch.setattr(Parked, "copy_to", copy_to)
+
+
+def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computation does not wait for messages."""
+
+    def wait(self: GroupTransfer, seconds: float) -> None:
+        del seconds
+        self.waited = True
+
+    monkeypatch.setattr(GroupTransfer, "wait", wait)
+
+
+def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_module.Rank, "_buffer", lambda self, shape: torch.empty(
+        shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
+
+
+def _signals_made_by_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The barrier as it once was: a receive overwrites what computation may still write."""
+    right = Updates._signal
+
+    def signal(self: Updates, sender: int, peer: int, *, is_send: bool) -> object:
+        device, self._device = self._device, _Everywhere(self._device)  # type: ignore[assignment]
+        try:
+            yield from right(self, sender, peer, is_send=is_send)
+        finally:
+            self._device = device
+
+    monkeypatch.setattr(Updates, "_signal", signal)
+
+
+class _Everywhere:
+    """A device whose lanes are all computation's."""
+
+    def __init__(self, device: object) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._device, name)
+
+    def on(self, lane: Lane) -> object:
+        del lane
+        return nullcontext()
+
+
+Fault = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "training", "streams"),
+    [
+        (lambda m: _no_join(m, Lane.TRANSFERS), "toffload", "no step", {"transfers", "compute"}),
+        (_no_use, "zb-h1", "no step", {"compute", "nccl"}),
+        (lambda m: _no_wait_in_on(m, Lane.SENDS), "1f1b", "no step", {"compute", "nccl"}),
+        (
+            lambda m: _no_wait_in_on(m, Lane.TRANSFERS),
+            "toffload",
+            "no step",
+            {"compute", "transfers"},
+        ),
+        (_no_settle, "toffload", "no step", {"transfers", "host"}),
+        (_no_wait, "1f1b", "no step", {"nccl", "compute"}),
+        (_received_into_memory_of_computation, "1f1b", "no step", {"compute", "nccl"}),
+        (_signals_made_by_computation, "1f1b", "a barrier", {"compute", "nccl"}),
+    ],
+    ids=[
+        "no join",
+        "no record_stream",
+        "sends do not wait",
+        "transfers do not wait",
+        "the host does not wait",
+        "messages are not waited for",
+        "a buffer of computation",
+        "a barrier's signal",
+    ],
+)
+def test_a_fault_is_found(
+    fault: Fault,
+    name: str,
+    training: str,
+    streams: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = plan_of(name, training)
+    fault(monkeypatch)
+    _, recorder = run_queued(plan, lateness=0.9)
+    racing = [
+        {_kind_of(race.first.timeline), _kind_of(race.second.timeline)}
+        for race in recorder.races.values()
+    ]
+    assert streams in racing
+
+
+def _kind_of(timeline: Timeline) -> str:
+    """The name without its rank and, of NCCL's streams, without the pair's."""
+    return timeline.name.split(": ")[1].split(" ")[0]
