@@ -1,10 +1,8 @@
-"""What each process of the gloo driver runs: one rank, its transport, and its report."""
+"""What a process of the gloo driver does with a plan: one rank, its transport, its report."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import MutableSequence
-from contextlib import suppress
+from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -16,8 +14,6 @@ from bubbleproof.reference_exec.headers import HeaderTransport
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.rank_report import Report, carried_out
-
-NOT_STARTED = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,24 +27,30 @@ class Seat:
     debug_headers: bool = False
 
 
-def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    """Run one rank and report to the parent; ``positions[rank]`` is the action it is at.
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """What a process tells its parent while it works; ``position`` has the one place it is at."""
 
-    The process then stays until the parent hangs up: its end would break its peers' connections.
-    """
-    torch.set_num_threads(1)
-    try:
-        report = _run(seat, parent, positions)
-    except Exception as error:  # whatever it is, the parent has to hear of it
-        report = Report.failed(error)
-    with suppress(OSError):  # a parent that is gone needs no report
-        parent.send(report)
-        parent.poll(None)
-    os._exit(0 if report.is_done else 1)  # gloo's threads may hang in a normal exit
+    parent: Connection
+    position: MutableSequence[int]
+
+    def ready(self) -> None:
+        """Say that the rank stands ready to begin."""
+        self.parent.send(Report(state="ready"))
+
+    def at(self, position: int) -> None:
+        """Note the action that the rank has come to."""
+        self.position[0] = position
 
 
-def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Report:
+Worker = Callable[[Seat, Line], Report]
+
+
+def work(seat: Seat, line: Line) -> Report:
+    """Run one rank in a process group of the plan's own, which is there when this returns."""
     plan = seat.plan
+    if plan.training is not None:
+        torch.optim.SGD([torch.zeros(1)])  # what torch loads for it would keep a group that is here
     torch.distributed.init_process_group(
         "gloo",
         store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
@@ -68,9 +70,5 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
         )
     within, among = transport.within(plan, replica), transport.among(plan, own)
     rank = Rank(plan, seat.rank, within, group=among)
-    parent.send(Report(state="ready"))
-
-    def at(position: int) -> None:
-        positions[seat.rank] = position
-
-    return carried_out(rank, transport, timeout=seat.timeout, at=at)
+    line.ready()
+    return carried_out(rank, transport, timeout=seat.timeout, at=line.at)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from bubbleproof.reference_exec.device import open_device
-from bubbleproof.reference_exec.gloo import run_gloo
+from bubbleproof.reference_exec.gloo import GlooPool, run_gloo
 from bubbleproof.reference_exec.judged import judged
 from bubbleproof.reference_exec.oracle import single_threaded
 from bubbleproof.reference_exec.prepared import chosen_semantics, prepared
@@ -48,6 +48,7 @@ def replay(
     progress: Callable[[str], None] | None = None,
     device: str = "cpu",
     training: Training | None = None,
+    pool: GlooPool | None = None,
 ) -> ReplayReport:
     """Verify a schedule, run it on torch and compare gradients and peak bytes.
 
@@ -89,6 +90,9 @@ def replay(
     training
         Optimizer steps to take, each after a run of the program; by default the program runs once
         and only what a host updates is stepped.
+    pool
+        Processes for ``gloo`` that stay for the next replay; by default this one starts its own.
+        After a run of what is not verified they are ended, and the next replay starts new ones.
 
     Raises
     ------
@@ -107,6 +111,8 @@ def replay(
             f"replay on {backend} computes on the cpu, got {device}; GPUs run a process each "
             "under torchrun with nccl, or all ranks on one of them on virtual"
         )
+    if backend != "gloo" and pool is not None:
+        raise ValueError(f"replay on {backend} takes no pool of processes, which is for gloo")
     where = open_device(device)
     ready = prepared(
         problem,
@@ -131,7 +137,8 @@ def replay(
                     ready.plan, seed=seed, semantics=chosen, progress=progress, device=where
                 )
             else:
-                results = run_gloo(
+                run = run_gloo if pool is None else pool.run
+                results = run(
                     ready.plan, timeout=timeout, progress=progress, debug_headers=debug_headers
                 )
         except RuntimeError as error:
@@ -139,6 +146,8 @@ def replay(
                 raise
             results, stopped = [], f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - begun
+        if ready.broken and pool is not None:
+            pool.renew()
         peak = where.peak_bytes()
         return judged(
             ready,

@@ -8,11 +8,8 @@ the model, data and loss of a replay; of our own runtime nothing is used. Gradie
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterator, MutableSequence
-from contextlib import suppress
+from collections.abc import Iterator
 from datetime import timedelta
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
@@ -21,7 +18,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
-from bubbleproof.reference_exec.gloo_worker import Seat
+from bubbleproof.reference_exec.gloo_worker import Line, Seat
 from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.models import (
     Stage,
@@ -48,50 +45,45 @@ class _PlainStage(nn.Module):
 
 
 class _Watched(list[_Action]):
-    """A rank's actions; while they are run, ``positions[rank]`` is the plan's action they are at.
+    """A rank's actions; while they are run, the parent is told the plan's action they are at.
 
     PyTorch's own additions (collectives, messages where it places them) are not the plan's.
     """
 
-    def __init__(self, actions: list[_Action], seat: Seat, positions: MutableSequence[int]) -> None:
+    def __init__(self, actions: list[_Action], seat: Seat, line: Line) -> None:
         super().__init__(actions)
-        self._rank, self._positions = seat.rank, positions
+        self._line = line
         self._expected = [str(action) for action in seat.plan.order(seat.rank)]
 
     def __iter__(self) -> Iterator[_Action]:
         done = 0
         for action in super().__iter__():
-            self._positions[self._rank] = done
+            self._line.at(done)
             yield action
             done += done < len(self._expected) and str(action) == self._expected[done]
-        self._positions[self._rank] = done
+        self._line.at(done)
 
     def __deepcopy__(self, memo: dict[int, object]) -> list[_Action]:
         return self[:]  # PyTorch copies the schedule when it reports an error
 
 
-def work(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    """Run one rank and report to the parent, then stay until the parent hangs up."""
-    torch.set_num_threads(1)
+def work(seat: Seat, line: Line) -> Report:
+    """Run one rank in a process group of the plan's own, which is there when this returns."""
     logging.disable()  # the runtime logs its whole schedule beside the error that it raises
     try:
-        report = _run(seat, parent, positions)
-    except Exception as error:  # whatever it is, the parent has to hear of it
+        return _run(seat, line)
+    except Exception as error:  # whatever it is, the parent has to hear of it, and where it was
         first = (str(error).strip().splitlines() or ["no message"])[0]
-        text = f"failed{_place(seat, positions)}: {type(error).__name__}: {first}"
-        report = Report(state="failed", text=text)
-    with suppress(OSError):  # a parent that is gone needs no report
-        parent.send(report)
-        parent.poll(None)
-    os._exit(0 if report.is_done else 1)  # gloo's threads may hang in a normal exit
+        text = f"failed{_place(seat, line)}: {type(error).__name__}: {first}"
+        return Report(state="failed", text=text)
 
 
-def _place(seat: Seat, positions: MutableSequence[int]) -> str:
-    order, position = seat.plan.order(seat.rank), positions[seat.rank]
+def _place(seat: Seat, line: Line) -> str:
+    order, position = seat.plan.order(seat.rank), line.position[0]
     return f" at {order[position]}" if 0 <= position < len(order) else ""
 
 
-def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Report:
+def _run(seat: Seat, line: Line) -> Report:
     torch.distributed.init_process_group(
         "gloo",
         store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
@@ -101,8 +93,8 @@ def _run(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> Rep
         world_size=seat.plan.num_ranks,
         timeout=timedelta(seconds=seat.timeout),
     )
-    rank = TorchRank(seat, positions)
-    parent.send(Report(state="ready"))
+    rank = TorchRank(seat, line)
+    line.ready()
     losses = rank.step()
     return Report.of(
         RankResult(
@@ -119,13 +111,13 @@ class TorchRank:
     Precondition: the process group is there.
     """
 
-    def __init__(self, seat: Seat, positions: MutableSequence[int] | None = None) -> None:
+    def __init__(self, seat: Seat, line: Line | None = None) -> None:
         plan = seat.plan
         self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
         self._runtime = _runtime(seat, self._modules)
-        if positions is not None:
+        if line is not None:
             actions = self._runtime.pipeline_order_with_comms[seat.rank]
-            watched = _Watched(actions, seat, positions)
+            watched = _Watched(actions, seat, line)
             self._runtime.pipeline_order_with_comms[seat.rank] = watched
         self._inputs = _data(plan, self._modules)
         self._target = _targets(plan, self._modules)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, MutableSequence
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterator
 
 import torch
 
 from bubbleproof.reference_exec import gloo_worker
-from bubbleproof.reference_exec.gloo_worker import Seat, work
+from bubbleproof.reference_exec.gloo_worker import Line, Seat, work
 from bubbleproof.reference_exec.rank import Rank
+from bubbleproof.reference_exec.rank_report import Report
 from bubbleproof.reference_exec.transport import Blocked
 from bubbleproof.theory.actions import Action
 
@@ -42,30 +42,30 @@ def _sending(change: Callable[[torch.Tensor], torch.Tensor]) -> type[Rank]:
     return Sending
 
 
-def _run(rank: type[Rank], seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
+def _run(rank: type[Rank], seat: Seat, line: Line) -> Report:
     gloo_worker.Rank = rank  # type: ignore[attr-defined]  # in this process only, which ends with the run
-    work(seat, parent, positions)
+    return work(seat, line)
 
 
-def exits(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_struck(lambda: os._exit(3)), seat, parent, positions)
+def exits(seat: Seat, line: Line) -> Report:
+    return _run(_struck(lambda: os._exit(3)), seat, line)
 
 
-def is_killed(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_struck(lambda: os.kill(os.getpid(), signal.SIGKILL)), seat, parent, positions)
+def is_killed(seat: Seat, line: Line) -> Report:
+    return _run(_struck(lambda: os.kill(os.getpid(), signal.SIGKILL)), seat, line)
 
 
-def sleeps(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_struck(lambda: time.sleep(3600)), seat, parent, positions)
+def sleeps(seat: Seat, line: Line) -> Report:
+    return _run(_struck(lambda: time.sleep(3600)), seat, line)
 
 
-def sends_more(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_sending(lambda tensor: tensor.repeat(1, 2, 1)), seat, parent, positions)
+def sends_more(seat: Seat, line: Line) -> Report:
+    return _run(_sending(lambda tensor: tensor.repeat(1, 2, 1)), seat, line)
 
 
-def sends_turned(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_sending(lambda tensor: tensor.transpose(1, 2)), seat, parent, positions)
+def sends_turned(seat: Seat, line: Line) -> Report:
+    return _run(_sending(lambda tensor: tensor.transpose(1, 2)), seat, line)
 
 
-def sends_another_type(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
-    _run(_sending(torch.Tensor.float), seat, parent, positions)
+def sends_another_type(seat: Seat, line: Line) -> Report:
+    return _run(_sending(torch.Tensor.float), seat, line)

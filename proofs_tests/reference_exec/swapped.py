@@ -5,13 +5,12 @@ The processes of the gloo driver import this module and not the tests.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from dataclasses import replace
-from multiprocessing.connection import Connection
 
 import numpy as np
 
-from bubbleproof.reference_exec.gloo_worker import Seat, work
+from bubbleproof.reference_exec.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.rank_report import Report
 from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.schedule import Program
 
@@ -25,7 +24,7 @@ def swapped(order: list[Action]) -> list[Action]:
     return [exchange.get(action, action) for action in order]
 
 
-def work_in_another_order(seat: Seat, parent: Connection, positions: MutableSequence[int]) -> None:
+def work_in_another_order(seat: Seat, line: Line) -> Report:
     """A worker whose second replica runs ``swapped`` orders."""
     replica, _ = seat.plan.seat(seat.rank)
     if replica == 1:
@@ -35,4 +34,4 @@ def work_in_another_order(seat: Seat, parent: Connection, positions: MutableSequ
             resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
         )
         seat = replace(seat, plan=replace(seat.plan, program=program))
-    work(seat, parent, positions)
+    return work(seat, line)

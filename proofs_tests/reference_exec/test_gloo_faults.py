@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,27 +13,11 @@ from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import faulty
 from proofs_tests.reference_exec.cases import RECEIVER, SWAPPED_SENDS, TINY, family_case
+from proofs_tests.reference_exec.processes import HAS_PROC, descendants
 
 CASE = family_case("1f1b", p=2, m=4)
 TIMEOUT = 20.0  # for what ends by itself, and does not wait for the clock
 START = 20.0  # more than starting two processes ever took here
-
-
-def descendants() -> set[int]:
-    """The processes that came from this one, by /proc."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            if fields[0] != "Z":
-                parents[int(entry.name)] = int(fields[1])
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -46,7 +28,7 @@ def _forking_server() -> None:
 
 def ended_with(worker: Worker, *, timeout: float = TIMEOUT, debug_headers: bool = False) -> str:
     """The message of a run that the worker spoils; it comes in time and leaves no process."""
-    before = descendants() if Path("/proc/self/stat").exists() else set()
+    before = descendants() if HAS_PROC else set()
     begun = time.monotonic()
     with pytest.raises(RankFailed) as caught:
         run_gloo(CASE.plan(), timeout=timeout, worker=worker, debug_headers=debug_headers)
