@@ -10,7 +10,6 @@ while it runs.)
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -24,7 +23,7 @@ from bubbleproof.reference_exec.linear import WeightGradStore
 from bubbleproof.reference_exec.models import Stage, microbatch_loss
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Key, Plan
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors
 from bubbleproof.reference_exec.shards import StageShards, sharded_stages
 from bubbleproof.reference_exec.sliced import SlicedSample
 from bubbleproof.reference_exec.weight_parts import DeferredWeight
@@ -35,17 +34,16 @@ Gradients = dict[tuple[int, str], torch.Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Forwarded:
-    """What F leaves for B or I: the stage's input and output, both held, and its GEMMs' store.
+    """What F leaves for B or I: the stage's input and output, and its GEMMs' store.
 
     The store is there where the backward is split; a full one is torch's own from end to end.
-    ``saved`` refers to what autograd saved, which its graph owns.
+    ``saved`` is told of these two and of what autograd saved, and counts them.
     """
 
     x: torch.Tensor = field(repr=False)
     root: torch.Tensor = field(repr=False)
     store: WeightGradStore | None
-    holds: tuple[Hold, Hold]
-    saved: list[weakref.ref[Hold]]
+    saved: SavedTensors
 
 
 class Compute:
@@ -176,8 +174,8 @@ class Compute:
         if key not in self._forwarded:
             raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
-        alive = [hold for ref in forwarded.saved if (hold := ref()) is not None]
-        parked = Parked(self.ledger, [*alive, *forwarded.holds])
+        ends = forwarded.x.detach(), forwarded.root.detach()
+        parked = Parked(self.ledger, [*forwarded.saved.tensors(), *ends])
         self._parked[key] = forwarded, parked
         return parked
 
@@ -241,7 +239,7 @@ class Compute:
     def _run(self, key: Key, x: torch.Tensor) -> _Forwarded:
         """The stage on ``x``, and the loss on the last stage, with everything saved held."""
         stage, microbatch, slice_ = key
-        plan, saved = self._plan, list[weakref.ref[Hold]]()
+        plan = self._plan
         store = WeightGradStore(self.ledger) if key in self._split else None
         prefixes = None
         if plan.num_slices > 1:
@@ -253,15 +251,15 @@ class Compute:
         shards = self.shards.get(stage)
         if shards is not None and plan.parallel is not None:
             shards.bind(plan.parallel.copy(stage, microbatch, is_forward=True))
-        with self.ledger.hooks(saved, None if shards is None else shards.lent):
+        with SavedTensors(self.ledger, None if shards is None else shards.lent) as saved:
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = self.batch.target(key)
                 root = microbatch_loss(plan.spec, root, target, plan.num_samples)
         if shards is not None:
             shards.unbind()
-        holds = (Hold(self.ledger, x), Hold(self.ledger, root))
-        return _Forwarded(x=x, root=root, store=store, holds=holds, saved=saved)
+        saved.end_with(root, x)
+        return _Forwarded(x=x, root=root, store=store, saved=saved)
 
 
 def _label(key: Key, kind: str) -> str:

@@ -10,7 +10,6 @@ other weights each time.
 from __future__ import annotations
 
 import gc
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +21,7 @@ from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.linear import WeightGradStore
 from bubbleproof.reference_exec.own import OwnModel, build, own_batch
 from bubbleproof.reference_exec.own_layer import OwnLayer, replaceable
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.saved import Ledger, SavedTensors
 from bubbleproof.reference_exec.spec import ModelSpec
 
 
@@ -145,8 +144,7 @@ def _measured(
     ledger.exclude([*layer.parameters(), *layer.buffers()])
     store = WeightGradStore(ledger)
     store.is_deferring = True
-    saved: list[weakref.ref[Hold]] = []
-    with ledger.hooks(saved):
+    with SavedTensors(ledger) as saved:
         root = layer(x, store)
         if target is not None:
             assert callable(loss)
@@ -154,10 +152,10 @@ def _measured(
             if not isinstance(root, torch.Tensor) or root.numel() != 1:
                 raise ValueError("model loss must be one number")
             root = root / 1  # a replay divides it by the number of microbatches
-    held = [Hold(ledger, x), Hold(ledger, root)]
+    saved.end_with(root, x)
     activation_bytes = ledger.live_bytes
     torch.autograd.backward([root], [torch.ones_like(root)])
-    del root, held
+    del root
     gc.collect()
     operand_bytes = ledger.live_bytes
     gemm_bytes = []

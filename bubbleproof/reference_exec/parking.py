@@ -1,26 +1,27 @@
 """Parking: the storages of one sample copied into one buffer, freed, and filled again.
 
-``Parked`` takes every storage that the autograd graph of a sample and its root hold, parameters
-aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the tensors stay, of
-size 0), ``allocate`` and ``fill`` bring them back.
+``Parked`` takes every storage that a sample's autograd graph, its input and its output need,
+parameters aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the tensors
+stay, of size 0), ``allocate`` and ``fill`` bring them back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import torch
 
-from bubbleproof.reference_exec.saved import Hold, Ledger, storage_key
+from bubbleproof.reference_exec.saved import Ledger, storage_key
 
 
 class Parked:
     """The emptied storages of one sample, in the order in which autograd saved them."""
 
-    def __init__(self, ledger: Ledger, holds: list[Hold]) -> None:
+    def __init__(self, ledger: Ledger, tensors: Sequence[torch.Tensor]) -> None:
         self._ledger = ledger
-        unique = {storage_key(hold.tensor): hold.tensor for hold in holds}
-        self._tensors = [tensor for tensor in unique.values() if not ledger.is_parameter(tensor)]
+        unique = {storage_key(tensor): tensor for tensor in tensors}
+        self._tensors = [t for t in unique.values() if not ledger.excludes(t.untyped_storage())]
         self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
 
     @property

@@ -132,7 +132,6 @@ class Rank:
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
             self._updates.after(position)
-            self._leaving = [sent for sent in self._leaving if not sent.transfer.is_done()]
             yield None
         for sent in self._leaving:
             yield from until_done(sent)
@@ -215,6 +214,7 @@ class Rank:
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
         sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
+        self._leaving = [one for one in self._leaving if not one.transfer.is_done()]
         self._leaving.append(sent)
         if self._transport.is_blocking:
             yield from until_done(sent)

@@ -16,7 +16,7 @@ from bubbleproof.reference_exec.models import (
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors, storage_key
 from bubbleproof.reference_exec.spec import ModelSpec
 
 SHAPES = [  # (hidden, heads, sequence, batch, layers)
@@ -55,15 +55,76 @@ def test_parameters_do_not_count() -> None:
 
 def test_the_graph_owns_what_it_saved() -> None:
     ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
-    with ledger.hooks([]):
+    with SavedTensors(ledger):
         y = x.exp().exp()  # each exp saves its own result, 40 bytes
     assert ledger.live_bytes == 80
     torch.autograd.backward(y.sum())
     assert ledger.live_bytes == 0
-    with ledger.hooks([]):
+    with SavedTensors(ledger):
         y = x.exp()
     assert ledger.live_bytes == 40
     del y  # never run backward: nothing may keep the graph alive
+    assert ledger.live_bytes == 0
+
+
+def test_the_output_and_the_input_count_while_the_output_lives() -> None:
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    with SavedTensors(ledger) as saved:
+        y = x + 1  # saves nothing
+    assert ledger.live_bytes == 0
+    saved.end_with(y, x)
+    assert ledger.live_bytes == 80
+    y = y.detach()  # the storage lives on, the graph's output does not
+    assert ledger.live_bytes == 0
+
+
+def test_what_somebody_takes_out_of_a_graph_counts_until_it_is_let_go() -> None:
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    with SavedTensors(ledger) as saved:
+        y = x.exp().exp()
+    saved.end_with(y, x)
+    taken = saved.tensors()[:1]  # that of the inner exp
+    del y
+    assert ledger.live_bytes == 40
+    del taken
+    assert ledger.live_bytes == 0
+
+
+def test_forwards_that_save_one_storage_count_it_once() -> None:
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    outputs = []
+    for _ in range(2):
+        with SavedTensors(ledger):
+            outputs.append(x.cos())  # saves x
+    assert ledger.live_bytes == 40
+    outputs.pop()
+    assert ledger.live_bytes == 40
+    outputs.pop()
+    assert ledger.live_bytes == 0
+
+
+def test_a_forward_that_fails_leaves_nothing() -> None:
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="must match"), SavedTensors(ledger):
+        x.exp() + torch.ones(4)
+    assert ledger.live_bytes == 0
+    assert x.exp().grad_fn is not None  # the hooks are gone
+
+
+def test_a_new_storage_in_the_place_of_a_dead_one_counts_with_its_own_size() -> None:
+    """Storages are told apart by address, which is given out again, perhaps before a reading."""
+    ledger, x = Ledger(), torch.ones(5, dtype=torch.float64, requires_grad=True)
+    with SavedTensors(ledger) as saved:
+        y = x.exp()
+    (place,) = {storage_key(tensor) for tensor in saved.tensors()}
+    del y
+    others = []
+    while storage_key(other := torch.zeros(3, dtype=torch.float64)) != place:
+        others.append(other)
+        assert len(others) < 100_000, "this allocator never gives an address out again"
+    held = Hold(ledger, other)
+    assert ledger.live_bytes == 24
+    del held
     assert ledger.live_bytes == 0
 
 
@@ -99,7 +160,7 @@ def test_footprint_is_what_the_store_holds_after_the_input_backward(spec: ModelS
     ledger.exclude(module.parameters())
     store = WeightGradStore(ledger)
     store.is_deferring = True
-    with ledger.hooks([]):
+    with SavedTensors(ledger):
         y = module(microbatch_input(spec, 0).requires_grad_(), store)
     y.backward(microbatch_target(spec, 0))
     assert ledger.live_bytes == footprint(spec, 0, 2).weight_bytes
