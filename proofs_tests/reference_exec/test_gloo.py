@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from bubbleproof.reference_exec.gloo import GlooPool
-from bubbleproof.reference_exec.judged import summed_replicas
-from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
-from bubbleproof.verify import Semantics, check_communication
-from proofs_tests.reference_exec.cases import TINY, family_case, shuffled
+from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh
+from proofs_tests.reference_exec.safe_programs import replay_safe_programs
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SPEC = replace(TINY, kind="transformer")
@@ -71,27 +68,10 @@ def test_choices_and_slices_replay_on_gloo(
 @pytest.mark.sweep
 def test_programs_that_are_safe_under_pair_stream_never_stall_on_processes(pool: GlooPool) -> None:
     """200 random programs with ``BUBBLEPROOF_SWEEP=full``, 6 otherwise."""
-    cases = [
-        family_case("1f1b", p=3, m=3),
-        family_case("zb-v", p=2, m=4),
-        family_case("interleaved", p=2, m=4, v=2),
-        family_case("bpipe", p=4, m=5),
-        family_case("chimera", p=2, m=4),
-    ]
-    choice, wanted = random.Random(5), 200 if FULL else 6
-    safe = stopped = 0
-    while safe < wanted:
-        case = cases[safe % len(cases)]
-        program = shuffled(case, choice)
-        if not check_communication(case.problem, program, (Semantics.PAIR_STREAM,)).ok:
-            stopped += 1
-            continue
-        plan = case.plan(program=program)
-        found = summed_replicas(pool.run(plan, timeout=30))
-        with single_threaded():
-            assert are_equal(found, order_matched(plan)[0])
-        safe += 1
-    assert stopped >= wanted // 4  # or the moves were too timid to show anything
+    wanted = 200 if FULL else 6
+    found = replay_safe_programs(wanted, pool)
+    assert (found.equal, found.failures) == (wanted, ())
+    assert found.unsafe >= wanted // 4  # or the moves were too timid to show anything
 
 
 def test_replicas_replay_on_gloo(pool: GlooPool) -> None:

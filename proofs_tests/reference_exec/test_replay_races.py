@@ -200,7 +200,7 @@ def _signals_made_by_computation(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Updates._signal
 
     def signal(self: Updates, sender: int, peer: int, *, is_send: bool) -> object:
-        device, self._device = self._device, _Everywhere(self._device)  # type: ignore[assignment]
+        device, self._device = self._device, _Everywhere(self._device)  # type: ignore[assignment]  # a stand-in
         try:
             yield from right(self, sender, peer, is_send=is_send)
         finally:
