@@ -3,8 +3,9 @@
     python -m benchmarks.replay_speed [--json] [--family zb-h1 --ranks 4 --microbatches 8 ...]
 
 Both run one program (our lowering, as a table for PyTorch) with the same model and data, a process
-per rank, one thread each, and the two executors take turns; the one that goes first alternates.
-Ours counts the live bytes of every storage meanwhile, PyTorch's counts nothing.
+per rank, one thread each, and the executors take turns; the one that goes first alternates. Ours
+counts the live bytes of every storage meanwhile, which PyTorch's runtime has no counterpart of, so
+ours runs without that count too (``replay --no-count-bytes``).
 
 *Cold*, in fresh processes each time, two wall-clock times taken in the parent:
 
@@ -17,7 +18,7 @@ Ours counts the live bytes of every storage meanwhile, PyTorch's counts nothing.
 
 *Warm*, in processes that go on (``replay_steps``): ``wall`` and ``processor`` seconds of a step.
 
-The ratio is ours / PyTorch's, the median over the pairs. Both must give the bits of the
+The ratios are ours / PyTorch's, the median over the rounds. All must give the bits of the
 order-matched oracle, or the run fails. A wall-clock time on a machine that does other work says
 little, processor time more; no time passes or fails here.
 """
@@ -28,13 +29,15 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from statistics import median
+from typing import TypeVar
 
 from rich.console import Console
 
 from benchmarks.machine import this_machine
-from benchmarks.replay_steps import OURS, TORCH, Team
+from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED, Team, plan_of
 from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.gloo import run_gloo
 from bubbleproof.reference_exec.judged import summed_replicas
@@ -52,6 +55,7 @@ from bubbleproof.theory.lowering import lower
 TIMES = ("step", "whole")
 WARM_TIMES = ("wall", "processor")
 LIMIT_S = 120.0
+Item = TypeVar("Item")
 Run = Callable[..., list[RankResult]]
 Seconds = dict[str, dict[str, list[float]]]  # by executor and time
 
@@ -72,51 +76,59 @@ def main(arguments: list[str] | None = None) -> None:
             for name in ("kind", "hidden", "layers", "heads", "sequence", "batch", "dtype")
         },
         "seconds": seconds,
-        "ratios": {name: ratio(seconds, name) for name in TIMES},
+        "ratios": ratios(seconds, TIMES),
         "warm_seconds": warm,
-        "warm_ratios": {name: ratio(warm, name) for name in WARM_TIMES},
+        "warm_ratios": ratios(warm, WARM_TIMES),
         "machine": this_machine().to_json(),
     }
     sys.stdout.write((json.dumps(told, indent=2) if options.json else _text(told)) + "\n")
 
 
 def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
-    """Wall-clock seconds of ``repeats`` pairs. Raises ``RuntimeError`` where bits are wrong."""
+    """Wall-clock seconds of ``repeats`` rounds. Raises ``RuntimeError`` where bits are wrong."""
     wanted = _wanted(plan)
-    runs: dict[str, Run] = {OURS: run_gloo, TORCH: run_torch_runtime}
-    seconds: Seconds = {name: {kind: [] for kind in TIMES} for name in runs}
+    runs: dict[str, Run] = dict.fromkeys(EXECUTORS, run_gloo) | {TORCH: run_torch_runtime}
+    seconds: Seconds = {name: {kind: [] for kind in TIMES} for name in EXECUTORS}
     for name in (TORCH, OURS):  # the server of processes has loaded what its first run needs
         _timed(runs[name], plan)
-    for pair in range(repeats):
-        for name in (OURS, TORCH) if pair % 2 == 0 else (TORCH, OURS):
-            with console.status(f"pair {pair + 1} of {repeats}: {name}"):
-                results, times = _timed(runs[name], plan)
+    for index in range(repeats):
+        for name in turned(EXECUTORS, index):
+            with console.status(f"round {index + 1} of {repeats}: {name}"):
+                results, times = _timed(runs[name], plan_of(name, plan))
             _require_bits(name, summed_replicas(results), wanted)
             for kind, value in times.items():
                 seconds[name][kind].append(value)
     return seconds
 
 
-def measure_warm(plan: Plan, pairs: int, console: Console) -> Seconds:
-    """Seconds of ``pairs`` pairs of warm steps. Raises ``RuntimeError`` where bits are wrong."""
-    seconds: Seconds = {name: {kind: [] for kind in WARM_TIMES} for name in (OURS, TORCH)}
-    with Team(OURS, plan) as ours, Team(TORCH, plan) as theirs:
-        for pair in range(pairs + 1):
-            for team in (ours, theirs) if pair % 2 == 0 else (theirs, ours):
-                with console.status(f"step {pair} of {pairs}: {team.name}"):
+def measure_warm(plan: Plan, rounds: int, console: Console) -> Seconds:
+    """Seconds of ``rounds`` rounds of steps. Raises ``RuntimeError`` where bits are wrong."""
+    seconds: Seconds = {name: {kind: [] for kind in WARM_TIMES} for name in EXECUTORS}
+    with ExitStack() as open_teams:
+        teams = [open_teams.enter_context(Team(name, plan)) for name in EXECUTORS]
+        for index in range(rounds + 1):
+            for team in turned(teams, index):
+                with console.status(f"step {index} of {rounds}: {team.name}"):
                     step = team.step()
-                if pair:  # the first is cold
+                if index:  # the first is cold
                     seconds[team.name]["wall"].append(step.wall)
                     seconds[team.name]["processor"].append(step.processor)
         wanted = _wanted(plan)
-        for team in (ours, theirs):
+        for team in teams:
             _require_bits(team.name, team.gradients, wanted)
     return seconds
 
 
+def turned(items: Sequence[Item], index: int) -> Sequence[Item]:
+    """The items in turn, from the one whose turn it is to go first."""
+    first = index % len(items)
+    return [*items[first:], *items[:first]]
+
+
 def _wanted(plan: Plan) -> dict[str, Gradients]:
     with single_threaded():
-        return {OURS: order_matched(plan)[0], TORCH: order_matched(as_pytorch_adds(plan))[0]}
+        ours, theirs = order_matched(plan)[0], order_matched(as_pytorch_adds(plan))[0]
+    return {OURS: ours, UNCOUNTED: ours, TORCH: theirs}
 
 
 def _require_bits(name: str, found: Gradients, wanted: dict[str, Gradients]) -> None:
@@ -124,10 +136,18 @@ def _require_bits(name: str, found: Gradients, wanted: dict[str, Gradients]) -> 
         raise RuntimeError(f"{name}: gradients are not those of the oracle")
 
 
-def ratio(seconds: Seconds, kind: str) -> float:
-    """The median over pairs of our time divided by PyTorch's."""
-    pairs = zip(seconds[OURS][kind], seconds[TORCH][kind], strict=True)
-    return median(ours / theirs for ours, theirs in pairs)
+def ratios(seconds: Seconds, times: Sequence[str]) -> dict[str, dict[str, float]]:
+    """By executor of ours and time: its time divided by PyTorch's, the median over rounds."""
+    return {
+        name: {
+            kind: median(
+                ours / theirs
+                for ours, theirs in zip(seconds[name][kind], seconds[TORCH][kind], strict=True)
+            )
+            for kind in times
+        }
+        for name in (OURS, UNCOUNTED)
+    }
 
 
 def _timed(run: Run, plan: Plan) -> tuple[list[RankResult], dict[str, float]]:
@@ -158,31 +178,31 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _text(told: dict[str, object]) -> str:
-    seconds, ratios, model = told["seconds"], told["ratios"], told["model"]
-    assert isinstance(seconds, dict)
+    model = told["model"]
     assert isinstance(model, dict)
-    assert isinstance(ratios, dict)
-    warm, warm_ratios = told["warm_seconds"], told["warm_ratios"]
-    assert isinstance(warm, dict)
-    assert isinstance(warm_ratios, dict)
     lines = [
         f"{told['family']}, {told['ranks']} ranks, {told['microbatches']} microbatches; "
         + ", ".join(f"{name} {value}" for name, value in model.items()),
         f"on {this_machine()}",
     ]
-    lines += [_line(f"cold {kind}", kind, seconds, ratios[kind]) for kind in TIMES]
-    lines += [_line(f"warm {kind}", kind, warm, warm_ratios[kind]) for kind in WARM_TIMES]
+    for words, times, prefix in (("cold", TIMES, ""), ("warm", WARM_TIMES, "warm_")):
+        seconds, found = told[f"{prefix}seconds"], told[f"{prefix}ratios"]
+        assert isinstance(seconds, dict)
+        assert isinstance(found, dict)
+        for kind in times:
+            lines.append(f"{words} {kind}, ms, median (least to most) of {_rounds(seconds)} rounds")
+            lines += [f"    {_line(name, kind, seconds, found)}" for name in EXECUTORS]
     return "\n".join(lines)
 
 
-def _line(words: str, kind: str, seconds: Seconds, found: float) -> str:
-    parts = [
-        f"{name} {1000 * median(seconds[name][kind]):.0f} ms "
-        f"({1000 * min(seconds[name][kind]):.0f} to {1000 * max(seconds[name][kind]):.0f})"
-        for name in (OURS, TORCH)
-    ]
-    pairs = len(seconds[OURS][kind])
-    return f"{words}: {', '.join(parts)}; ours / PyTorch's {found:.2f}, median of {pairs} pairs"
+def _rounds(seconds: Seconds) -> int:
+    return len(next(iter(seconds[OURS].values())))
+
+
+def _line(name: str, kind: str, seconds: Seconds, found: dict[str, dict[str, float]]) -> str:
+    own = [1000 * value for value in seconds[name][kind]]
+    text = f"{name:24} {median(own):6.0f} ({min(own):.0f} to {max(own):.0f})"
+    return text + (f"; {found[name][kind]:.2f} of PyTorch's" if name in found else "")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,10 +1,11 @@
-"""Steps of ours and of PyTorch's runtime, in two teams of processes that take turns.
+"""Steps of ours and of PyTorch's runtime, in teams of processes that take turns.
 
 A team is a process per rank that holds one executor of a plan, its model, its data and its
-connections; both teams live side by side, and one waits while the other takes a step. A *pair* is
-one training step of either team, and the one that goes first alternates. Within its step a team
-runs the whole program, from data and weights to gradients; before it the gradients are dropped.
-Timed in each process:
+connections. The executors are ours, ours without the count of live bytes, which PyTorch's runtime
+has no counterpart of, and PyTorch's. The teams live side by side, and the others wait while one
+takes a step. A *round* is one training step of each, and the one that goes first alternates. Within
+its step a team runs the whole program, from data and weights to gradients; before it the gradients
+are dropped. Timed in each process:
 
 ``wall``
     from the first rank's beginning to the last rank's end, seconds, on the clock that all processes
@@ -13,7 +14,7 @@ Timed in each process:
     seconds of processor time of all ranks together, their gloo threads included. It hardly depends
     on what else the machine does.
 
-Pair 0 is *cold*, the processes' first step; the others are *warm*. The gradients of every step are
+Round 0 is *cold*, the processes' first step; the others are *warm*. The gradients of every step are
 compared with those of the team's first, whose bits the caller compares with the oracle's.
 """
 
@@ -23,7 +24,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -44,7 +45,8 @@ from bubbleproof.reference_exec.rank import Rank
 from bubbleproof.reference_exec.rank_report import stall
 from bubbleproof.reference_exec.torch_worker import TorchRank
 
-OURS, TORCH = "ours", "PyTorch"
+OURS, UNCOUNTED, TORCH = "ours", "ours, no bytes counted", "PyTorch"
+EXECUTORS = (OURS, UNCOUNTED, TORCH)
 LIMIT_S = 300.0
 _Named = dict[tuple[int, str], npt.NDArray[np.generic]]
 Taker = Callable[[], Callable[[], Gradients]]  # takes a step; what it gives tells the gradients
@@ -78,7 +80,7 @@ class Team:
     def __init__(self, name: str, plan: Plan) -> None:
         self.name = name
         self.gradients: Gradients = {}
-        self._plan = plan
+        self._plan = plan_of(name, plan)
         self._folder = tempfile.TemporaryDirectory(prefix="bubbleproof-")
         self._ends: list[Connection] = []
         self._processes: list[ForkServerProcess] = []
@@ -138,6 +140,11 @@ class Team:
         return found
 
 
+def plan_of(name: str, plan: Plan) -> Plan:
+    """The plan as an executor runs it."""
+    return replace(plan, counts_bytes=name == OURS)
+
+
 def _work(name: str, seat: Seat, parent: Connection) -> None:
     torch.set_num_threads(1)
     try:
@@ -156,7 +163,7 @@ def _steps(name: str, seat: Seat, parent: Connection) -> None:
     torch.distributed.init_process_group(
         "gloo", store=store, rank=seat.rank, world_size=seat.plan.num_ranks
     )
-    take = _ours(seat) if name == OURS else _theirs(seat)
+    take = _theirs(seat) if name == TORCH else _ours(seat)
     parent.send(_Told())
     first: _Named | None = None
     while True:

@@ -99,6 +99,8 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
                 report.measured_host_peak_bytes,
             )
         )
+    if not report.counts_bytes:
+        rows.append((peaks.pop(0)[0], "", "not counted", "not asked"))
     for name, predicted, measured in peaks:
         verdict = "holds" if predicted == measured else "violated"
         rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))

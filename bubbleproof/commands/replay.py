@@ -107,6 +107,7 @@ def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:
         data_parallel=request.data_parallel,
         zero=request.levels,
         debug_headers=request.has_headers,
+        count_bytes=request.counts_bytes,
         progress=None if request.as_json else say,
         device=request.device or "cpu",
     )

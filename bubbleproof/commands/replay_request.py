@@ -37,6 +37,7 @@ class ReplayRequest:
     dialect: str | None = None
     is_unsafe: bool = False
     has_headers: bool = False
+    counts_bytes: bool = True
     data_parallel: int = 1
     levels: ZeroLevels | None = None
     targets: Sequence[str] = ()
@@ -65,6 +66,7 @@ class ReplayRequest:
             dialect=run.dialect,
             is_unsafe=run.unsafe,
             has_headers=communication.debug_headers,
+            counts_bytes=run.count_bytes,
             data_parallel=training.data_parallel,
             levels=training.levels(),
             targets=output.output or (),

@@ -88,6 +88,7 @@ def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
             training=request.training,
             data_parallel=request.data_parallel,
             zero=request.levels,
+            count_bytes=request.counts_bytes,
         )
         require_processes(place, ready.plan)
         device = open_backend(backend_of(request), place, request.device)

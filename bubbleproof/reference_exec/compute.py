@@ -10,6 +10,7 @@ while it runs.)
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -37,13 +38,14 @@ class _Forwarded:
     """What F leaves for B or I: the stage's input and output, and its GEMMs' store.
 
     The store is there where the backward is split; a full one is torch's own from end to end.
-    ``saved`` is told of these two and of what autograd saved, and counts them.
+    ``saved`` is told of these two and of what autograd saved, and counts them; None where no bytes
+    are counted and nothing of the sample leaves the rank.
     """
 
     x: torch.Tensor = field(repr=False)
     root: torch.Tensor = field(repr=False)
     store: WeightGradStore | None
-    saved: SavedTensors
+    saved: SavedTensors | None
 
 
 class Compute:
@@ -88,6 +90,7 @@ class Compute:
         self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
         self.losses: dict[tuple[int, int], torch.Tensor] = {}
+        self._leaving = {*plan.acceptors, *plan.stowed()}
         self.live_bytes: list[int] = []
         self.allocated_bytes: list[int] = []
 
@@ -174,6 +177,7 @@ class Compute:
         if key not in self._forwarded:
             raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
+        assert forwarded.saved is not None
         ends = forwarded.x.detach(), forwarded.root.detach()
         parked = Parked(self.ledger, [*forwarded.saved.tensors(), *ends])
         self._parked[key] = forwarded, parked
@@ -190,7 +194,9 @@ class Compute:
         self._forwarded[key] = self._parked.pop(key)[0]
 
     def sample(self) -> None:
-        """Note the live bytes, and the allocator's where it keeps count."""
+        """Note the live bytes, and the allocator's where it keeps count; nothing if none should."""
+        if not self._plan.counts_bytes:
+            return
         self.live_bytes.append(self.ledger.live_bytes)
         if (allocated := self.device.allocated_bytes()) is not None:
             self.allocated_bytes.append(allocated)
@@ -251,15 +257,24 @@ class Compute:
         shards = self.shards.get(stage)
         if shards is not None and plan.parallel is not None:
             shards.bind(plan.parallel.copy(stage, microbatch, is_forward=True))
-        with SavedTensors(self.ledger, None if shards is None else shards.lent) as saved:
+        with self._saving(key, shards) as saved:
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = self.batch.target(key)
                 root = microbatch_loss(plan.spec, root, target, plan.num_samples)
         if shards is not None:
             shards.unbind()
-        saved.end_with(root, x)
+        if saved is not None:
+            saved.end_with(root, x)
         return _Forwarded(x=x, root=root, store=store, saved=saved)
+
+    def _saving(
+        self, key: Key, shards: StageShards | None
+    ) -> SavedTensors | AbstractContextManager[None]:
+        """The context of a forward that knows what autograd saves, where that is needed."""
+        if self._plan.counts_bytes or shards is not None or key[:2] in self._leaving:
+            return SavedTensors(self.ledger, None if shards is None else shards.lent)
+        return nullcontext()
 
 
 def _label(key: Key, kind: str) -> str:

@@ -75,7 +75,10 @@ def judged(
         max_relative_error=error,
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
-        measured_peak_bytes=tuple(max(result.live_bytes, default=0) for result in results),
+        counts_bytes=plan.counts_bytes,
+        measured_peak_bytes=tuple(
+            max(r.live_bytes, default=0) for r in results if plan.counts_bytes
+        ),
         predicted_peak_bytes=on_ranks * plan.num_replicas,
         measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
         predicted_host_peak_bytes=on_hosts,

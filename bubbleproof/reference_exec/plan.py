@@ -45,7 +45,8 @@ class Plan:
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
     collectives of ``parallel``, where each rank is a process of every replica. With a
     ``training`` the program is run once per step. ``weight_parts`` are the parts of W of each
-    stage that cuts it. Raises ``ValueError`` naming the first action that a rank cannot run.
+    stage that cuts it. Unless it ``counts_bytes`` the ranks keep no account of what lives when.
+    Raises ``ValueError`` naming the first action that a rank cannot run.
     """
 
     spec: ModelSpec
@@ -58,6 +59,7 @@ class Plan:
     training: Training | None = None
     parallel: DataParallel | None = None
     weight_parts: Mapping[int, int] = field(default_factory=dict)
+    counts_bytes: bool = True
 
     def __post_init__(self) -> None:
         actions = self.program.actions

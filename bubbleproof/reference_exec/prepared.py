@@ -68,9 +68,11 @@ def prepared(
     training: Training | None = None,
     data_parallel: int = 1,
     zero: ZeroLevels | None = None,
+    count_bytes: bool = True,
 ) -> Prepared:
     """Verify a schedule and its program; the plan to run, and what it promises.
 
+    Unless ``count_bytes`` it promises nothing of live bytes.
     Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` where the problem is no step that
     ranks can run.
     """
@@ -86,19 +88,19 @@ def prepared(
     if not unsafe:
         require_ok(verdict)
     plan = replay_plan(problem, step, schedule, lowered, spec, parallel)
-    plan = replace(plan, training=training)
+    plan = replace(plan, training=training, counts_bytes=count_bytes)
     verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
     if not unsafe:
         require_ok(verdict)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
     return Prepared(
         plan=plan,
-        predicted=_predicted(step, problem, schedule, spec),
+        predicted=_predicted(step, problem, schedule, spec) if count_bytes else (),
         state=() if parallel is None else state_bytes(step, spec, parallel),
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
-        stairs=predicted_stairs(with_bytes(problem, step, spec), orders),
+        stairs=predicted_stairs(with_bytes(problem, step, spec), orders) if count_bytes else (),
     )
 
 

@@ -37,6 +37,7 @@ class ReplayReport:
     then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
+    Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
     ``losses`` are those of the (microbatch, slice), in that order; ``traces`` (of the last pass)
     say when each rank did what, and what it held then.
     """
@@ -54,6 +55,7 @@ class ReplayReport:
     max_relative_error: float
     tolerance: float
     loss: float
+    counts_bytes: bool = True
     measured_peak_bytes: tuple[int, ...]
     predicted_peak_bytes: tuple[int, ...]
     measured_host_peak_bytes: tuple[int, ...] = ()
@@ -159,5 +161,6 @@ class ReplayReport:
             f"{self.microbatches} microbatches"
         )
         if self.ok:
-            return f"{head}: gradients equal, peaks {list(self.measured_peak_bytes)} as predicted"
+            peaks = f"peaks {list(self.measured_peak_bytes)} as predicted"
+            return f"{head}: gradients equal, {peaks if self.counts_bytes else 'bytes not counted'}"
         return f"{head}: {'; '.join(self.failures)}"

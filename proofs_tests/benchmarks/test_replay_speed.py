@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
 
 from benchmarks import replay_many, replay_speed
-from benchmarks.replay_steps import OURS, TORCH
+from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED
 
 SMALL = ["--ranks", "2", "--microbatches", "2", "--hidden", "8", "--layers", "1", "--heads", "2"]
 
@@ -20,29 +20,38 @@ def _server_that_has_loaded_pytorch_s_pipelines() -> None:
     forkserver._forkserver._stop()  # type: ignore[attr-defined]  # meant for tests
 
 
-def test_it_tells_both_times_of_each_pair(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) -> None:
     replay_speed.main(
         [*SMALL, "--sequence", "4", "--repeats", "2", "--steps", "3", "--family", "zb-h1", "--json"]
     )
     told = json.loads(capsys.readouterr().out)
-    assert set(told["ratios"]) == set(replay_speed.TIMES)
+    assert set(told["ratios"]) == {OURS, UNCOUNTED}
+    assert set(told["ratios"][OURS]) == set(replay_speed.TIMES)
+    assert set(told["seconds"]) == set(EXECUTORS)
     for times in told["seconds"].values():
         for step, whole in zip(times["step"], times["whole"], strict=True):
             assert 0 < step < whole
         assert len(times["step"]) == 2
-    assert set(told["warm_ratios"]) == set(replay_speed.WARM_TIMES)
+    assert set(told["warm_ratios"][UNCOUNTED]) == set(replay_speed.WARM_TIMES)
     for times in told["warm_seconds"].values():
         assert len(times["wall"]) == len(times["processor"]) == 3  # the cold step is left out
         assert min(*times["wall"], *times["processor"]) > 0
     assert told["machine"]["cores"] >= 1
 
 
-def test_the_ratio_is_the_median_over_pairs() -> None:
+def test_a_ratio_is_the_median_over_rounds() -> None:
     seconds = {
         OURS: {"step": [1.0, 6.0, 2.0]},
+        UNCOUNTED: {"step": [1.0, 1.0, 1.0]},
         TORCH: {"step": [2.0, 2.0, 1.0]},
     }
-    assert replay_speed.ratio(seconds, "step") == 2.0
+    found = replay_speed.ratios(seconds, ["step"])
+    assert found == {OURS: {"step": 2.0}, UNCOUNTED: {"step": 0.5}}
+
+
+def test_each_goes_first_in_its_turn() -> None:
+    assert [replay_speed.turned("abc", index)[0] for index in range(4)] == ["a", "b", "c", "a"]
+    assert sorted(replay_speed.turned("abc", 2)) == ["a", "b", "c"]
 
 
 def test_many_schedules_are_replayed_and_counted(capsys: pytest.CaptureFixture[str]) -> None:

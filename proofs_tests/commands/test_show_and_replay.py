@@ -68,6 +68,18 @@ def test_replay_answers_with_evidence(command: Run) -> None:
     assert found["seed"] == 7
 
 
+def test_replay_without_counting_bytes_says_so(command: Run, tmp_path: Path) -> None:
+    words = ["replay", "1f1b", "p=2", "m=3", "--no-count-bytes"]
+    answer = command(*words)
+    assert answer.status == 0
+    assert "not counted" in answer.out
+    answer = command(*words, "--json", "-o", tmp_path / "run.html")
+    told = json.loads(answer.out)
+    assert (answer.status, told["ok"], told["counts_bytes"]) == (0, True, False)
+    assert told["measured_peak_bytes"] == told["predicted_peak_bytes"] == []
+    assert "not counted" in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
 def test_replay_leaves_a_file_a_page_and_a_trace(command: Run, tmp_path: Path) -> None:
     targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
     outputs = [word for target in targets for word in ("-o", target)]

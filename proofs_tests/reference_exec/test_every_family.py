@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families
 from bubbleproof.verify import Semantics
@@ -33,19 +34,49 @@ PAIRS = tuple(zip(ALL, (*ALL[1:], ALL[0]), strict=True))
 NAMES = sorted(families())
 
 
+def report_of(
+    name: str, dtype: str = "float64", *, count_bytes: bool = True, seed: int, semantics: Semantics
+) -> ReplayReport:
+    """The replay of a small member of a family."""
+    spec = replace(TINY, dtype=dtype, sequence=2)
+    if name == "pipemesh":
+        return replay(
+            *mesh(3),
+            spec,
+            data_parallel=2,
+            zero=ZeroLevels.parse("3,bias=1"),
+            seed=seed,
+            semantics=semantics,
+            count_bytes=count_bytes,
+        )
+    case = family_case(name, **SHAPES.get(name, ORDINARY))
+    return replay(
+        case.problem,
+        case.schedule,
+        spec,
+        seed=seed,
+        semantics=semantics,
+        count_bytes=count_bytes,
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_registered_family_replays(name: str, dtype: str) -> None:
-    spec = replace(TINY, dtype=dtype, sequence=2)
     for seed, semantics in enumerate(PAIRS[NAMES.index(name) % len(PAIRS)]):
-        if name == "pipemesh":
-            zero = ZeroLevels.parse("3,bias=1")
-            report = replay(
-                *mesh(3), spec, data_parallel=2, zero=zero, seed=seed, semantics=semantics
-            )
-        else:
-            case = family_case(name, **SHAPES.get(name, ORDINARY))
-            report = replay(case.problem, case.schedule, spec, seed=seed, semantics=semantics)
+        report = report_of(name, dtype, seed=seed, semantics=semantics)
         assert report.gradients_equal
         assert report.measured_peak_bytes == report.predicted_peak_bytes
+        assert len(report.measured_peak_bytes) == report.ranks * report.data_parallel
         assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_registered_family_replays_without_counting_bytes(name: str) -> None:
+    report = report_of(name, count_bytes=False, seed=0, semantics=Semantics.PAIR_STREAM)
+    assert report.gradients_equal
+    assert report.ok, str(report)
+    assert not report.counts_bytes
+    assert not any(report.measured_peak_bytes)
+    assert not any(report.live_bytes)
+    assert str(report).endswith("gradients equal, bytes not counted")
