@@ -26,9 +26,9 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.saved import Hold, Ledger
 from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.updates import optimizer_of
 from bubbleproof.theory.actions import Action, Kind
 
 LEARNING_RATE = 0.125

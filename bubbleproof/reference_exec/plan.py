@@ -26,6 +26,7 @@ COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.R, Kind.OVERLAP_F_B)
 TRANSFER_KINDS = (Kind.EVICT, Kind.LOAD)
 HOST_KINDS = (Kind.OFFLOAD, Kind.RELOAD, Kind.STEP)
 COLLECTIVE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+TRAINING_KINDS = (Kind.STEP, Kind.REDUCE_GRAD)
 Key = tuple[int, int, int]  # (stage, microbatch, slice)
 
 
@@ -43,8 +44,9 @@ class Plan:
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
     the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
-    collectives of ``parallel``, where each rank is a process of every replica. With a
-    ``training`` the program is run once per step. ``weight_parts`` are the parts of W of each
+    collectives of ``parallel``, where each rank is a process of every replica. ``hosted`` are the
+    stages that the host updates. With a ``training`` the program is run once per step, with the
+    STEPs and exchanges of ``stepping`` in it. ``weight_parts`` are the parts of W of each
     stage that cuts it. Unless it ``counts_bytes`` the ranks keep no account of what lives when.
     Raises ``ValueError`` naming the first action that a rank cannot run.
     """
@@ -59,12 +61,16 @@ class Plan:
     training: Training | None = None
     parallel: DataParallel | None = None
     weight_parts: Mapping[int, int] = field(default_factory=dict)
+    hosted: frozenset[int] = frozenset()
     counts_bytes: bool = True
 
     def __post_init__(self) -> None:
         actions = self.program.actions
         require_runnable(actions)
-        collective = actions.is_kind(*COLLECTIVE_KINDS)
+        of_replicas = (
+            {*COLLECTIVE_KINDS} - {Kind.REDUCE_GRAD} if self.training else COLLECTIVE_KINDS
+        )
+        collective = actions.is_kind(*of_replicas)
         if self.parallel is None and collective.any():
             label = actions.label(int(np.argmax(collective)))
             raise ValueError(
@@ -162,14 +168,14 @@ class Plan:
         return frozenset(pair for pair in pairs if pair[0] not in updated)
 
     def updated(self) -> frozenset[int]:
-        """The stages that the host updates: those with a STEP."""
-        steps = self.program.actions.is_kind(Kind.STEP)
-        return frozenset(self.program.actions.stage[steps].tolist())
+        """The stages that the host updates."""
+        return self.hosted
 
 
 def require_runnable(actions: ActionTable) -> None:
     """Raise ``ValueError`` naming the first action that no rank can run."""
-    special = actions.is_kind(Kind.R, *TRANSFER_KINDS, *HOST_KINDS)
-    if actions.is_sliced and special.any():
+    special = actions.is_kind(Kind.R, *TRANSFER_KINDS, Kind.OFFLOAD, Kind.RELOAD)
+    is_sliced = bool((actions.slice[~actions.is_kind(*COLLECTIVE_KINDS)] > 0).any())
+    if is_sliced and special.any():
         label = actions.label(int(np.argmax(special)))
         raise ValueError(f"replay recomputes and moves unsliced microbatches only; got {label}")

@@ -16,16 +16,17 @@ from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_bes
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.stairs import Stairs, predicted_stairs
 from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.stepping import with_steps, without_steps
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
 from bubbleproof.reference_exec.verification import (
     first_violations,
     require_ok,
+    verify_plan,
     verify_program,
-    verify_transfers,
 )
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
@@ -84,12 +85,13 @@ def prepared(
     if not unsafe:
         require_ok(verdict)
     lowered = lowered_program(problem, step, schedule, spec) if program is None else program
-    verdict = join([verdict, verify_program(problem, step, schedule, lowered, semantics)])
+    bare = lowered if training is None else without_steps(lowered)
+    verdict = join([verdict, verify_program(problem, step, schedule, bare, semantics)])
     if not unsafe:
         require_ok(verdict)
-    plan = replay_plan(problem, step, schedule, lowered, spec, parallel)
-    plan = replace(plan, training=training, counts_bytes=count_bytes)
-    verdict = join([verdict, verify_transfers(step, plan.program, semantics)])
+    plan = replay_plan(problem, step, schedule, lowered, spec, parallel, training)
+    plan = replace(plan, counts_bytes=count_bytes)
+    verdict = join([verdict, verify_plan(step, plan, semantics)])
     if not unsafe:
         require_ok(verdict)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
@@ -131,10 +133,12 @@ def replay_plan(
     lowered: Program,
     spec: ModelSpec,
     parallel: DataParallel | None = None,
+    training: Training | None = None,
 ) -> Plan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 
-    ``parallel`` is there where the step has collectives (``in_replicas``).
+    ``parallel`` is there where the step has collectives (``in_replicas``). STEPs and exchanges of a
+    training are put in too, unless the program has its own (``stepping``).
     """
     evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
     ends: dict[Action, tuple[int, ...]] = {
@@ -151,7 +155,7 @@ def replay_plan(
     if ends:
         sized = with_bytes(problem, step, spec)
         lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
-    return Plan(
+    plan = Plan(
         spec=spec,
         program=lowered,
         stage_ranks=step.stage_ranks,
@@ -160,8 +164,11 @@ def replay_plan(
         is_bidirectional=step.is_bidirectional,
         acceptors={(e.stage, e.microbatch): e.target for e in evictions},
         parallel=parallel,
+        training=training,
+        hosted=frozenset(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist()),
         weight_parts={g: len(row) for g, row in enumerate(step.part_ticks) if row},
     )
+    return plan if training is None else with_steps(plan)
 
 
 def chosen_semantics(

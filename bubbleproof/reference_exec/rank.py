@@ -86,7 +86,9 @@ class Rank:
         self._collectives = Collectives(
             self._compute.shards, members=plan.num_replicas, member=self.replica, group=group
         )
-        self._updates = Updates(plan, self.rank, self._compute.stages, transport, device)
+        self._updates = Updates(
+            plan, self.rank, self._compute.stages, self._compute.shards, transport, device
+        )
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._arriving: dict[Action, Blocked] = {}
@@ -103,10 +105,10 @@ class Rank:
             Kind.LOAD: self._moves.run,
             Kind.OFFLOAD: self._moves.run,
             Kind.RELOAD: self._moves.run,
-            Kind.STEP: self._moves.run,
+            Kind.STEP: self._step,
             Kind.UNSHARD: self._collective,
             Kind.RESHARD: self._collective,
-            Kind.REDUCE_GRAD: self._collective,
+            Kind.REDUCE_GRAD: self._reduce,
             Kind.SEND_F: self._send,
             Kind.SEND_B: self._send,
             Kind.RECV_F: self._receive,
@@ -120,8 +122,8 @@ class Rank:
             self._updates.begin_pass()
             self._collectives.begin_pass()
             yield from self._run_once()
-            yield from self._updates.end_pass()
-            self._collectives.end_pass()
+            if self._plan.training is None:
+                self._collectives.end_pass()
 
     def _run_once(self) -> Iterator[Blocked | None]:
         self._rows.clear()
@@ -131,7 +133,6 @@ class Rank:
                 yield from self._timed(action)
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
-            self._updates.after(position)
             yield None
         for sent in self._leaving:
             yield from until_done(sent)
@@ -205,6 +206,17 @@ class Rank:
         yield from self._collectives.run(action)
         self._compute.sample()
 
+    def _step(self, action: Action) -> Iterator[Blocked]:
+        is_hosted = action.stage in self._plan.updated()
+        yield from (self._moves if is_hosted else self._updates).run(action)
+
+    def _reduce(self, action: Action) -> Iterator[Blocked]:
+        """Sum gradients: among replicas where the stage is sharded, else with another rank."""
+        if self._plan.parallel is None:
+            yield from self._updates.run(action)
+        else:
+            yield from self._collective(action)
+
     def _send(self, action: Action) -> Iterator[Blocked]:
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
@@ -272,6 +284,7 @@ class Rank:
             *self._compute.left_over(),
             *self._moves.left_over(),
             *self._collectives.left_over(),
+            *self._updates.left_over(),
             *(f"{tag} never sent or used" for tag in self._ready),
             *(f"{tag} never used" for tag in self._arriving),
         ]

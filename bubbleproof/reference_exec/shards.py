@@ -18,10 +18,10 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.host import LEARNING_RATE, Named
 from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.saved import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.shard_layout import StageLayout
 from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.updates import optimizer_of
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -10,18 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
+from bubbleproof.reference_exec.plan import (
+    COLLECTIVE_KINDS,
+    HOST_KINDS,
+    TRAINING_KINDS,
+    TRANSFER_KINDS,
+)
 from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable
 from bubbleproof.theory.problem import Problem
 
 BESIDE = (*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS)
+UNCOUNTED = (*COMMUNICATION_KINDS, *TRAINING_KINDS)  # what changes no activation
 Stairs = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def predicted_stairs(sized: Problem, orders: Sequence[Sequence[Action]]) -> Stairs:
     """(bytes as it runs, bytes after it) of each action of each rank.
 
-    ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``). Empty where an
+    ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``); what is none of
+    its tasks, in a training STEPs and exchanges, changes nothing. Empty where an
     order has actions that are no task of it, and for collectives, whose bytes are not told by rows.
     """
     if sized.actions.is_kind(*COLLECTIVE_KINDS).any():
@@ -32,7 +39,7 @@ def predicted_stairs(sized: Problem, orders: Sequence[Sequence[Action]]) -> Stai
         tasks = sized.locate(ActionTable.from_actions(order)).tolist()
         level, begun, stairs = sized.stores[rank].base, set[Action](), []
         for action, task in zip(order, tasks, strict=True):
-            if task < 0 and action.kind not in COMMUNICATION_KINDS:
+            if task < 0 and action.kind not in UNCOUNTED:
                 return ()
             is_second = action in begun
             begun.add(action)

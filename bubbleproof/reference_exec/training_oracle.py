@@ -20,9 +20,9 @@ import torch
 from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.oracle import order_matched, ordinary, stepped
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.updates import optimizer_of
 from bubbleproof.reference_exec.words import with_ties
 
 

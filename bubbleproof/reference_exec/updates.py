@@ -1,28 +1,34 @@
-"""Updates: the optimizer steps of one rank's stages, and what ranks exchange before them.
+"""Updates: the STEPs of one rank's stages, and what ranks exchange and wait for before them.
 
-A stage on one rank steps after its last B or W of the pass. The gradients of a stage on two ranks
-go to the other rank and come from it at the end of the pass, so that both step with the same sum
-and stay equal. Where embedding and head are tied (``words``), the ranks of the first and the last
-stage do the same with their two gradients, after those of replicas. Each rank's messages of this
-kind follow all others of its pass, in one order on both ends, lower rank first, so they deadlock
-under no semantics. With a global barrier rank 0 hears from every rank, answers all, and then all
-step.
+Where they stand in the rank's program says ``stepping``. REDUCE_GRAD of a stage on two ranks sends
+this rank's gradients to the other and adds the other's to them, in the order of ranks, so that both
+step with the same sum and stay equal. Where embedding and head are tied (``words``), the ranks of
+the first and the last stage do the same with the two gradients of their one matrix. A STEP takes
+the sum, or the rank's own gradient where there is none; a gradient that is computed later is lost
+to it. With a global barrier the first STEP of a pass waits: the lowest rank that steps hears from
+every other, answers all, and then all step.
 
-Stages that the host updates step there (``host``), in the program. Gradients, weights and moments
-are no activations and do not count as live bytes.
+What is wrong with a program that was not verified ends it (``BrokenProgram``): a STEP or an
+exchange of a stage that is not here, twice, or missing.
+
+Stages that the host updates step there (``host``), sharded ones on their shards (``shards``).
+Gradients, weights and moments are no activations and do not count as live bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from itertools import combinations
 
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, Lane
+from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.training import MOMENTUM, Training
+from bubbleproof.reference_exec.shards import StageShards
+from bubbleproof.reference_exec.stepping import TIE, stepping_ranks, tied_stages
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
 from bubbleproof.reference_exec.words import EMBEDDING, HEAD
 from bubbleproof.theory.actions import Action, Kind
@@ -30,65 +36,59 @@ from bubbleproof.theory.actions import Action, Kind
 Named = dict[tuple[int, str], torch.Tensor]
 
 
-def optimizer_of(training: Training, parameters: Iterable[torch.Tensor]) -> torch.optim.Optimizer:
-    """Torch's own optimizer, one tensor at a time."""
-    given = list(parameters)
-    if training.optimizer == "adam":
-        return torch.optim.Adam(given, lr=training.rate, foreach=False)
-    momentum = MOMENTUM if training.optimizer == "momentum" else 0.0
-    return torch.optim.SGD(given, lr=training.rate, momentum=momentum, foreach=False)
-
-
 class Updates:
-    """The optimizers of one rank. Without a training in the plan it does nothing."""
+    """The optimizers of one rank. Without a training in the plan nothing is stepped here."""
 
     def __init__(
         self,
         plan: Plan,
         rank: int,
         stages: Mapping[int, nn.Module],
+        shards: Mapping[int, StageShards],
         transport: Transport,
         device: Device = CPU,
     ) -> None:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
-        self._training = plan.training
+        self._training, self._shards = plan.training, shards
         is_here = self._training is not None and plan.parallel is None
         stepped = stages.keys() - plan.updated() if is_here else ()
         self._stages = {stage: stages[stage] for stage in sorted(stepped)}
-        self._optimizers = {
+        self.optimizers = {
             stage: optimizer_of(plan.training, module.parameters())
             for stage, module in self._stages.items()
             if plan.training is not None
         }
-        self._stepped: set[int] = set()
-        self._ends = _last_backwards(plan, rank)
+        self._totals: Named = {}
+        self._done: set[Action] = set()
+        self._has_waited = False
 
     def begin_pass(self) -> None:
         """Forget the gradients and the steps of the pass before."""
         for module in self._stages.values():
             module.zero_grad(set_to_none=True)
-        self._stepped.clear()
+        self._totals.clear()
+        self._done.clear()
+        self._has_waited = False
 
-    def after(self, position: int) -> None:
-        """Step the stages whose gradient the action at ``position`` has completed."""
-        waits = self._training is None or self._training.has_barrier
-        for stage in self._ends.get(position, ()):
-            if not waits and stage in self._stages and not self._is_shared(stage):
-                self._step(stage, {})
+    def run(self, action: Action) -> Iterator[Blocked]:
+        """Run a STEP, or the REDUCE_GRAD of a stage that is not sharded."""
+        if action in self._done:
+            raise BrokenProgram(f"{action} runs twice")
+        if action.kind is Kind.STEP:
+            yield from self._step(action.stage)
+        elif action.slice == TIE:
+            yield from self._add_tied(action)
+        else:
+            yield from self._add_replicas(action)
+        self._done.add(action)
 
-    def end_pass(self) -> Iterator[Blocked]:
-        """Exchange what ranks add, wait for the others where there is a barrier, step the rest."""
+    def left_over(self) -> list[str]:
+        """The stages that a pass has not stepped, one phrase each."""
         if self._training is None:
-            return
-        totals: dict[int, Named] = {stage: {} for stage in self._stages}
-        for stage in self._stages:
-            yield from self._add_replicas(stage, totals[stage])
-        if self._plan.spec.tied:
-            yield from self._add_tied(totals)
-        if self._training.has_barrier:
-            yield from self._barrier()
-        for stage in self._stages.keys() - self._stepped:
-            self._step(stage, totals[stage])
+            return []
+        stepped = {action.stage for action in self._done if action.kind is Kind.STEP}
+        stages = {*self._stages, *self._shards} - stepped
+        return [f"stage {stage} without STEP" for stage in sorted(stages)]
 
     def weights(self) -> Named:
         """The weights by (stage, name) of the stages that were stepped here."""
@@ -98,55 +98,66 @@ class Updates:
             for name, parameter in module.named_parameters()
         }
 
-    def _is_shared(self, stage: int) -> bool:
-        is_tied = self._plan.spec.tied and stage in (0, self._plan.num_stages - 1)
-        return is_tied or len(self._plan.ranks_of(stage)) > 1
+    def _step(self, stage: int) -> Iterator[Blocked]:
+        training = self._training
+        if training is None or stage not in {*self._stages, *self._shards}:
+            raise BrokenProgram(f"{stage}STEP of a stage that does not step on rank {self._rank}")
+        if training.has_barrier and not self._has_waited:
+            yield from self._barrier()
+            self._has_waited = True
+        if stage in self._shards:
+            self._shards[stage].step()
+        else:
+            self._update(stage)
 
-    def _step(self, stage: int, totals: Named) -> None:
-        """One optimizer step, with ``totals`` in the place of the rank's own gradients."""
+    def _update(self, stage: int) -> None:
+        """One optimizer step, with the totals in the place of the rank's own gradients."""
         named = dict(self._stages[stage].named_parameters())
-        own = {name: parameter.grad for name, parameter in named.items()}
-        for (_, name), total in totals.items():
-            named[name].grad = total
-        self._optimizers[stage].step()
+        own = {name: self._own(stage, name) for name in named}
+        for name, parameter in named.items():
+            parameter.grad = self._totals.get((stage, name), own[name])
+        self.optimizers[stage].step()
         for name, parameter in named.items():  # the report wants what this rank computed
             parameter.grad = own[name]
-        self._stepped.add(stage)
 
-    def _add_replicas(self, stage: int, totals: Named) -> Iterator[Blocked]:
-        for peer in self._plan.ranks_of(stage):
-            if peer == self._rank:
-                continue
-            for name, parameter in self._stages[stage].named_parameters():
-                assert parameter.grad is not None
-                arrived = yield from self._swap(stage, parameter.grad, peer)
-                totals[stage, name] = parameter.grad + arrived
-
-    def _add_tied(self, totals: dict[int, Named]) -> Iterator[Blocked]:
-        """Set the tied matrix's total on the ranks of its two stages."""
-        first, last = (0, EMBEDDING), (self._plan.num_stages - 1, HEAD)
-        here = [end for end in (first, last) if end[0] in self._stages]
-        own = {end: self._gradient(end, totals) for end in here}
-        if len(here) == 1:
-            (end,) = here
-            far = last if end == first else first
-            (peer,) = self._plan.ranks_of(far[0])
-            own[far] = yield from self._swap(0, own[end], peer)
-        for end in here:
-            totals[end[0]][end] = own[first] + own[last]
-
-    def _gradient(self, end: tuple[int, str], totals: dict[int, Named]) -> torch.Tensor:
-        gradient = totals[end[0]].get(end)
+    def _own(self, stage: int, name: str) -> torch.Tensor:
+        """The gradient that this rank has summed of a parameter."""
+        if stage not in self._stages:
+            raise BrokenProgram(f"stage {stage} is not on rank {self._rank}")
+        gradient = self._stages[stage].get_parameter(name).grad
         if gradient is None:
-            gradient = self._stages[end[0]].get_parameter(end[1]).grad
-        assert gradient is not None
+            raise BrokenProgram(f"stage {stage} {name} has no gradient yet")
         return gradient
 
+    def _add_replicas(self, action: Action) -> Iterator[Blocked]:
+        stage, ranks = action.stage, self._plan.ranks_of(action.stage)
+        if self._rank not in ranks or len(ranks) < 2:
+            raise BrokenProgram(f"{action} adds nothing on rank {self._rank}")
+        (peer,) = {*ranks} - {self._rank}
+        for name, _ in self._stages[stage].named_parameters():
+            own = self._own(stage, name)
+            self._totals[stage, name] = own + (yield from self._swap(action, own, peer))
+
+    def _add_tied(self, action: Action) -> Iterator[Blocked]:
+        """Set the tied matrix's total for the stages of it that are here."""
+        stages = tied_stages(self._plan)
+        ends = [*zip(stages, (EMBEDDING, HEAD), strict=True)] if stages else []
+        here = [end for end in ends if end[0] in self._stages]
+        if not here:
+            raise BrokenProgram(f"{action} adds nothing on rank {self._rank}")
+        own = {end: self._totals.get(end, self._own(*end)) for end in here}
+        if len(here) == 1:
+            (end,) = here
+            (far,) = {*ends} - {end}
+            (peer,) = self._plan.ranks_of(far[0])
+            own[far] = yield from self._swap(action, own[end], peer)
+        for end in here:
+            self._totals[end] = own[ends[0]] + own[ends[1]]
+
     def _swap(
-        self, stage: int, gradient: torch.Tensor, peer: int
+        self, tag: Action, gradient: torch.Tensor, peer: int
     ) -> Generator[Blocked, None, torch.Tensor]:
         """Send a gradient to ``peer`` and return the one that comes from it."""
-        tag = Action(stage=stage, kind=Kind.REDUCE_GRAD)
         with self._device.on(Lane.RECEIVES):
             buffer = torch.empty_like(gradient)
         if self._rank < peer:
@@ -160,16 +171,16 @@ class Updates:
         return arrives.get()
 
     def _barrier(self) -> Iterator[Blocked]:
-        """Go on once every rank has come this far; messages carry nothing."""
-        others = range(1, self._plan.num_ranks)
-        if self._rank:
-            yield from self._signal(self._rank, 0, is_send=True)
-            yield from self._signal(0, 0, is_send=False)
+        """Go on once every rank that steps has come this far; messages carry nothing."""
+        first, *others = stepping_ranks(self._plan)
+        if self._rank != first:
+            yield from self._signal(self._rank, first, is_send=True)
+            yield from self._signal(first, first, is_send=False)
             return
         for peer in others:
             yield from self._signal(peer, peer, is_send=False)
         for peer in others:
-            yield from self._signal(0, peer, is_send=True)
+            yield from self._signal(first, peer, is_send=True)
 
     def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[Blocked]:
         tag = Action(stage=sender, kind=Kind.STEP)
@@ -185,8 +196,8 @@ class Updates:
 
 
 def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
-    """The pairs of ranks, lower first, that talk to each other between two passes of a plan."""
-    if plan.training is None:
+    """The pairs of ranks, lower first, that exchange gradients, or signals of a barrier."""
+    if plan.training is None or not stepping_ranks(plan):
         return frozenset()
     pairs = {
         (lower, higher)
@@ -197,18 +208,6 @@ def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
         ends = {*plan.ranks_of(0), *plan.ranks_of(plan.num_stages - 1)}
         pairs |= set(combinations(sorted(ends), 2))
     if plan.training.has_barrier:
-        pairs |= {(0, rank) for rank in range(1, plan.num_ranks)}
+        first, *others = stepping_ranks(plan)
+        pairs |= {(first, rank) for rank in others}
     return frozenset(pairs)
-
-
-def _last_backwards(plan: Plan, rank: int) -> dict[int, list[int]]:
-    """The stages by the position of their last B, I or W in the order of one rank."""
-    last: dict[int, int] = {}
-    for position, action in enumerate(plan.order(rank)):
-        done = action.partner or action
-        if done.kind in (Kind.B, Kind.I, Kind.W):
-            last[done.stage] = position
-    found: dict[int, list[int]] = {}
-    for stage, position in last.items():
-        found.setdefault(position, []).append(stage)
-    return found

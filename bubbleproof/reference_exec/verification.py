@@ -3,20 +3,25 @@
 ``check`` decides rules 1 to 5 and 8 of the schedule. Of the lowered program its computations must
 be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
 must be that of the training step the problem poses (rule 7), by the schedule's times and by the
-program's order. Where EVICT and LOAD have been put into the program, rule 6 is asked again.
+program's order. Where EVICT and LOAD, or the STEPs and exchanges of a training, have been put into
+the program, rule 6 is asked again; of a training rule 7 is asked over all its passes.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.reference_exec.plan import TRANSFER_KINDS
+from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
-from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow import (
+    check_dataflow,
+    check_dataflow_of_program,
+    check_training,
+)
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
 
 REFUSAL = "replay refuses what is not verified"
@@ -66,11 +71,22 @@ def verify_program(
     )
 
 
-def verify_transfers(step: Pipeline, program: Program, semantics: Semantics) -> Verdict:
-    """Rule 6 of a program with EVICT and LOAD put in; nothing where it has none."""
-    if not program.actions.is_kind(*TRANSFER_KINDS).any():
-        return Verdict(findings=())
-    return check_communication(step.problem(), program, (semantics,))
+def verify_plan(step: Pipeline, plan: Plan, semantics: Semantics) -> Verdict:
+    """What was put into a program since: rule 6 with EVICT, LOAD and exchanges, rule 7 with STEPs.
+
+    Nothing where there is none of them.
+    """
+    program, training, problem = plan.program, plan.training, step.problem()
+    has_barrier = training is not None and training.has_barrier
+    findings: list[Finding] = []
+    if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
+        found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
+        findings += found.findings
+    if training is not None:
+        passes = [program] * training.steps
+        tied = plan.spec.tied
+        findings.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
+    return Verdict(findings=tuple(findings))
 
 
 def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:

@@ -21,7 +21,11 @@ inputs. The named semantics:
     as ``pair-stream``, but each rank has one stream for all its transfers (NCCL with eager
     initialisation, where all point-to-point operations share the group's communicator).
 
-EVICT and LOAD may stand in the programs of their ranks too; ``moves`` says how.
+EVICT and LOAD may stand in the programs of their ranks too; ``moves`` says how. So may the
+exchanges of a training and the barrier before its STEPs: ``meetings``. A program that is run
+several times, each pass after the other on every rank, needs no more than one pass: no wait leads
+from a later pass to an earlier one, so what has no cycle in one has none in all, and channels that
+match in each pass match in all.
 
 The rules give a graph of "waits for" over steps; the program is free of deadlock exactly when the
 graph has no cycle. Each semantics is deterministic in what can complete, so no interleaving needs
@@ -43,6 +47,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import find_cycle
 from bubbleproof.verify.grid import step_grid
+from bubbleproof.verify.meetings import Meetings
 from bubbleproof.verify.moves import Moves
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation
 
@@ -59,13 +64,19 @@ class Semantics(StrEnum):
 
 
 def check_communication(
-    problem: Problem, program: Program, semantics: Sequence[Semantics] = tuple(Semantics)
+    problem: Problem,
+    program: Program,
+    semantics: Sequence[Semantics] = tuple(Semantics),
+    *,
+    has_barrier: bool = False,
 ) -> Verdict:
     """Decide rule 6 for a lowered program, once per semantics.
 
-    Its rows are computations, SENDs and RECVs and, posted and waited for, EVICTs and LOADs.
+    Its rows are computations, SENDs and RECVs and, posted and waited for, EVICTs and LOADs; in a
+    training also REDUCE_GRADs and STEPs, before the first of which all ranks wait for each other
+    where it ``has_barrier``.
     """
-    steps = _Steps(problem, program)
+    steps = _Steps(problem, program, has_barrier=has_barrier)
     unmatched = steps.unmatched()
     if unmatched:
         return Verdict(
@@ -107,15 +118,11 @@ class _Transfer:
     send: int
     recv: int
 
-    @property
-    def pair(self) -> frozenset[int]:
-        return frozenset((self.message.source, self.message.target))
-
 
 class _Steps:
     """The rows of a program and who waits for whom; row numbers are the graph's nodes."""
 
-    def __init__(self, problem: Problem, program: Program) -> None:
+    def __init__(self, problem: Problem, program: Program, *, has_barrier: bool = False) -> None:
         self.problem, self.program = problem, program
         self.rank = program.resource.tolist()
         self.actions = list(program.actions)
@@ -124,6 +131,9 @@ class _Steps:
         on_rank = (home[task] != NONE).tolist()  # the others run beside the ranks' computations
         self.row_of_task = {t: row for row, t in enumerate(task.tolist()) if on_rank[row]}
         self.moves = Moves(problem, self.actions, self.rank, self.row_of_task.values())
+        self.meetings = Meetings(
+            problem, self.actions, self.rank, task.tolist(), has_barrier=has_barrier
+        )
         self.transfers: list[_Transfer] = []
 
     def unmatched(self) -> list[Violation]:
@@ -142,7 +152,8 @@ class _Steps:
         for (rank, action), where in rows.items():
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
             found.append(self._violation(sentence, where))
-        found += [self._violation(sentence, where) for sentence, where in self.moves.faults()]
+        faults = (*self.moves.faults(), *self.meetings.faults())
+        found += [self._violation(sentence, where) for sentence, where in faults]
         return found or self._crossed_channels()
 
     def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[Violation]:
@@ -166,21 +177,22 @@ class _Steps:
 
     def _crossed_channels(self) -> list[Violation]:
         """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
-        channels: dict[tuple[int, int], list[_Transfer]] = {}
+        channels: dict[tuple[int, int], list[tuple[int, int]]] = {}  # rows of (SEND, RECV)
         for transfer in self.transfers:
-            message = transfer.message
-            channels.setdefault((message.source, message.target), []).append(transfer)
+            channel = (transfer.message.source, transfer.message.target)
+            channels.setdefault(channel, []).append((transfer.send, transfer.recv))
+        for rank, row, peer, row_of_peer in self.meetings.ends():
+            channels.setdefault((rank, peer), []).append((row, row_of_peer))
         found = []
-        for (source, target), transfers in channels.items():
-            sent = sorted(transfers, key=lambda t: t.send)
-            received = sorted(transfers, key=lambda t: t.recv)
+        for (source, target), ends in channels.items():
+            sent, received = sorted(ends), sorted(ends, key=lambda rows: rows[1])
             for number, (out, into) in enumerate(zip(sent, received, strict=True)):
-                if out is not into:
+                if out != into:
                     sentence = (
                         f"message {number} from rank {source} to rank {target} is sent as "
-                        f"{out.message.send} but received as {into.message.recv}"
+                        f"{self.actions[out[0]]} but received as {self.actions[into[1]]}"
                     )
-                    found.append(self._violation(sentence, [out.send, into.recv]))
+                    found.append(self._violation(sentence, [out[0], into[1]]))
                     break
         return found
 
@@ -208,7 +220,7 @@ class _Steps:
     def _edges(self, semantics: Semantics) -> list[tuple[int, int]]:
         """(before, after) rows. Unless buffered, a message is one node: the row of its SEND."""
         buffered = semantics is Semantics.BUFFERED
-        merged = self.moves.merged()
+        merged = self.moves.merged() | self.meetings.merged()
         if not buffered:
             merged |= {t.recv: t.send for t in self.transfers}
         node = [merged.get(row, row) for row in range(len(self.actions))]
@@ -245,15 +257,23 @@ class _Steps:
     def _stream_order(self, node: list[int], semantics: Semantics) -> list[tuple[int, int]]:
         """Each transfer after the one before it in its stream, on both of its ranks."""
         streams: dict[tuple[int, object], list[int]] = {}
-        ends = {row: t for t in self.transfers for row in (t.send, t.recv)}
-        for row, transfer in sorted(ends.items()):
+        ends = [
+            (row, t.message.source, t.message.target)
+            for t in self.transfers
+            for row in (t.send, t.recv)
+        ]
+        for rank, row, peer, row_of_peer in self.meetings.ends():
+            ends += [(row, rank, peer), (row_of_peer, rank, peer)]
+        for row, source, target in sorted(ends):
             if semantics is Semantics.PAIR_STREAM:
-                stream: object = transfer.pair
+                stream: object = frozenset((source, target))
             elif semantics is Semantics.BUFFERED:
-                stream = (transfer.message.source, transfer.message.target)
+                stream = (source, target)
             else:
                 stream = None
-            streams.setdefault((self.rank[row], stream), []).append(node[row])
+            own = streams.setdefault((self.rank[row], stream), [])
+            if not own or own[-1] != node[row]:
+                own.append(node[row])
         return [pair for rows in streams.values() for pair in pairwise(rows)]
 
     def _violation(self, sentence: str, rows: Sequence[int]) -> Violation:

@@ -27,6 +27,7 @@ from proofs_tests.reference_exec.cases import (
     gradients_of,
 )
 from proofs_tests.reference_exec.meshes import mesh, plan_of
+from proofs_tests.reference_exec.training_cases import training_plan
 
 GPT = replace(TINY, kind="transformer", dtype="float32")
 LLAMA = replace(TINY, kind="llama", hidden=8, seed=7)
@@ -45,7 +46,7 @@ def plans() -> dict[str, tuple[Plan, bool]]:
         "slices": (family_case("svpp", p=2, m=2, s=2, v=2).plan(LLAMA), True),
         "a host's steps": (family_case("toffload", p=2, m=3).plan(TINY), False),
         "ranks that exchange": (
-            replace(family_case("chimera", p=2, m=2).plan(TINY), training=training),
+            training_plan(family_case("chimera", p=2, m=2), training),
             False,
         ),
     }

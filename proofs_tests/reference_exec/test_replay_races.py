@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.device import Lane
 from bubbleproof.reference_exec.group_transport import GroupTransfer
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.stepping import with_steps
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.updates import Updates
 from bubbleproof.reference_exec.virtual import run_virtual
@@ -53,7 +54,9 @@ TRAININGS = {
 def plan_of(name: str, training: str = "no step", **spec: object) -> Plan:
     case = family_case(name, **FAMILIES[name])
     model = replace(TINY, **{"kind": "transformer", **spec})  # type: ignore[arg-type]  # fields
-    return replace(case.plan(model.on(len(case.plan().stage_ranks))), training=TRAININGS[training])
+    chosen = TRAININGS[training]
+    plan = case.plan(model.on(len(case.plan().stage_ranks)))
+    return plan if chosen is None else with_steps(replace(plan, training=chosen))
 
 
 def on_one_gpu(plan: Plan, seed: int = 0) -> Recorder:

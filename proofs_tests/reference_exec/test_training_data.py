@@ -16,6 +16,7 @@ from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import MOMENTUM, Training
 from bubbleproof.reference_exec.virtual import run_virtual
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.training_cases import training_plan
 
 WORDS = replace(TINY, vocabulary=6)
 OWN = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
@@ -49,7 +50,7 @@ def test_slices_are_cut_from_the_data_of_their_step() -> None:
 def test_a_training_is_that_of_a_loop_without_pipeline() -> None:
     # momentum by hand, v = 0.9 v + g and w = w - rate v, on one graph of both stages
     case = family_case("1f1b", p=2, m=3)
-    plan = replace(case.plan(), training=THREE)
+    plan = training_plan(case, THREE)
     model = [Stage(plan.spec, stage) for stage in range(2)]
     weights = {(g, name): p for g, m in enumerate(model) for name, p in m.named_parameters()}
     velocity = {key: torch.zeros_like(weight) for key, weight in weights.items()}

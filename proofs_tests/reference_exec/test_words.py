@@ -20,6 +20,7 @@ from bubbleproof.reference_exec.words import EMBEDDING, HEAD
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import Case, family_case
 from proofs_tests.reference_exec.meshes import mesh
+from proofs_tests.reference_exec.training_cases import training_plan
 
 GPT = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2, vocabulary=7, tied=True)
 STEPS = Training(optimizer="adam", steps=2)
@@ -63,7 +64,7 @@ def test_tied_weights_are_and_stay_one_matrix() -> None:
     case, spec = family_case("1f1b", p=3, m=4), GPT.on(3)
     first, last = Stage(spec, 0), Stage(spec, 2)
     assert torch.equal(first.get_parameter(EMBEDDING), last.get_parameter(HEAD))
-    results = run_virtual(replace(case.plan(spec), training=STEPS))
+    results = run_virtual(training_plan(case, STEPS, spec))
     trained = results[0].updated[0, EMBEDDING]
     assert torch.equal(trained, results[2].updated[2, HEAD])
     assert not torch.equal(trained, first.get_parameter(EMBEDDING))

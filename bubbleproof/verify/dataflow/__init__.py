@@ -10,10 +10,17 @@ The run works on names of tensors instead of numbers. It is written from these d
 neither the precedences of the problem nor the tags of messages: a RECV gets what comes first in its
 channel, and its consumer finds the wrong name. ``training_step`` says what is read of a problem,
 ``activations``, ``parameters``, ``gradients`` and ``messages`` hold the definitions, ``runs`` the
-order in which actions happen.
+order in which actions happen. ``passes`` asks what only several steps together can break, on the
+versions and sums of ``model_state``.
 """
 
+from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 
-__all__ = ["NoTrainingStep", "check_dataflow", "check_dataflow_of_program"]
+__all__ = [
+    "NoTrainingStep",
+    "check_dataflow",
+    "check_dataflow_of_program",
+    "check_training",
+]

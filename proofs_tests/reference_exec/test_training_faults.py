@@ -1,0 +1,241 @@
+"""Faults in the STEPs and exchanges of trainings: refused before they run, seen where forced."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
+from bubbleproof.reference_exec.judged import weights_are_equal
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.replay import NotVerified
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.training_oracle import Matched, matched_training
+from bubbleproof.reference_exec.verification import verify_plan
+from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
+from bubbleproof.theory.schedule import Program
+from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec.cases import TINY, Case, family_case
+from proofs_tests.reference_exec.training_cases import trained, training_orders, training_plan
+
+Orders = list[list[str]]
+TIED = replace(TINY, vocabulary=5, tied=True)
+TWO = Training(optimizer="momentum", steps=2)
+WAITING = replace(TWO, has_barrier=True)
+SWEEP = 20 if os.environ.get("BUBBLEPROOF_SWEEP") else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An edit of a family's training; ``refusal`` says why it is not run, ``shown`` what it does.
+
+    ``shown`` empty: the run ends, with other weights.
+    """
+
+    family: str
+    edit: str
+    rank: int
+    refusal: str
+    shown: str = ""
+    spec: ModelSpec = TINY
+    training: Training = TWO
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.edit.replace(' ', '-')}-{self.rank}"
+
+
+def edited(orders: Orders, rank: int, edit: str) -> Orders:
+    """``drop X``, ``double X``, ``X before Y``, ``X after Y`` or ``X for Y`` on one rank.
+
+    Rank -1 are all ranks.
+    """
+    first, *rest = edit.split()
+    found = [list(order) for order in orders]
+    for number, order in enumerate(found):
+        if rank not in (-1, number):
+            continue
+        if first == "drop":
+            order.remove(rest[0])
+        elif first == "double":
+            order.insert(order.index(rest[0]) + 1, rest[0])
+        elif rest[0] == "for":
+            order[order.index(rest[1])] = first
+        else:
+            order.remove(first)
+            order.insert(order.index(rest[1]) + (rest[0] == "after"), first)
+    return found
+
+
+FAULTS = [
+    Fault(
+        family="zb-h1",
+        edit="drop 0STEP",
+        rank=0,
+        refusal="0F0 on rank 0 in pass 1 needs version 1",
+        shown="rank 0, action .*: left over: stage 0 without STEP",
+    ),
+    Fault(
+        family="zb-h1",
+        edit="double 1STEP",
+        rank=1,
+        refusal="1STEP on rank 1 in pass 0 needs each contribution of pass 1",
+        shown="rank 1, action .*: 1STEP runs twice",
+    ),
+    Fault(family="zb-h1", edit="0STEP before 0W2", rank=0, refusal="lacks what 0W2 of pass 0 adds"),
+    Fault(family="zb-h1", edit="1STEP before 1W2", rank=1, refusal="lacks what 1W2 of pass 0 adds"),
+    Fault(
+        family="zb-h1",
+        edit="0STEP after 0F0",
+        rank=0,
+        refusal="lacks what 0W0 of pass 0 adds",
+        shown="rank 0, action 1: stage 0 .* has no gradient yet",
+    ),
+    Fault(
+        family="zb-h1",
+        edit="1STEP for 0STEP",
+        rank=0,
+        refusal="1STEP on rank 0 in pass 0 is not of rank 0",
+        shown="1STEP of a stage that does not step on rank 0",
+    ),
+    Fault(
+        family="interleaved",
+        edit="0STEP before 0B3",
+        rank=0,
+        refusal="lacks what 0B3 of pass 0 adds",
+    ),
+    Fault(family="chimera", edit="drop 0REDUCE_GRAD", rank=-1, refusal="lacks what 0B"),
+    Fault(
+        family="chimera",
+        edit="drop 0REDUCE_GRAD",
+        rank=0,
+        refusal="stands 1 times on rank 1, must stand once on 0 and 1",
+        shown="MessageMismatch: rank 0 sent 1REDUCE_GRAD where rank 1 expected 0REDUCE_GRAD",
+    ),
+    Fault(
+        family="chimera",
+        edit="1REDUCE_GRAD before 0REDUCE_GRAD",
+        rank=1,
+        refusal="is sent as 0REDUCE_GRAD but received as 1REDUCE_GRAD",
+        shown="MessageMismatch: ",
+    ),
+    Fault(family="chimera", edit="0STEP before 0REDUCE_GRAD", rank=0, refusal="lacks what 0B"),
+    Fault(
+        family="chimera",
+        edit="double 0REDUCE_GRAD",
+        rank=0,
+        refusal="stands 2 times on rank 0",
+        shown="rank 0, action .*: 0REDUCE_GRAD runs twice",
+    ),
+    Fault(
+        family="1f1b", edit="drop 0REDUCE_GRAD.1", rank=-1, spec=TIED, refusal="of the tied matrix"
+    ),
+    Fault(
+        family="1f1b",
+        edit="0REDUCE_GRAD.1 before 0B2",
+        rank=0,
+        spec=TIED,
+        refusal="lacks what 0B2 of pass 0 adds, of the tied matrix",
+    ),
+    Fault(
+        family="1f1b",
+        edit="drop 1STEP",
+        rank=1,
+        training=WAITING,
+        refusal="rank 1 never comes to the barrier: it has no STEP",
+        shown="rank 1, action .*: left over: stage 1 without STEP",
+    ),
+    Fault(
+        family="1f1b",
+        edit="1STEP before 1SEND_B2",
+        rank=1,
+        training=WAITING,
+        refusal="is sent as 1STEP but received as 0RECV_B2",
+        shown="MessageMismatch: rank 1 sent 1STEP where rank 0 expected 0RECV_B2",
+    ),
+]
+
+
+def case_of(fault: Fault) -> Case:
+    sizes = {"interleaved": {"p": 2, "m": 4, "v": 2}, "chimera": {"p": 2, "m": 4}}
+    return family_case(fault.family, **sizes.get(fault.family, {"p": 2, "m": 3}))
+
+
+@pytest.mark.parametrize(
+    "fault", FAULTS, ids=lambda f: f"{f.family}-{f.edit.replace(' ', '-')}-{f.rank}"
+)
+def test_a_fault_is_refused_and_shows_where_it_is_forced(fault: Fault) -> None:
+    case = case_of(fault)
+    orders = training_orders(case, fault.training, fault.spec)
+    program = Program.from_orders(edited(orders, fault.rank, fault.edit))
+    with pytest.raises(NotVerified, match=re.escape(fault.refusal)):
+        trained(case, fault.training, fault.spec, program=program)
+    report = trained(case, fault.training, fault.spec, program=program, unsafe=True)
+    assert not report.ok
+    assert {*report.broken_rules} <= {"communication", "dataflow"}
+    assert report.broken_rules
+    if fault.shown:
+        assert re.search(fault.shown, report.stopped), report.stopped
+    else:
+        assert report.stopped == ""
+        assert not report.weights_equal
+
+
+def test_a_step_too_early_shows_on_processes_too() -> None:
+    case = family_case("zb-h1", p=2, m=3)
+    orders = edited(training_orders(case, TWO), 0, "0STEP before 0W2")
+    program = Program.from_orders(orders)
+    report = trained(case, TWO, program=program, unsafe=True, backend="gloo")
+    assert report.stopped == ""
+    assert not report.weights_equal
+    assert report.broken_rules == ("dataflow",)
+
+
+def moved(plan: Plan, choice: random.Random) -> Plan:
+    """The plan with a STEP, an exchange or a message moved somewhere on its rank."""
+    orders = plan.program.orders(plan.num_ranks)
+    order = choice.choice(orders)
+    words = choice.choice((("STEP", "REDUCE"), ("SEND", "RECV")))
+    movable = [i for i, a in enumerate(order) if any(w in a.kind.name for w in words)]
+    action = order.pop(choice.choice(movable))
+    place = choice.randrange(len(order)) if words[0] == "STEP" else len(order) - choice.randrange(6)
+    order.insert(place, action)
+    return replace(plan, program=Program.from_orders(orders))
+
+
+def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -> bool:
+    """Whether a run comes to its end with the weights that it should have."""
+    try:
+        results = run_virtual(plan, semantics=semantics, seed=seed)
+    except (BrokenProgram, MessageMismatch, ReplayStalled):
+        return False
+    return weights_are_equal(results, expected.weights)
+
+
+@pytest.mark.parametrize("has_barrier", [False, True])
+@pytest.mark.parametrize(
+    ("name", "params"), [("zb-h1", {"p": 2, "m": 2}), ("chimera", {"p": 2, "m": 2})]
+)
+def test_what_is_judged_right_runs_right(
+    name: str, params: dict[str, int], has_barrier: bool
+) -> None:
+    # rules 6 and 7 of moved programs against runs of them, under every semantics
+    case = family_case(name, **params)
+    plan = training_plan(case, replace(TWO, has_barrier=has_barrier))
+    expected = matched_training(plan)
+    step, choice = training_step(case.problem), random.Random(f"{name} {has_barrier}")
+    verdicts = {True: 0, False: 0}
+    for number in range(24 * SWEEP):
+        other = moved(plan, choice)
+        semantics = list(Semantics)[number % len(Semantics)]
+        verdict = verify_plan(step, other, semantics)
+        assert verdict.ok == goes_right(other, semantics, number, expected), (
+            f"{[str(a) for a in other.program.actions]} under {semantics}: {verdict}"
+        )
+        verdicts[verdict.ok] += 1
+    assert all(verdicts.values())
