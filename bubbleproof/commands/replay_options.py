@@ -143,7 +143,7 @@ class CommunicationOptions(OptionGroup):
     comm: Annotated[str | None, Option(help="Communication semantics to assume.")] = None
     timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
     debug_headers: Annotated[
-        bool, Option("--debug-headers", help="Send a header ahead of each message (gloo).")
+        bool, Option("--debug-headers", help="Send a header ahead of each message.")
     ] = False
     torchrun: Annotated[
         bool, Option("--torchrun", help="This process is one rank, started by torchrun.")

@@ -68,10 +68,6 @@ def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
         if not request.timeout > 0:
             raise ValueError(f"replay timeout must be more than 0 seconds, got {request.timeout}")
         semantics = chosen_semantics(backend_of(request), request.comm, BACKENDS)
-        if backend_of(request) == "nccl" and (request.data_parallel > 1 or request.has_headers):
-            raise ValueError(
-                "replicas and --debug-headers talk through the host: they run on gloo, not on nccl"
-            )
         given = read_to_replay(
             request.words,
             dialect=request.dialect,

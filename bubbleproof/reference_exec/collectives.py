@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.device import CPU, Device, handed_over
 from bubbleproof.reference_exec.host import Named
 from bubbleproof.reference_exec.shards import Buffer, StageShards
 from bubbleproof.reference_exec.transport import Blocked, Transfer, Transport, until_done
@@ -43,9 +44,16 @@ class Collectives:
     """The collectives of one process. ``group`` reaches the replicas of its rank by number."""
 
     def __init__(
-        self, shards: dict[int, StageShards], *, members: int, member: int, group: Transport | None
+        self,
+        shards: dict[int, StageShards],
+        *,
+        members: int,
+        member: int,
+        group: Transport | None,
+        device: Device = CPU,
     ) -> None:
         self._shards, self._group, self._member = shards, group, member
+        self._device = device
         self._members = range(members)
         self._others = [other for other in range(members) if other != member]
         self._under_way: dict[Action, _UnderWay] = {}
@@ -151,8 +159,9 @@ class Collectives:
         """A collective whose header is on its way to all others."""
         now = _UnderWay(rooms={member: [] for member in self._others})
         for member in self._others:
-            self._send(action, now, _header(action), member)
-            room = torch.zeros_like(_header(action))
+            header = handed_over(_header(action), self._device)
+            self._send(action, now, header, member)
+            room = torch.zeros_like(header)
             now.headers[member] = self._receive(action, room, member)
         return now
 
@@ -161,9 +170,8 @@ class Collectives:
         waiting = list(now.sent)
         for member, coming in now.headers.items():
             yield from until_done(coming)
-            found = coming.transfer.get()
-            if not torch.equal(found, _header(action)):
-                kind, stage, number = found.tolist()
+            kind, stage, number = found = coming.transfer.get().tolist()
+            if found != _header(action).tolist():
                 other = Action(kind=Kind(kind), stage=stage, slice=number)
                 raise BrokenProgram(
                     f"{action} met {other} of replica {member}; the replicas of a rank must issue "

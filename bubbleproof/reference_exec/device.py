@@ -160,6 +160,12 @@ class CpuDevice:
 CPU = CpuDevice()
 
 
+def handed_over(values: torch.Tensor, device: Device) -> torch.Tensor:
+    """A copy of host values on a device, queued with the computation; the host goes on."""
+    room = device.host_buffer(values.shape, values.dtype).copy_(values)
+    return room.to(device.torch_device, non_blocking=True)
+
+
 def require_device(name: str) -> None:
     """Raise ``ValueError`` for a device that is unknown or not there."""
     if name not in DEVICES:

@@ -9,15 +9,21 @@ the end of the run tells whether all of it went through (``unfinished``). An un-
 receive of NCCL runs in order with all others of its communicator, in both directions. With a group
 of its own for each unordered pair of ranks (``by_pairs``) that is ``pair-stream`` of ``verify``,
 whatever torch would make of one group for all.
+
+The replicas of a rank have a group for each direction of each pair: in a collective every member
+sends before it receives, which one stream for both directions would not let through. Computation
+makes the room that these messages come into, so their receives come after it, and the host waits
+for their ends, as it has to look at what came.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import combinations, pairwise
+from itertools import pairwise, permutations
 from typing import Protocol
 
 import torch
@@ -29,7 +35,8 @@ from bubbleproof.reference_exec.updates import exchanging
 from bubbleproof.theory.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
-Pair = tuple[int, int]  # (lower rank, higher rank)
+Pair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)
+POLL_SECONDS = 0.0005
 
 
 class ConnectionClosed(RuntimeError):  # noqa: N818 - what happened to the connection
@@ -46,13 +53,17 @@ class Work(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class GroupTransfer:
-    """A posted send or receive, with the buffer that must live until it ends."""
+    """A posted send or receive, with the buffer that must live until it ends.
+
+    The host does not wait for one that ``is_queued``, unless it ``is_awaited``.
+    """
 
     tag: Action
     work: Work
     tensor: torch.Tensor = field(repr=False)
     device: Device
     is_queued: bool
+    is_awaited: bool = False
     waited: bool = False
 
     def is_done(self) -> bool:
@@ -67,33 +78,54 @@ class GroupTransfer:
         Raises torch's ``RuntimeError`` where it does not end in time.
         """
         if self.is_queued:
+            if self.is_awaited:
+                await_end(self.work, seconds)
             self.work.wait()
         else:
             self.work.wait(timedelta(seconds=max(seconds, 0.001)))
         self.waited = True
 
 
+def await_end(work: Work, seconds: float) -> None:
+    """Wait here, on the host, for a queued transfer. Raises ``RuntimeError`` after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not work.is_completed():
+        if time.monotonic() > deadline:
+            raise RuntimeError("timed out")
+        time.sleep(POLL_SECONDS)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """Process groups: one for each pair of ranks named, another for the others."""
+    """Process groups: one for each pair of processes named, another for the others.
+
+    Where it ``is_directed`` a pair is named as (sender, receiver), else the lower first.
+    """
 
     everyone: Group = None
     pairs: Mapping[Pair, torch.distributed.ProcessGroup] = field(default_factory=dict)
+    is_directed: bool = False
 
-    def between(self, rank: int, peer: int) -> Group:
-        return self.pairs.get((min(rank, peer), max(rank, peer)), self.everyone)
+    def between(self, sender: int, receiver: int) -> Group:
+        pair = (sender, receiver)
+        return self.pairs.get(pair if self.is_directed else _sorted(pair), self.everyone)
 
 
 @dataclass(slots=True, kw_only=True)
 class GroupTransport:
     """One rank's transport: messages in the groups ``messages``, transfers in ``links``.
 
-    ``processes`` says which process a peer is, by its number; without it they are numbered alike.
+    ``members`` are the groups of replicas (``among``). ``receives`` is the lane that receives come
+    after. ``processes`` says which process a peer is, by its number; without it they are numbered
+    alike.
     """
 
     rank: int
     messages: Channels
     links: Channels
+    members: Channels = field(default_factory=Channels)
+    receives: Lane = Lane.RECEIVES
+    is_awaited: bool = False
     device: Device = CPU
     is_queued: bool = False
     is_blocking: bool = False
@@ -117,16 +149,22 @@ class GroupTransport:
         all do so in one order, so none waits for another in a circle.
         """
         limit = timedelta(seconds=seconds)
-        messages, links = (
+        messages, links, members = (
             _opened(pairs, backend, limit)
-            for pairs in (talking(plan), _in_replicas(plan, evicting(plan)))
+            for pairs in (talking(plan), _in_replicas(plan, evicting(plan)), twins(plan))
         )
-        for channels in (messages, links):
-            for pair in sorted(channels.pairs):
+        for groups in (messages, links, members):
+            for pair in sorted(groups):
                 if rank in pair:
-                    _greet(pair, rank, channels.pairs[pair], device)
-        is_queued = backend == "nccl"
-        return cls(rank=rank, messages=messages, links=links, device=device, is_queued=is_queued)
+                    _greet(pair, rank, groups[pair], device)
+        return cls(
+            rank=rank,
+            messages=Channels(pairs=messages),
+            links=Channels(pairs=links),
+            members=Channels(pairs=members, is_directed=True),
+            device=device,
+            is_queued=backend == "nccl",
+        )
 
     def within(self, plan: Plan, replica: int) -> GroupTransport:
         """The same between the ranks of one replica."""
@@ -135,12 +173,18 @@ class GroupTransport:
 
     def among(self, plan: Plan, rank: int) -> GroupTransport:
         """The same among the replicas of one rank."""
-        return replace(self, processes=tuple(range(rank, plan.num_processes, plan.num_ranks)))
+        return replace(
+            self,
+            processes=tuple(range(rank, plan.num_processes, plan.num_ranks)),
+            messages=self.members,
+            receives=Lane.SENDS,  # which come after computation
+            is_awaited=True,
+        )
 
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
         message = tensor.contiguous()
         peer = self._process(destination)
-        lane, group = self._way(tag, peer, Lane.SENDS)
+        lane, group = self._way(tag, peer, is_send=True)
         with self.device.on(lane), connected(tag, destination):
             work = torch.distributed.isend(message, peer, group=group)
         assert work is not None, f"{tag}: no process group to send in"
@@ -148,7 +192,7 @@ class GroupTransport:
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         peer = self._process(source)
-        lane, group = self._way(tag, peer, Lane.RECEIVES)
+        lane, group = self._way(tag, peer, is_send=False)
         with self.device.on(lane), connected(tag, source):
             work = torch.distributed.irecv(buffer, peer, group=group)
         assert work is not None, f"{tag}: no process group to receive in"
@@ -164,14 +208,20 @@ class GroupTransport:
     def _process(self, peer: int) -> int:
         return peer if self.processes is None else self.processes[peer]
 
-    def _way(self, tag: Action, peer: int, lane: Lane) -> tuple[Lane, Group]:
+    def _way(self, tag: Action, peer: int, *, is_send: bool) -> tuple[Lane, Group]:
+        ends = (self.rank, peer) if is_send else (peer, self.rank)
         if tag.kind in TRANSFER_KINDS:
-            return Lane.TRANSFERS, self.links.between(self.rank, peer)
-        return lane, self.messages.between(self.rank, peer)
+            return Lane.TRANSFERS, self.links.between(*ends)
+        return Lane.SENDS if is_send else self.receives, self.messages.between(*ends)
 
     def _transfer(self, tag: Action, work: Work, tensor: torch.Tensor) -> GroupTransfer:
         transfer = GroupTransfer(
-            tag=tag, work=work, tensor=tensor, device=self.device, is_queued=self.is_queued
+            tag=tag,
+            work=work,
+            tensor=tensor,
+            device=self.device,
+            is_queued=self.is_queued,
+            is_awaited=self.is_awaited,
         )
         if self.is_queued:
             self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
@@ -200,22 +250,25 @@ def reason(error: Exception) -> str:
 
 
 def talking(plan: Plan) -> frozenset[Pair]:
-    """The pairs of processes that send each other messages, in a pass or between two.
+    """The pairs of processes of a replica that send each other messages, in a pass or after it.
 
-    Those of a replica hold neighbouring stages for some microbatch, or the same stage; those of two
-    replicas run the same rank.
+    They hold neighbouring stages for some microbatch, or the same stage.
     """
     neighbours = _pairs(
         ends
         for microbatch in range(plan.num_microbatches)
         for ends in pairwise(plan.rank_of(g, microbatch) for g in range(plan.num_stages))
     )
-    twins = _pairs(
+    return _in_replicas(plan, neighbours | exchanging(plan))
+
+
+def twins(plan: Plan) -> frozenset[Pair]:
+    """The processes of one rank in two replicas, as (sender, receiver), both ways."""
+    return frozenset(
         ends
         for rank in range(plan.num_ranks)
-        for ends in combinations(range(rank, plan.num_processes, plan.num_ranks), 2)
+        for ends in permutations(range(rank, plan.num_processes, plan.num_ranks), 2)
     )
-    return _in_replicas(plan, neighbours | exchanging(plan)) | twins
 
 
 def _in_replicas(plan: Plan, pairs: frozenset[Pair]) -> frozenset[Pair]:
@@ -229,18 +282,24 @@ def evicting(plan: Plan) -> frozenset[Pair]:
     return _pairs((plan.rank_of(*sample), peer) for sample, peer in plan.acceptors.items())
 
 
-def _pairs(ends: Iterable[tuple[int, int]]) -> frozenset[Pair]:
-    return frozenset((min(pair), max(pair)) for pair in ends if pair[0] != pair[1])
+def _pairs(ends: Iterable[Pair]) -> frozenset[Pair]:
+    return frozenset(_sorted(pair) for pair in ends if pair[0] != pair[1])
 
 
-def _opened(pairs: frozenset[Pair], backend: str, timeout: timedelta) -> Channels:
+def _sorted(pair: Pair) -> Pair:
+    return min(pair), max(pair)
+
+
+def _opened(
+    pairs: frozenset[Pair], backend: str, timeout: timedelta
+) -> dict[Pair, torch.distributed.ProcessGroup]:
     """A group for each pair, opened in one order on all ranks."""
     new_group = torch.distributed.new_group
-    return Channels(pairs={pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)})
+    return {pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)}
 
 
 def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:
-    """Send one byte from the lower rank to the higher."""
+    """Send one byte from the first of a pair to the second."""
     byte = torch.zeros(1, dtype=torch.uint8, device=device.torch_device)
     if rank == pair[0]:
         torch.distributed.send(byte, pair[1], group=group)

@@ -6,6 +6,7 @@ type. The receiver takes a message in only when its header says what the program
 ``MessageMismatch`` names both sides. The k-th message from one rank to another is still the k-th
 received: a header and its message have numbers of their own as gloo's tags, so neither can be taken
 for another. It costs a second message and a thread for each receive, for finding faults.
+On NCCL, which has no tags, ``queued_headers`` does it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.broken import MessageMismatch
-from bubbleproof.reference_exec.device import Lane
 from bubbleproof.reference_exec.group_transport import (
     Group,
     GroupTransfer,
@@ -33,7 +33,7 @@ from bubbleproof.theory.actions import Action, Kind
 
 MAX_DIMENSIONS = 4
 _TYPES = (torch.float64, torch.float32, torch.uint8, torch.bfloat16, torch.float16, torch.int64)
-_SIZE = 6 + MAX_DIMENSIONS
+HEADER_SIZE = 6 + MAX_DIMENSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,11 @@ class Header:
             shape=tuple(shape[:dimensions]),
             dtype=_TYPES[dtype],
         )
+
+    def require(self, found: Header, source: int, rank: int) -> None:
+        """Raise ``MessageMismatch`` where what ``source`` sent is not what ``rank`` expects."""
+        if found != self:
+            raise MessageMismatch(f"rank {source} sent {found}, rank {rank} expected {self}")
 
     def __str__(self) -> str:
         return f"{self.tag} as {self.shape} {str(self.dtype).removeprefix('torch.')}"
@@ -102,7 +107,7 @@ class _Expected(threading.Thread):
             buffer,
             limit,
         )
-        self._numbers = torch.zeros(_SIZE, dtype=torch.int64)
+        self._numbers = torch.zeros(HEADER_SIZE, dtype=torch.int64)
         self._error: RuntimeError | None = None
 
     def post(self, group: Group, number: int) -> None:
@@ -121,12 +126,7 @@ class _Expected(threading.Thread):
             self._error = error
 
     def _look(self) -> None:
-        found = Header.decoded(self._numbers)
-        if found != self._expected:
-            source, rank = self._ranks
-            raise MessageMismatch(
-                f"rank {source} sent {found}, rank {rank} expected {self._expected}"
-            )
+        self._expected.require(Header.decoded(self._numbers), *self._ranks)
 
     def is_completed(self) -> bool:
         return not self.is_alive() and self._error is None
@@ -150,7 +150,7 @@ class HeaderTransport(GroupTransport):
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
         message, numbers = tensor.contiguous(), Header.of(tag, tensor).encoded()
         peer = self._process(destination)
-        number, (_, group) = self._next(tag, peer, is_send=True)
+        number, group = self._next(tag, peer, is_send=True)
         with connected(tag, destination):
             work = _Sent(
                 header=_isend(numbers, peer, group, 2 * number),
@@ -161,18 +161,19 @@ class HeaderTransport(GroupTransport):
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         peer = self._process(source)
-        number, (_, group) = self._next(tag, peer, is_send=False)
+        number, group = self._next(tag, peer, is_send=False)
         limit = timedelta(seconds=self.seconds)
         work = _Expected(Header.of(tag, buffer), peer, self.rank, buffer, limit)
         with connected(tag, source):
             work.post(group, number)
         return self._transfer(tag, work, buffer)
 
-    def _next(self, tag: Action, peer: int, *, is_send: bool) -> tuple[int, tuple[Lane, Group]]:
-        """The number of a message in its channel, and the way it takes."""
+    def _next(self, tag: Action, peer: int, *, is_send: bool) -> tuple[int, Group]:
+        """The number of a message in its channel, and the group it takes."""
         channel = (peer, int(is_send), tag.kind in TRANSFER_KINDS)
         self._numbers[channel] += 1
-        return self._numbers[channel], self._way(tag, peer, Lane.SENDS)
+        _, group = self._way(tag, peer, is_send=is_send)
+        return self._numbers[channel], group
 
 
 def _isend(tensor: torch.Tensor, peer: int, group: Group, tag: int) -> Work:

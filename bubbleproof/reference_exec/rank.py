@@ -84,7 +84,11 @@ class Rank:
         self._compute = Compute(plan, self.rank, device, self.replica)
         self._moves = Moves(plan, self.rank, self._compute, transport)
         self._collectives = Collectives(
-            self._compute.shards, members=plan.num_replicas, member=self.replica, group=group
+            self._compute.shards,
+            members=plan.num_replicas,
+            member=self.replica,
+            group=group,
+            device=device,
         )
         self._updates = Updates(
             plan, self.rank, self._compute.stages, self._compute.shards, transport, device

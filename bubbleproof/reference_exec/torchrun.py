@@ -20,8 +20,8 @@ import torch.distributed
 from bubbleproof.reference_exec.device import CPU, Device, open_device
 from bubbleproof.reference_exec.gloo import GRACE_SECONDS, STARTUP_SECONDS, RankFailed
 from bubbleproof.reference_exec.group_transport import GroupTransport
-from bubbleproof.reference_exec.headers import HeaderTransport
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.queued_headers import with_headers
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.rank_report import Report, carried_out, gravest, one_line
 
@@ -129,19 +129,14 @@ class Meeting:
 
         The plan is not verified here: see ``replay``. Raises ``RankFailed`` on the first process
         where a rank failed or stalled, and on any where one does not report in ``timeout`` seconds
-        and some. ``debug_headers``, on gloo, sends a header ahead of each message.
+        and some. ``debug_headers`` sends a header ahead of each message.
         """
         try:
             transport = GroupTransport.by_pairs(
                 plan, self.place.rank, backend=backend, device=device, seconds=STARTUP_SECONDS
             )
             if debug_headers:
-                transport = HeaderTransport(
-                    rank=self.place.rank,
-                    messages=transport.messages,
-                    links=transport.links,
-                    seconds=timeout,
-                )
+                transport = with_headers(transport, timeout)
             replica, own = plan.seat(self.place.rank)
             within, among = transport.within(plan, replica), transport.among(plan, own)
             rank = Rank(plan, self.place.rank, within, device, group=among)

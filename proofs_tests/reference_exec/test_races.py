@@ -85,6 +85,16 @@ def test_two_reads_need_no_order(program: Program) -> None:
     assert not program.found
 
 
+@pytest.mark.parametrize("begin", [1, 2])
+def test_disjoint_parts_of_a_buffer_need_no_order(program: Program, begin: int) -> None:
+    x = program.ones()
+    program.side.wait_stream(program.main)
+    with program.machine.stream(program.side):
+        x[begin:] = 2.0
+    x[:2] = 3.0
+    assert program.found == (set() if begin == 2 else {("side", "compute")})
+
+
 def test_an_event_orders_what_came_before_it_and_no_more(program: Program) -> None:
     x, y = program.ones(), program.ones()
     event = program.main.record_event()
@@ -230,7 +240,7 @@ def test_a_backward_runs_on_the_stream_of_its_forward(program: Program, waits: b
     x.grad + 1  # the caller's stream waits at the end
     assert not program.found
     saved = program.recorder.life_of(x)
-    assert {stream.name for stream in saved.reads} == {"side"}  # cos(x), in the backward too
+    assert {stream.name for stream, _ in saved.reads} == {"side"}  # cos(x), in the backward too
     x.detach().zero_()
     assert not program.found
 

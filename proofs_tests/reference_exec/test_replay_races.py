@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,21 +14,34 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bubbleproof.reference_exec import collectives
 from bubbleproof.reference_exec import rank as rank_module
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.cuda import CudaDevice
 from bubbleproof.reference_exec.device import Lane
-from bubbleproof.reference_exec.group_transport import GroupTransfer
+from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.stepping import with_steps
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.updates import Updates
 from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.theory.actions import Action
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import meshes
-from proofs_tests.reference_exec.cases import TINY, family_case, gradients_of, random_case
+from proofs_tests.reference_exec.cases import (
+    RECEIVER,
+    SENDER,
+    SWAPPED_RECEIVES,
+    SWAPPED_SENDS,
+    TINY,
+    family_case,
+    gradients_of,
+    random_case,
+)
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.nccl import Stalled, named_actions, run_queued
 from proofs_tests.reference_exec.races.recorder import Recorder
@@ -119,6 +133,70 @@ def test_collectives_run_on_one_gpu_without_races(zero: int) -> None:
     assert said(on_one_gpu(plan)) == []
 
 
+@pytest.mark.parametrize(("zero", "replicas"), [(1, 2), (2, 3), (3, 2)])
+def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
+    plan = meshes.plan_of(meshes.mesh(zero, m=2), replicas=replicas, levels=str(zero))
+    results, recorder = run_queued(plan)
+    assert said(recorder) == []
+    for found, expected in zip(results, run_virtual(plan), strict=True):
+        assert found.gradients.keys() == expected.gradients.keys()
+        for name, value in expected.gradients.items():
+            assert torch.equal(found.gradients[name], value)
+
+
+@pytest.mark.parametrize("name", ["bpipe", "1f1b"])
+def test_headers_go_over_nccl_without_races(name: str) -> None:
+    plan = plan_of(name, "own steps" if name == "1f1b" else "no step")
+    assert said(run_queued(plan, debug_headers=True)[1]) == []
+
+
+def test_headers_of_replicas_go_over_nccl_without_races() -> None:
+    plan = meshes.plan_of(meshes.mesh(3, m=2), replicas=2, levels="3")
+    assert said(run_queued(plan, debug_headers=True)[1]) == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [(SWAPPED_SENDS, RECEIVER), (SENDER, SWAPPED_RECEIVES)],
+    ids=["sends", "receives"],
+)
+def test_headers_over_nccl_tell_of_a_message_in_anothers_place(
+    program: tuple[list[str], list[str]],
+) -> None:
+    case = family_case("gpipe", p=2, m=2)
+    plan = case.plan(program=Program.from_orders(program))
+    run_queued(plan)  # nobody notices that microbatches are taken for each other
+    expected = r"rank 0 sent 1RECV_F[01] as \(1, 3, 4\) float64, rank 1 expected 1RECV_F[01] as"
+    with pytest.raises(MessageMismatch, match=expected):
+        run_queued(plan, debug_headers=True)
+
+
+def test_headers_over_nccl_tell_of_another_size() -> None:
+    # microbatch 1 of two tokens comes where microbatch 0 of one is expected: NCCL never ends
+    case = family_case("terapipe", p=2, m=1, s=2)
+    orders = [[str(a) for a in order] for order in case.lowered.orders(2)]
+    crossed = ["1RECV_F0.1", "1RECV_F0"]
+    orders[1] = crossed + [action for action in orders[1] if action not in crossed]
+    plan = case.plan(program=Program.from_orders(orders))
+    with pytest.raises(Stalled, match=r"rank 1: 1F0.* waits for 1RECV_F0"):
+        run_queued(plan)
+    with pytest.raises(MessageMismatch, match=r"1RECV_F0 as \(1, 2, 4\).* expected 1RECV_F0.1 as"):
+        run_queued(plan, debug_headers=True)
+
+
+def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = collectives._header
+
+    def header(action: Action) -> torch.Tensor:
+        return right(action) + (next(calls) == 3)
+
+    calls = itertools.count()
+    monkeypatch.setattr(collectives, "_header", header)
+    plan = meshes.plan_of(meshes.mesh(1, m=2), replicas=2, levels="1")
+    with pytest.raises(BrokenProgram, match="must issue their collectives in one order"):
+        run_queued(plan)
+
+
 def _chosen_to_move() -> Plan:
     """One rank; microbatch 0's activation goes to the host and comes back."""
     moved = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
@@ -198,6 +276,16 @@ def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> Non
         shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
 
 
+def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards are received as messages are, which do not wait for computation."""
+    right = GroupTransport.among
+
+    def among(self: GroupTransport, plan: Plan, rank: int) -> GroupTransport:
+        return replace(right(self, plan, rank), receives=Lane.RECEIVES)
+
+    monkeypatch.setattr(GroupTransport, "among", among)
+
+
 def _signals_made_by_computation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The barrier as it once was: a receive overwrites what computation may still write."""
     right = Updates._signal
@@ -245,6 +333,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
         (_no_wait, "1f1b", "no step", {"nccl", "compute"}),
         (_received_into_memory_of_computation, "1f1b", "no step", {"compute", "nccl"}),
         (_signals_made_by_computation, "1f1b", "a barrier", {"compute", "nccl"}),
+        (_gathers_before_their_room, "pipemesh", "no step", {"compute", "nccl"}),
     ],
     ids=[
         "no join",
@@ -255,6 +344,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
         "messages are not waited for",
         "a buffer of computation",
         "a barrier's signal",
+        "gathers before their room",
     ],
 )
 def test_a_fault_is_found(
@@ -264,7 +354,10 @@ def test_a_fault_is_found(
     streams: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = plan_of(name, training)
+    if name == "pipemesh":
+        plan = meshes.plan_of(meshes.mesh(3, m=2), replicas=2, levels="3")
+    else:
+        plan = plan_of(name, training)
     fault(monkeypatch)
     _, recorder = run_queued(plan, lateness=0.9)
     racing = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.read_sharded import read_to_replay
-from bubbleproof.reference_exec.group_transport import evicting, talking
+from bubbleproof.reference_exec.group_transport import evicting, talking, twins
 from bubbleproof.reference_exec.prepared import prepared
 from bubbleproof.reference_exec.rank_report import Report, gravest
 from bubbleproof.reference_exec.torchrun import Place, open_backend, require_processes
@@ -170,6 +170,6 @@ def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> 
     with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):
         require_processes(Place(rank=0, world_size=2, local_rank=0), plan)
     # replica i is processes 2 i and 2 i + 1; rank 0 is processes 0 2 4, rank 1 is 1 3 5
-    within = {(0, 1), (2, 3), (4, 5)}
+    assert talking(plan) == {(0, 1), (2, 3), (4, 5)}
     among = {(0, 2), (0, 4), (2, 4), (1, 3), (1, 5), (3, 5)}
-    assert talking(plan) == within | among
+    assert twins(plan) == among | {(high, low) for low, high in among}

@@ -1,7 +1,8 @@
 """Memory under the rules of torch's caching allocators: what may be touched when, and by whom.
 
 A *life* is the time from which a storage has memory until it has none (freed, or resized to
-nothing). Two accesses of one life of which one writes must be ordered. Between lives:
+nothing). Two accesses of the same bytes in one life, of which one writes, must be ordered. (The
+bytes of a view are taken to be all from its first to its last.) Between lives:
 
 - Device memory goes back to the stream it was allocated on, at once, as soon as the host frees it;
   the allocator takes its stream's own order for granted. So an access in a new life must come after
@@ -48,7 +49,9 @@ class Race:
         return f"{how}: {self.first} and {self.second} on {self.memory}"
 
 
-Accesses = dict[Timeline, Access]  # the last on each timeline
+Bytes = tuple[int, int]  # from, to
+Accesses = dict[tuple[Timeline, Bytes], Access]  # the last of these bytes on each timeline
+ALL: Bytes = (0, 1 << 62)
 
 
 class Pool:
@@ -61,7 +64,7 @@ class Pool:
         """Add what a life's end leaves open: all accesses but those that its records await."""
         for access in (*life.writes.values(), *life.reads.values()):
             if not any(access.is_before(stream.clock) for stream in life.recorded):
-                _note(self.users, access)
+                _note(self.users, access, ALL)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,16 +82,16 @@ class Life:
     def __post_init__(self) -> None:
         self.earlier = {} if self.pool is None else dict(self.pool.users)
 
-    def read(self, access: Access, clock: Clock) -> list[Race]:
-        """The races of a read by whoever has ``clock``."""
-        found = self._races(access, clock, self.writes.values())
-        _note(self.reads, access)
+    def read(self, access: Access, clock: Clock, part: Bytes) -> list[Race]:
+        """The races of a read of some bytes by whoever has ``clock``."""
+        found = self._races(access, clock, _of(part, self.writes))
+        _note(self.reads, access, part)
         return found
 
-    def write(self, access: Access, clock: Clock) -> list[Race]:
+    def write(self, access: Access, clock: Clock, part: Bytes) -> list[Race]:
         """The races of a write."""
-        found = self._races(access, clock, (*self.writes.values(), *self.reads.values()))
-        _note(self.writes, access)
+        found = self._races(access, clock, [*_of(part, self.writes), *_of(part, self.reads)])
+        _note(self.writes, access, part)
         return found
 
     def end(self) -> None:
@@ -103,7 +106,13 @@ class Life:
         return found + [Race(o, access, where, True) for o in others if not o.is_before(clock)]
 
 
-def _note(accesses: Accesses, access: Access) -> None:
-    last = accesses.get(access.timeline)
-    if last is None or last.number < access.number:
-        accesses[access.timeline] = access
+def _of(part: Bytes, accesses: Accesses) -> list[Access]:
+    """The accesses of any of these bytes."""
+    begin, end = part
+    return [access for (_, (b, e)), access in accesses.items() if b < end and begin < e]
+
+
+def _note(accesses: Accesses, access: Access, part: Bytes) -> None:
+    key = (access.timeline, part)
+    if key not in accesses or accesses[key].number < access.number:
+        accesses[key] = access

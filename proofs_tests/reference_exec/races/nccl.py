@@ -9,14 +9,14 @@ in one order.
 
 What is received is there once both ends are posted and all before them on that pair have passed.
 What is sent is the tensor's content when the send is issued: in a program without races it does not
-change before the send has ended.
+change before the send has ended. Two ends of different size never pass.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -25,8 +25,10 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec import rank as rank_module
+from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.queued_headers import with_headers
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
 from bubbleproof.theory.actions import Action
@@ -45,6 +47,7 @@ class Work:
     tensor: torch.Tensor = field(repr=False)
     end: CudaEvent
     has_passed: bool = False
+    is_stuck: bool = False
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         assert timeout is None, "with a time limit NCCL would keep the host waiting"
@@ -128,10 +131,13 @@ class Net:
         ours = group.queues.get((rank, peer), deque())
         theirs = group.queues.get((peer, rank), deque())
         while ours and theirs and ours[0].is_send != theirs[0].is_send:
-            pair = ours.popleft(), theirs.popleft()
+            pair = ours[0], theirs[0]
             sent, received = pair if pair[0].is_send else pair[::-1]
+            if sent.tensor.nbytes != received.tensor.nbytes:
+                sent.is_stuck = received.is_stuck = True
+                return
+            ours.popleft(), theirs.popleft()
             with paused(self._recorder):
-                assert sent.tensor.nbytes == received.tensor.nbytes, "ends of different size"
                 received.tensor.view(-1).view(torch.uint8).copy_(
                     sent.tensor.view(-1).view(torch.uint8)
                 )
@@ -198,7 +204,8 @@ def run_queued(
             transport = GroupTransport.by_pairs(
                 plan, process, backend="nccl", device=device, seconds=1.0
             )
-            assert not debug_headers
+            if debug_headers:
+                transport = with_headers(transport, seconds=0.2)
             replica, own = plan.seat(process)
             within, among = transport.within(plan, replica), transport.among(plan, own)
             ranks.append(Rank(plan, process, within, device, group=among))
@@ -219,6 +226,7 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
     while running:
         able = [r for r in running if r not in waiting or _can_go_on(waiting[r])]
         if not able:
+            _look_at_headers(waiting.values())
             raise Stalled("; ".join(f"rank {r}: {waiting[r]}" for r in sorted(waiting)))
         process = choice.choice(able)
         net.turn_to(process)
@@ -235,9 +243,34 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
             waiting[process] = event
 
 
+def _look_at_headers(waiting: Iterable[Blocked]) -> None:
+    """Give all the time to see what has come in another's place."""
+    for blocked in waiting:
+        transfer = blocked.transfer
+        assert isinstance(transfer, GroupTransfer)
+        if not isinstance(transfer.work, Work):
+            try:
+                transfer.wait(0.0)
+            except MessageMismatch:
+                raise
+            except RuntimeError:
+                continue  # no header came, nor any in another's place
+
+
 def _can_go_on(blocked: Blocked) -> bool:
     """On NCCL any host can; here what is received has to be there, as operations run at once."""
     transfer = blocked.transfer
     assert isinstance(transfer, GroupTransfer)
-    work = transfer.work
-    return not isinstance(work, Work) or work.is_send or work.has_passed
+    ends = _ends(transfer.work)
+    is_send = all(end.is_send for end in ends)
+    return (is_send and not transfer.is_awaited) or all(
+        end.has_passed or end.is_stuck for end in ends
+    )
+
+
+def _ends(work: object) -> list[Work]:
+    """What was posted for a transfer: the message, and its header where there is one."""
+    if isinstance(work, Work):
+        return [work]
+    header, message = work.header.work, work.message  # type: ignore[attr-defined]  # of ``queued_headers``
+    return [*_ends(header), *_ends(message)]

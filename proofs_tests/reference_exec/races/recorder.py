@@ -25,7 +25,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from proofs_tests.reference_exec.races.machine import PINNED_INDEX, CudaStream, Machine
-from proofs_tests.reference_exec.races.memory import Life, Place, Race
+from proofs_tests.reference_exec.races.memory import Bytes, Life, Place, Race
 from proofs_tests.reference_exec.races.patches import beside_the_dispatcher
 from proofs_tests.reference_exec.races.timelines import Access, Timeline
 
@@ -104,9 +104,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's s
         number = timeline.issue() if isinstance(timeline, CudaStream) else timeline.step()
         access = Access(timeline, number, f"{what} in {self.doing}")
         for tensor in reads:
-            self._found(self.life_of(tensor).read(access, timeline.clock))
+            self._found(self.life_of(tensor).read(access, timeline.clock, _bytes(tensor)))
         for tensor in writes:
-            self._found(self.life_of(tensor).write(access, timeline.clock))
+            self._found(self.life_of(tensor).write(access, timeline.clock, _bytes(tensor)))
 
     def host_reads(self, what: str, tensor: torch.Tensor) -> None:
         """The host waits for the current stream, to which a read was given, and has the value."""
@@ -249,6 +249,15 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     elif not isinstance(value, list | tuple):
         return []
     return [tensor for item in value for tensor in _tensors(item)]
+
+
+def _bytes(tensor: torch.Tensor) -> Bytes:
+    """From the first to the last byte of a view."""
+    if not tensor.numel():
+        return 0, 0
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    begin, size = int(tensor.storage_offset()), tensor.element_size()
+    return begin * size, (begin + last + 1) * size
 
 
 def _share(tensor: torch.Tensor, other: torch.Tensor) -> bool:
