@@ -188,6 +188,22 @@ def test_the_order_of_accumulation_matters_and_is_matched() -> None:
     assert run(case, spec).ok
 
 
+def test_replays_compute_on_one_thread_whatever_torch_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+    right = linear.weight_gradient
+
+    def watched(*given: torch.Tensor) -> torch.Tensor:
+        seen.add(torch.get_num_threads())
+        return right(*given)
+
+    monkeypatch.setattr(linear, "weight_gradient", watched)
+    torch.set_num_threads(2)
+    assert run(family_case("zb-h1", p=2, m=3)).ok
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+    assert seen == {1}
+
+
 def test_the_report_goes_to_json() -> None:
     report = run(family_case("1f1b", p=2, m=2), semantics="rendezvous", seed=4)
     data = json.loads(json.dumps(report.to_dict()))
