@@ -1,0 +1,145 @@
+"""Where tensors lie: replays on torch's ``meta`` device, which refuses to mix with the cpu.
+
+``meta`` has shapes and no data, so an operation that takes one tensor of the runtime's device and
+one of the host's ends in torch's own error, as it would on a GPU. What has to come back to the
+host (``cpu``, a copy into the host's memory) is let through without its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any  # what torch's functions take
+
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
+from bubbleproof.reference_exec import collectives
+from bubbleproof.reference_exec.device import CpuDevice
+from bubbleproof.reference_exec.layers import TransformerLayer
+from bubbleproof.reference_exec.own import build
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.profile import profile_stages
+from bubbleproof.reference_exec.rank import Rank
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.stepping import with_steps
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.training_oracle import matched_training
+from bubbleproof.reference_exec.virtual import run_virtual
+from proofs_tests.reference_exec import meshes
+from proofs_tests.reference_exec.cases import TINY, family_case
+
+META = torch.device("meta")
+
+
+class MetaDevice(CpuDevice):
+    """A device without data."""
+
+    torch_device = META
+
+    def put(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(META)
+
+
+class WithoutData(TorchFunctionMode):
+    """Copies from ``meta`` to the host bring nothing; all else is torch's."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        del types
+        if func is torch.Tensor.cpu and args[0].is_meta:
+            return torch.zeros_like(args[0], device="cpu")
+        if func is torch.Tensor.copy_ and args[1].is_meta and not args[0].is_meta:
+            return args[0]
+        return func(*args, **(kwargs or {}))
+
+
+def run(plan: Plan) -> None:
+    with WithoutData():  # type: ignore[no-untyped-call]  # torch's stub
+        run_virtual(plan, device=MetaDevice())
+        matched_training(plan, MetaDevice())
+
+
+def plan_of(name: str, training: Training | None = None, **spec: object) -> Plan:
+    params = {
+        "1f1b": {"p": 2, "m": 2},
+        "zb-v": {"p": 2, "m": 2},
+        "bpipe": {"p": 4, "m": 4},
+        "svpp": {"p": 2, "m": 2, "s": 2},
+        "trecomp": {"p": 2, "m": 2},
+        "toffload": {"p": 2, "m": 2},
+        "chimera": {"p": 2, "m": 2},
+    }
+    case = family_case(name, **params[name])
+    model = replace(TINY, **spec)  # type: ignore[arg-type]  # fields
+    plan = case.plan(model.on(len(case.plan().stage_ranks)))
+    return plan if training is None else with_steps(replace(plan, training=training))
+
+
+@pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
+@pytest.mark.parametrize(
+    "name", ["1f1b", "zb-v", "bpipe", "svpp", "trecomp", "toffload", "chimera"]
+)
+def test_nothing_mixes_host_and_device(name: str, kind: str) -> None:
+    run(plan_of(name, kind=kind, dtype="float32"))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+@pytest.mark.parametrize("name", ["1f1b", "chimera", "toffload"])
+def test_steps_stay_where_their_weights_are(name: str, optimizer: str) -> None:
+    run(plan_of(name, Training(optimizer=optimizer, steps=2, has_barrier=True)))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_words_are_on_the_device(tied: bool) -> None:
+    run(plan_of("1f1b", Training(steps=2), kind="llama", vocabulary=5, tied=tied))
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # members look at each other's headers, which need their data: these stay on the host here
+    monkeypatch.setattr(collectives, "handed_over", lambda values, _: values)
+    run(meshes.plan_of(meshes.mesh(zero, m=2), replicas=2, levels=str(zero)))
+
+
+def test_a_users_model_is_on_the_device() -> None:
+    spec = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
+    stages = len(build(spec).stages)
+    run(family_case("1f1b", p=stages, m=2).plan(spec.on(stages)))
+
+
+def test_a_profile_is_of_the_device() -> None:
+    with WithoutData():  # type: ignore[no-untyped-call]  # torch's stub
+        found = profile_stages(TINY, 2, device=MetaDevice(), warmup=1, repeats=1)
+    assert len(found) == 2
+
+
+def _data_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MetaDevice, "put", lambda _, tensor: tensor)
+
+
+def _masks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def register(self: TransformerLayer, name: str, value: torch.Tensor, **_: bool) -> None:
+        setattr(self, name, value)
+
+    monkeypatch.setattr(TransformerLayer, "register_buffer", register)
+
+
+def _messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rank, "_buffer", lambda _, shape: torch.zeros(shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("fault", [_data_stay, _masks_stay, _messages_stay])
+def test_what_stays_on_the_host_is_refused(
+    fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("1f1b", kind="transformer")
+    fault(monkeypatch)
+    with pytest.raises(RuntimeError, match="device"):
+        run(plan)
