@@ -22,7 +22,9 @@ def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:
 
 def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     """(what, predicted, measured, verdict) rows."""
-    return _verification(report) + ([] if report.stopped else _measurements(report))
+    if report.stopped:
+        return _verification(report)
+    return [*_verification(report), *_measurements(report), *_state_evidence(report)]
 
 
 def _verification(report: ReplayReport) -> list[tuple[str, str, str, str]]:
@@ -107,6 +109,25 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     if report.traces and all(trace.predicted for trace in report.traces):
         rows.append(_bytes_of_actions(report))
     return rows
+
+
+def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+    """Model state by rank, and by host where a host has any, where anything is stepped."""
+    if not report.steps and not report.num_updated_stages:
+        return []
+    places = [("rank", report.predicted_model_state, report.measured_model_state)]
+    if any(state.weights for state in report.predicted_host_model_state):
+        on_hosts = (report.predicted_host_model_state, report.measured_host_model_state)
+        places.append(("rank's host", *on_hosts))
+    return [
+        (
+            f"model state per {name}, bytes of weights + gradients + optimizer",
+            " ".join(map(str, predicted)),
+            " ".join(map(str, measured)),
+            "holds" if predicted == measured else "violated",
+        )
+        for name, predicted, measured in places
+    ]
 
 
 def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:

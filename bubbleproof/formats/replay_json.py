@@ -14,6 +14,7 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
       "losses": {"equal": true, "each": [0.25, 0.26]},
       "weights": {"optimizer": "", "steps": 0, ...},
       "peaks": {"measured": [7296, 3784], "predicted": [7296, 3784], ...},
+      "model_state": {"measured": [{"weights": 640, "gradients": 640, "optimizer": 0}, ...], ...},
       "trace": {"rank 0": [["0F0", 0, 0, 81000, [3648], [3648]], ...], ...},
       "predicted": {"unit": "tick", "orders": {"rank 0": [["0F0", 0, 1], ...], ...}},
       "machine": {"processor": "x86_64", "cores": 2, "memory_bytes": ..., "versions": {...}},
@@ -27,6 +28,9 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
 - ``peaks``: bytes by rank; ``host_*`` by rank's host, ``state_*`` of the model state that is there
   all the time (where parameters are sharded), ``allocator`` what torch's allocator had
   given out, where the device keeps count.
+- ``model_state``: the bytes of weights, gradients and optimizer state that each rank and, under
+  ``host_*``, each rank's host holds as the run ends; in ``trace`` STEP and REDUCE_GRAD of a
+  training stand where they ran.
 - an error that is not finite is null.
 """
 
@@ -104,6 +108,12 @@ def replay_content(
             "state_measured": list(report.measured_state_bytes),
             "state_predicted": list(report.predicted_state_bytes),
             "allocator": list(report.allocator_peak_bytes),
+        },
+        "model_state": {
+            "measured": [*map(asdict, report.measured_model_state)],
+            "predicted": [*map(asdict, report.predicted_model_state)],
+            "host_measured": [*map(asdict, report.measured_host_model_state)],
+            "host_predicted": [*map(asdict, report.predicted_host_model_state)],
         },
         "trace": {f"rank {rank}": _trace(trace) for rank, trace in enumerate(report.traces)},
         "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},

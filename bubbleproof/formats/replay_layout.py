@@ -89,6 +89,23 @@ class PeaksLayout(Layout):
     allocator: Bytes
 
 
+class StateBytesLayout(Layout):
+    """Bytes of model state by what they hold."""
+
+    weights: Natural
+    gradients: Natural
+    optimizer: Natural
+
+
+class ModelStateLayout(Layout):
+    """Model state as the run ends, by rank and by rank's host, replica by replica."""
+
+    measured: list[StateBytesLayout]
+    predicted: list[StateBytesLayout]
+    host_measured: list[StateBytesLayout]
+    host_predicted: list[StateBytesLayout]
+
+
 class PredictedLayout(Layout):
     """The schedule's own times: action, start and end in ticks of ``unit``, by resource."""
 
@@ -119,6 +136,7 @@ class ReplayLayout(Layout):
     losses: LossesLayout
     weights: WeightsLayout
     peaks: PeaksLayout
+    model_state: ModelStateLayout
     trace: dict[str, list[TracedAction]]
     predicted: PredictedLayout
     machine: MachineLayout

@@ -30,7 +30,8 @@ class StageFacts:
     """One stage of a user's model: its input's shape and bytes, and the bytes that it holds.
 
     ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
-    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its parameters;
+    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
+    ``num_parameters`` parameters;
     ``replaced`` are the linears whose gradients W computes.
     """
 
@@ -40,6 +41,7 @@ class StageFacts:
     operand_bytes: int
     gemm_bytes: tuple[int, ...]
     weight_bytes: int
+    num_parameters: int
     replaced: tuple[str, ...]
 
 
@@ -173,5 +175,6 @@ def _measured(
         operand_bytes=operand_bytes,
         gemm_bytes=tuple(gemm_bytes),
         weight_bytes=sum(p.numel() * p.element_size() for p in layer.parameters()),
+        num_parameters=len([*layer.parameters()]),
         replaced=tuple(replaced),
     )

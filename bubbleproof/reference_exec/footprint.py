@@ -107,6 +107,22 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     return elements * spec.element_bytes
 
 
+def parameter_tensors(spec: ModelSpec, stage: int) -> int:
+    """The number of a stage's parameters.
+
+    A layer of the mlp has 6 (two GEMMs with bias, a norm of two), one of the transformer 10 (six
+    GEMMs, two norms of two), one of llama 9 (seven GEMMs, two norms of one). A vocabulary adds one
+    to the first stage, and one and a norm to the last.
+    """
+    if spec.kind == "own":
+        return _facts(spec, stage).num_parameters
+    tensors = spec.layers_of(stage) * {"mlp": 6, "transformer": 10, "llama": 9}[spec.kind]
+    tensors += spec.is_embedding(stage)
+    if spec.is_head(stage):
+        tensors += 2 if spec.kind == "llama" else 3
+    return tensors
+
+
 def input_bytes(spec: ModelSpec, stage: int = 0) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     if spec.kind == "own":

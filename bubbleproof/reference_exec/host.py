@@ -12,7 +12,7 @@ and an end, with the memory of ``theory.offload``:
              ends:   the gradients on the host are freed
 
 The step is plain gradient descent, w - LEARNING_RATE * gradient, or that of the plan's training,
-whose moments are not counted. The host also keeps what a
+whose moments count as model state alone (``state``). The host also keeps what a
 sample's forward left behind while that is off-loaded (``theory.activation_offload``). Here the
 host's memory is this machine's as well; what lies where is told apart by two ledgers.
 """
@@ -25,9 +25,11 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, Lane
+from bubbleproof.reference_exec.model_state import StateBytes
 from bubbleproof.reference_exec.models import Stage
 from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.state_walk import walked
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.theory.actions import Action, Kind
 
@@ -115,6 +117,15 @@ class Host:
             for stage, weights in self._master.items()
             for name, value in weights.items()
         }
+
+    def state(self) -> StateBytes:
+        """The model state on the host. (Gradients that were taken to be compared are not.)"""
+        named = (*self._master.values(), *self._upload.values())
+        return walked(
+            [tensor for tensors in named for tensor in tensors.values()],
+            [tensor for tensors in self._down.values() for tensor in tensors.values()],
+            self._optimizers.values(),
+        )
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, and stages that were not updated; one phrase each."""

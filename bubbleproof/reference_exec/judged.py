@@ -69,6 +69,10 @@ def judged(
         zero="" if plan.parallel is None else str(plan.parallel.levels),
         measured_state_bytes=tuple(r.state_bytes for r in results) if ready.state else (),
         predicted_state_bytes=ready.state,
+        measured_model_state=tuple(r.model_state[0] for r in results),
+        predicted_model_state=ready.model_state[0],
+        measured_host_model_state=tuple(r.model_state[1] for r in results),
+        predicted_host_model_state=ready.model_state[1],
         gradients_equal=are_equal(gradients, matched.gradients),
         losses_equal=losses.keys() == matched.losses.keys()
         and all(torch.equal(losses[part], matched.losses[part]) for part in losses),

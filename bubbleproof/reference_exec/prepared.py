@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.reference_exec.data_parallel import DataParallel, in_replicas, state_bytes
+from bubbleproof.reference_exec.model_state import StateBytes, predicted_state
 from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
 from bubbleproof.reference_exec.spec import ModelSpec
@@ -46,7 +47,8 @@ class Prepared:
     ``state`` those of the model state of each process, where it is sharded;
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``;
-    ``stairs`` the predicted bytes of each action (``predicted_stairs``).
+    ``stairs`` the predicted bytes of each action (``predicted_stairs``), ``model_state`` those of
+    what stays between steps (``predicted_state``).
     """
 
     plan: Plan
@@ -56,6 +58,7 @@ class Prepared:
     is_unsafe: bool
     broken: Mapping[str, str]
     stairs: Stairs = ()
+    model_state: tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]] = ((), ())
 
 
 def prepared(
@@ -102,6 +105,7 @@ def prepared(
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
+        model_state=predicted_state(plan),
         stairs=predicted_stairs(with_bytes(problem, step, spec), orders) if count_bytes else (),
     )
 

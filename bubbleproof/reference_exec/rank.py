@@ -25,6 +25,7 @@ from bubbleproof.reference_exec.collectives import Collectives
 from bubbleproof.reference_exec.compute import Compute, Gradients
 from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.layers import DTYPES
+from bubbleproof.reference_exec.model_state import StateBytes
 from bubbleproof.reference_exec.models import message_shape
 from bubbleproof.reference_exec.moves import Moves
 from bubbleproof.reference_exec.plan import Plan, key_of
@@ -46,8 +47,8 @@ class RankResult:
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
     is taken; empty on devices that keep no count. Where stages are sharded ``gradients`` and
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
-    batch, and ``state_bytes`` is the model state that is here all the time. ``rows`` are those of
-    the last pass, by action.
+    batch, and ``state_bytes`` is the model state that is here all the time. ``model_state`` is what
+    the rank, and its host, hold at the end. ``rows`` are those of the last pass, by action.
     """
 
     gradients: Gradients
@@ -57,6 +58,7 @@ class RankResult:
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
     state_bytes: int = 0
+    model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
     rows: tuple[Row, ...] = ()
 
 
@@ -170,6 +172,7 @@ class Rank:
             host_live_bytes=tuple(compute.host.live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
             state_bytes=compute.state.live_bytes,
+            model_state=(self._updates.state(), compute.host.state()),
             rows=tuple(self._rows),
         )
 

@@ -21,6 +21,7 @@ from bubbleproof.reference_exec.group_transport import (
     GroupTransport,
     reason,
 )
+from bubbleproof.reference_exec.model_state import StateBytes
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.trace import Row
 from bubbleproof.reference_exec.transport import Blocked
@@ -45,6 +46,7 @@ class Report:
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
     state_bytes: int = 0
+    model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
     rows: tuple[Row, ...] = ()
 
     @property
@@ -71,6 +73,7 @@ class Report:
             host_live_bytes=result.host_live_bytes,
             allocated_bytes=result.allocated_bytes,
             state_bytes=result.state_bytes,
+            model_state=result.model_state,
             rows=result.rows,
         )
 
@@ -89,6 +92,7 @@ class Report:
             host_live_bytes=self.host_live_bytes,
             allocated_bytes=self.allocated_bytes,
             state_bytes=self.state_bytes,
+            model_state=self.model_state,
             rows=self.rows,
         )
 

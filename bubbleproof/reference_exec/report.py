@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 
+from bubbleproof.reference_exec.model_state import StateBytes
 from bubbleproof.reference_exec.trace import RankTrace
 
 
@@ -35,6 +36,8 @@ class ReplayReport:
     each with its first violation in ``violations``. Where the schedule has collectives,
     ``data_parallel`` replicas ran it, ``microbatches`` each, with the levels ``zero``; bytes are
     then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
+    ``*_model_state`` are the bytes of weights, gradients and optimizer state as the run ends, on
+    each rank and on each rank's host.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
     Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
@@ -64,6 +67,10 @@ class ReplayReport:
     zero: str = ""
     measured_state_bytes: tuple[int, ...] = ()
     predicted_state_bytes: tuple[int, ...] = ()
+    measured_model_state: tuple[StateBytes, ...] = ()
+    predicted_model_state: tuple[StateBytes, ...] = ()
+    measured_host_model_state: tuple[StateBytes, ...] = ()
+    predicted_host_model_state: tuple[StateBytes, ...] = ()
     weights_equal: bool = True
     max_weight_error: float = 0.0
     optimizer: str = ""
@@ -126,6 +133,7 @@ class ReplayReport:
                 for number, (measured, predicted) in enumerate(peaks)
                 if measured != predicted
             ]
+        found += self._state_failures()
         if not self.broken_rules:
             found += [
                 f"rank {rank}: the bytes of {trace.num_differing} actions are not the model's"
@@ -133,6 +141,21 @@ class ReplayReport:
                 if trace.num_differing
             ]
         return tuple(found)
+
+    def _state_failures(self) -> list[str]:
+        places = (
+            ("rank", self.measured_model_state, self.predicted_model_state),
+            ("the host of rank", self.measured_host_model_state, self.predicted_host_model_state),
+        )
+        return [
+            f"{name} {self._seat(number)} ends with {measured} bytes of weights, gradients and "
+            f"optimizer state, {predicted} were predicted"
+            for name, all_measured, all_predicted in places
+            for number, (measured, predicted) in enumerate(
+                zip(all_measured, all_predicted, strict=True)
+            )
+            if measured != predicted
+        ]
 
     def _seat(self, process: int) -> str:
         """The rank of a process, and its replica where there are several."""

@@ -203,6 +203,19 @@ class StageShards:
         for shard in self.shard.values():
             shard.flat.grad = None
 
+    def weights(self) -> list[torch.Tensor]:
+        """The buffers of parameters that are there."""
+        return [b.flat for b in (*self.shard.values(), *self.whole.values(), *self.copies.values())]
+
+    def sums(self) -> list[torch.Tensor]:
+        """The buffers of gradients that are there."""
+        resident = [] if self._resident is None else [self._resident]
+        return [b.flat for b in (*self.reduced.values(), *self.gradients.values(), *resident)]
+
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """The optimizer of a training."""
+        return [] if self._optimizer is None else [self._optimizer]
+
     def begin_pass(self) -> None:
         """Forget the gradients of the pass before, and what it gathered."""
         for buffer in self.reduced.values():

@@ -25,9 +25,11 @@ from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, Lane
+from bubbleproof.reference_exec.model_state import StateBytes
 from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.shards import StageShards
+from bubbleproof.reference_exec.state_walk import walked
 from bubbleproof.reference_exec.stepping import TIE, stepping_ranks, tied_stages
 from bubbleproof.reference_exec.transport import Blocked, Transport, until_done
 from bubbleproof.reference_exec.words import EMBEDDING, HEAD
@@ -49,7 +51,7 @@ class Updates:
         device: Device = CPU,
     ) -> None:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
-        self._training, self._shards = plan.training, shards
+        self._training, self._all, self._shards = plan.training, stages, shards
         is_here = self._training is not None and plan.parallel is None
         stepped = stages.keys() - plan.updated() if is_here else ()
         self._stages = {stage: stages[stage] for stage in sorted(stepped)}
@@ -98,6 +100,17 @@ class Updates:
             for name, parameter in module.named_parameters()
         }
 
+    def state(self) -> StateBytes:
+        """The model state of the stages that are here, sharded ones included."""
+        shards = self._shards.values()
+        parameters = [p for module in self._all.values() for p in module.parameters()]
+        summed = [p.grad for p in parameters if p.grad is not None]
+        return walked(
+            [*parameters, *(t for shard in shards for t in shard.weights())],
+            [*summed, *self._totals.values(), *(t for shard in shards for t in shard.sums())],
+            [*self.optimizers.values(), *(o for shard in shards for o in shard.optimizers())],
+        )
+
     def _step(self, stage: int) -> Iterator[Blocked]:
         training = self._training
         if training is None or stage not in {*self._stages, *self._shards}:
@@ -119,6 +132,7 @@ class Updates:
         self.optimizers[stage].step()
         for name, parameter in named.items():  # the report wants what this rank computed
             parameter.grad = own[name]
+            self._totals.pop((stage, name), None)
 
     def _own(self, stage: int, name: str) -> torch.Tensor:
         """The gradient that this rank has summed of a parameter."""
