@@ -112,7 +112,10 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
 
 
 def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
-    """Model state by rank, and by host where a host has any, where anything is stepped."""
+    """Bytes of model state by rank, and by host where a host has any, where anything is stepped.
+
+    Its parts are compared one by one.
+    """
     if not report.steps and not report.num_updated_stages:
         return []
     places = [("rank", report.predicted_model_state, report.measured_model_state)]
@@ -121,9 +124,9 @@ def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
         places.append(("rank's host", *on_hosts))
     return [
         (
-            f"model state per {name}, bytes of weights + gradients + optimizer",
-            " ".join(map(str, predicted)),
-            " ".join(map(str, measured)),
+            f"model state per {name}: weights, gradients, optimizer",
+            " ".join(str(state.total) for state in predicted),
+            " ".join(str(state.total) for state in measured),
             "holds" if predicted == measured else "violated",
         )
         for name, predicted, measured in places

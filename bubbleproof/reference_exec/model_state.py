@@ -35,6 +35,10 @@ class StateBytes:
     gradients: int = 0
     optimizer: int = 0
 
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimizer
+
     def __add__(self, other: StateBytes) -> StateBytes:
         return StateBytes(
             weights=self.weights + other.weights,

@@ -128,8 +128,13 @@ def test_replay_takes_optimizer_steps(command: Run) -> None:
     answer = command("replay", *words)
     assert answer.status == 0
     assert "weights after 2 steps of adam, stage by stage" in answer.out
+    assert "model state per rank: weights, gradients," in answer.out
     found = json.loads(command("replay", *words, "--barrier", "--json").out)
     assert (found["steps"], found["optimizer"], found["has_barrier"]) == (2, "adam", True)
+    # an mlp layer of hidden 8: 8 x 64 + 7 x 8 parameters of 8 bytes in 6 tensors
+    layer = (8 * 64 + 7 * 8) * 8
+    state = {"weights": layer, "gradients": layer, "optimizer": 2 * layer + 6 * 4}
+    assert found["measured_model_state"] == found["predicted_model_state"] == [state] * 2
 
 
 def test_replay_of_a_tied_model(command: Run) -> None:
