@@ -78,11 +78,14 @@ class SavedTensors:
         trace: TracebackType | None,
     ) -> None:
         self._hooks.__exit__(kind, error, trace)
+        excluded, aliases, needed = self._ledger.excluded_keys, self._aliases, self._needed
         for alias in self._packed:
             storage = alias.untyped_storage()
-            if not self._ledger.excludes(storage):
-                self._aliases.append((weakref.ref(alias), storage._cdata))
-                self._need(storage)
+            key: int = storage._cdata
+            if key not in excluded:
+                aliases.append((weakref.ref(alias), key))
+                if key not in needed:
+                    needed.add(self._ledger.acquire(storage))
         self._packed.clear()
         self._ledger.watch(self)
 
@@ -95,7 +98,8 @@ class SavedTensors:
         for tensor in (output, given):
             storage = tensor.untyped_storage()
             self._ends.add(storage._cdata)
-            self._need(storage)
+            if storage._cdata not in self._needed:
+                self._needed.add(self._ledger.acquire(storage))
         self._ledger.watch(self)
 
     def tensors(self) -> list[torch.Tensor]:
@@ -113,10 +117,6 @@ class SavedTensors:
         if key in self._needed:
             self._look()
 
-    def _need(self, storage: torch.UntypedStorage) -> None:
-        if storage._cdata not in self._needed:
-            self._needed.add(self._ledger.acquire(storage))
-
     def _look(self) -> None:
         self._aliases = [pair for pair in self._aliases if pair[0]() is not None]
         needed = {key for _, key in self._aliases}
@@ -132,7 +132,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.excluded: dict[int, torch.Tensor] = {}  # by id
-        self._excluded_keys: set[int] = set()
+        self.excluded_keys: set[int] = set()
         self._live_bytes = 0
         self._needs: dict[int, int] = {}
         self._bytes: dict[int, int] = {}
@@ -148,11 +148,11 @@ class Ledger:
         """Do not count the storages of ``parameters``, nor move them with what they saved."""
         for parameter in parameters:
             self.excluded[id(parameter)] = parameter
-            self._excluded_keys.add(storage_key(parameter))
+            self.excluded_keys.add(storage_key(parameter))
 
     def excludes(self, storage: torch.UntypedStorage) -> bool:
         """Whether the storage is a parameter's."""
-        return storage._cdata in self._excluded_keys
+        return storage._cdata in self.excluded_keys
 
     def watch(self, saved: SavedTensors) -> None:
         """Look for what a graph lets go from now on."""
@@ -170,7 +170,7 @@ class Ledger:
             needs[key] += 1
             return key
         needs[key] = 1
-        size = 0 if key in self._excluded_keys else storage.nbytes()
+        size = 0 if key in self.excluded_keys else storage.nbytes()
         self._bytes[key] = size
         self._live_bytes += size
         return key
@@ -188,7 +188,7 @@ class Ledger:
         """Count the tensor's held storage anew, after its bytes were freed or allocated again."""
         key = storage_key(tensor)
         assert key in self._needs, "a storage that nobody holds was resized"
-        if key not in self._excluded_keys:
+        if key not in self.excluded_keys:
             size = tensor.untyped_storage().nbytes()
             self._live_bytes += size - self._bytes[key]
             self._bytes[key] = size
@@ -207,7 +207,8 @@ def _hooks(
     append = packed.append
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
-        if id(tensor) in excluded:
+        base = tensor._base
+        if id(tensor if base is None else base) in excluded:  # so is the weight that linear saves
             return tensor
         alias = tensor.detach()  # not the graph's own tensor: it would own itself
         append(alias)

@@ -166,3 +166,14 @@ def test_footprint_is_what_the_store_holds_after_the_input_backward(spec: ModelS
     assert ledger.live_bytes == footprint(spec, 0, 2).weight_bytes
     store.run()
     assert ledger.live_bytes == 0
+
+
+def test_views_of_parameters_do_not_count() -> None:
+    ledger, linear = Ledger(), torch.nn.Linear(3, 2, bias=False)
+    ledger.exclude(linear.parameters())
+    x = torch.ones(5, 4, 3)
+    with SavedTensors(ledger) as saved:
+        y = linear(x)  # saves x and a transposed weight
+    assert ledger.live_bytes == 5 * 4 * 3 * 4
+    assert {storage_key(tensor) for tensor in saved.tensors()} == {storage_key(x)}
+    del y
