@@ -13,6 +13,7 @@ from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
+from bubbleproof.reference_exec.gloo_server import FIRST_OPTIMIZER, start_server
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.report import ReplayReport
@@ -91,6 +92,8 @@ def torch_needed() -> Iterator[None]:
 
 def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
+    if request.backend == "gloo":  # its server loads torch while this process does
+        start_server("bubbleproof.cli", *([] if request.training is None else [FIRST_OPTIMIZER]))
     with torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(

@@ -16,7 +16,7 @@ from multiprocessing.context import ForkServerContext
 _FIRST_BACKWARD = "torch.fx.experimental.symbolic_shapes"  # what torch imports for one
 _WORKER = "bubbleproof.reference_exec.gloo_worker"
 FIRST_OPTIMIZER = "torch._dynamo"  # the same for one of its optimizers, and as much again
-_PRELOAD = ("torch", "torch.distributed", _FIRST_BACKWARD, _WORKER)
+_PRELOAD: tuple[str, ...] = ("torch", "torch.distributed", _FIRST_BACKWARD, _WORKER)
 
 
 def server_context(*modules: str) -> ForkServerContext:
