@@ -55,5 +55,8 @@ def test_each_goes_first_in_its_turn() -> None:
 
 
 def test_many_schedules_are_replayed_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    replay_many.main(["--sizes", "1"])
-    assert capsys.readouterr().out.startswith(f"{len(replay_many.FAMILIES)} schedules replayed in ")
+    replay_many.main(["--sizes", "1", "--ways", "virtual", "gloo-pool"])
+    counted = f": {len(replay_many.FAMILIES)} schedules replayed in "
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(counted)[0] for line in lines[:2]] == ["virtual", "gloo-pool"]
+    assert lines[2].startswith("on ")
