@@ -2,7 +2,8 @@
 
 ``strategies`` draws training steps (with hypothesis, of the extra ``test``), ``assertions`` judges
 what a generator makes of them, and ``plugin`` gives pytest the assertions as the fixtures
-``assert_valid`` and ``assert_valid_file``. A property test in whole:
+``assert_valid`` and ``assert_valid_file``, and ``gloo_pool``, the processes of a session in which
+many schedules are replayed on gloo. A property test in whole:
 
 >>> from hypothesis import given, settings
 >>> from bubbleproof.testing import strategies

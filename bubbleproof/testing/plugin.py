@@ -1,4 +1,4 @@
-"""The pytest plugin: the assertions as fixtures, loaded when a test asks for one.
+"""The pytest plugin: the assertions and a pool of processes as fixtures, loaded when asked for.
 
 pytest finds it by the entry point ``pytest11`` once bubbleproof is installed. It imports nothing
 until a fixture is used, so that other test runs pay nothing for it.
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from bubbleproof.reference_exec.gloo import GlooPool
     from bubbleproof.verify import Verdict
 
 
@@ -30,3 +31,15 @@ def assert_valid_file() -> Callable[..., Verdict]:
     from bubbleproof.testing import assertions
 
     return assertions.assert_valid_file
+
+
+@pytest.fixture(scope="session")
+def gloo_pool() -> Iterator[GlooPool]:
+    """Processes for ``replay(..., backend="gloo", pool=gloo_pool)``, started by the first replay.
+
+    They stay until the session ends; see ``bubbleproof.reference_exec.gloo_pool``. Needs torch.
+    """
+    from bubbleproof.reference_exec.gloo import GlooPool
+
+    with GlooPool() as pool:
+        yield pool

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +34,27 @@ def test_file(assert_valid_file, tmp_path):
     assert_valid_file(tmp_path / "table.csv")
 """
 
+REPLAYS = """
+import multiprocessing
+
+import pytest
+
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.theory.families import member
+
+SEEN = set()
+
+
+@pytest.mark.parametrize("family", ["gpipe", "1f1b"])
+def test_replay(family, gloo_pool):
+    found = member(family, p=2, m=2)
+    report = replay(found.problem, found.schedule, ModelSpec(), backend="gloo", pool=gloo_pool)
+    assert report.ok
+    SEEN.update(process.pid for process in multiprocessing.active_children())
+    assert len(SEEN) == 2
+"""
+
 
 def test_the_entry_point_names_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -52,6 +76,18 @@ def test_fixtures_pass_and_fail_with_the_counterexample(tmp_path: Path) -> None:
     assert out.count(f"InvalidSchedule: {first}") >= 2
     assert "rank 1  [1B0]  [1F0]" in out
     assert "def _required" not in out  # the trace ends in the user's test
+
+
+def test_replays_of_a_session_share_their_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    (tmp_path / "test_replays.py").write_text(REPLAYS)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    words = ["-q", "-p", "bubbleproof.testing.plugin", "-p", "no:cacheprovider"]
+    place = ["--rootdir", str(tmp_path), "-c", os.devnull, str(tmp_path)]
+    assert pytest.main([*words, *place]) == pytest.ExitCode.OK
+    assert multiprocessing.active_children() == []
 
 
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
