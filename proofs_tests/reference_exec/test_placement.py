@@ -61,7 +61,7 @@ class WithoutData(TorchFunctionMode):
 
 
 def run(plan: Plan) -> None:
-    with WithoutData():  # type: ignore[no-untyped-call]  # torch's stub
+    with WithoutData():
         run_virtual(plan, device=MetaDevice())
         matched_training(plan, MetaDevice())
 
@@ -115,7 +115,7 @@ def test_a_users_model_is_on_the_device() -> None:
 
 
 def test_a_profile_is_of_the_device() -> None:
-    with WithoutData():  # type: ignore[no-untyped-call]  # torch's stub
+    with WithoutData():
         found = profile_stages(TINY, 2, device=MetaDevice(), warmup=1, repeats=1)
     assert len(found) == 2
 
