@@ -47,13 +47,15 @@ def measured_schedule(
     rows = [
         (action, rank, begin) for action, on in added.items() for rank, (begin, _) in on.items()
     ]
-    start = [*(begin for begin, _ in found), *(begin for _, _, begin in rows)]
-    measured = replace(whole, duration=duration)
-    return measured, Schedule.grouped(
-        actions=_joined(actions, [action for action, _, _ in rows]),
-        resource=np.append(program.resource[ran], [rank for _, rank, _ in rows]).astype(np.int64),
-        start=np.array(start, dtype=np.int64),
+    start = np.array([*(b for b, _ in found), *(b for _, _, b in rows)], dtype=np.int64)
+    ranks = [rank for _, rank, _ in rows]
+    resource = np.append(program.resource[ran], ranks).astype(np.int64)
+    order = np.lexsort((start, resource))
+    actions = _joined(actions, [action for action, _, _ in rows])
+    measured = Schedule.grouped(
+        actions=actions.take(order), resource=resource[order], start=start[order]
     )
+    return replace(whole, duration=duration), measured
 
 
 def _added(problem: Problem, traces: Sequence[RankTrace]) -> OnRanks:

@@ -7,9 +7,11 @@ with the next pass: what the zero-bubble papers' ``span_idle`` takes for granted
 ranks first wait for each other. Gradients that ranks have to add (replicas of a stage, tied
 embeddings) are exchanged at the end of the pass, so these stages step then. Loads no torch.
 
-No verdict is lost by running a verified program several times: each rank's passes follow each
-other, so on every channel the sends and the receives of one pass end before those of the next, and
-a pass that cannot deadlock alone cannot after another one.
+The STEPs and exchanges stand in the ranks' programs (``stepping``) and are judged with them: rule 7
+over all passes, rule 6 for one of them. No verdict of rule 6 is lost by running a verified program
+several times: each rank's passes follow each other, so on every channel the sends and the receives
+of one pass end before those of the next, and a pass that cannot deadlock alone cannot after another
+one.
 """
 
 from __future__ import annotations
