@@ -38,14 +38,19 @@ def _verification(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+def _where(report: ReplayReport) -> str:
     ranks = f"{report.ranks} ranks"
     if report.zero:
         ranks = f"{report.data_parallel} replicas of {ranks}, ZeRO {report.zero}"
-    where = f"{report.backend}, {ranks}, {report.model} {report.dtype}"
+    elif report.data_parallel > 1:
+        ranks = f"{report.data_parallel} whole replicas of {ranks}"
+    return f"{report.backend}, {ranks}, {report.model} {report.dtype}"
+
+
+def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     rows = [
         (
-            f"gradients ({where})",
+            f"gradients ({_where(report)})",
             "equal bit for bit to each microbatch alone, summed in order",
             "equal" if report.gradients_equal else "different",
             "holds" if report.gradients_equal else "violated",

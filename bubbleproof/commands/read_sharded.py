@@ -1,4 +1,7 @@
-"""A family's schedule with collectives, for a replay on several replicas."""
+"""A family's own schedule with collectives, for a replay on several replicas.
+
+Schedules that have none of their own get theirs when they are replayed (``replicated``).
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,16 @@ def read_to_replay(
 
 
 def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | None:
-    """The family's schedule with the collectives that the levels need, by default level 3.
+    """PipeMesh's schedule with the collectives that the levels need, by default level 3.
 
-    Each collective takes one tick, a RESHARD none. None where the words name no family: a file has
-    its collectives in it. Raises ``ValueError`` for a family that has none.
+    Each collective takes one tick, a RESHARD none. None where the words name anything else.
     """
     if not words or words[0] not in families():
         return None
     params = parse_parameters(words[1:])
     chosen = family(words[0]).variant(params)
     if not isinstance(chosen, PipeMesh):
-        raise ValueError(
-            f"replay on replicas needs a schedule with collectives; of the families pipemesh has "
-            f"them, got {words[0]}"
-        )
+        return None
     zero = 3 if levels is None else levels.highest
     sharding = Sharding(zero=zero, gather=TICKS, reduce=TICKS)
     pipeline = chosen.sharded(chosen.pipeline(params), sharding)

@@ -106,9 +106,7 @@ class TrainingOptions(OptionGroup):
     barrier: Annotated[
         bool, Option("--barrier", help="Let all ranks end a pass before any steps.")
     ] = False
-    data_parallel: Annotated[
-        int, Option(help="Replicas, each on microbatches of its own (pipemesh, files).")
-    ] = 1
+    data_parallel: Annotated[int, Option(help="Replicas, each on microbatches of its own.")] = 1
     zero: Annotated[
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
     ] = None

@@ -22,7 +22,7 @@ class ReplayRequest:
     """A schedule to replay; ``backend`` and ``device`` None where the driver has its own.
 
     ``is_unsafe``: what is not verified runs too. With ``data_parallel`` above 1 or ``levels`` a
-    family gets its collectives (``read_sharded``). ``targets`` are files to write
+    schedule gets its collectives (``read_sharded``, ``replicated``). ``targets`` are files to write
     (``replay_files``).
     """
 

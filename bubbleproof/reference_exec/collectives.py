@@ -10,22 +10,27 @@ messages go from every member to every other, so the order of each sum is known:
                           earlier REDUCE_GRADs left in this member's shard; the gradient is freed
     RESHARD       frees a copy of the parameters of level 3
 
+Where a stage is on two ranks each reduces its own gradient among its own members, and they exchange
+what they have before they step (``updates``). Replicas that are whole only sum (``whole_sums``).
+
 Messages of collectives carry no tags. A header goes before each one's data, and members whose
 headers differ end the run: data are received only when it is known what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.device import CPU, Device, handed_over
 from bubbleproof.reference_exec.host import Named
 from bubbleproof.reference_exec.shards import Buffer, StageShards
 from bubbleproof.reference_exec.transport import Blocked, Transfer, Transport, until_done
+from bubbleproof.reference_exec.whole_sums import WholeSums
 from bubbleproof.theory.actions import Action, Kind
 
 
@@ -38,13 +43,18 @@ class _UnderWay:
     rooms: dict[int, list[torch.Tensor]] = field(default_factory=dict)
     levels: tuple[int, ...] = ()
     gradients: dict[int, Buffer] = field(default_factory=dict)
+    own: torch.Tensor = field(default_factory=lambda: torch.empty(0), repr=False)
 
 
 class Collectives:
-    """The collectives of one process. ``group`` reaches the replicas of its rank by number."""
+    """The collectives of one process. ``group`` reaches the replicas of its rank by number.
+
+    ``stages`` are the process's own; those without ``shards`` are whole.
+    """
 
     def __init__(
         self,
+        stages: Mapping[int, nn.Module],
         shards: dict[int, StageShards],
         *,
         members: int,
@@ -54,6 +64,8 @@ class Collectives:
     ) -> None:
         self._shards, self._group, self._member = shards, group, member
         self._device = device
+        whole = {g: module for g, module in stages.items() if g not in shards and members > 1}
+        self._whole = WholeSums(whole)
         self._members = range(members)
         self._others = [other for other in range(members) if other != member]
         self._under_way: dict[Action, _UnderWay] = {}
@@ -61,35 +73,29 @@ class Collectives:
 
     def run(self, action: Action) -> Iterator[Blocked]:
         """Begin an UNSHARD or REDUCE_GRAD, or end the one begun; run a RESHARD."""
-        shards = self._shards[action.stage]
-        if action.kind is Kind.RESHARD:
+        shards = self._shards.get(action.stage)
+        if shards is None and action.kind is not Kind.REDUCE_GRAD:
+            raise BrokenProgram(f"{action} of a stage that is whole")
+        if shards is not None and action.kind is Kind.RESHARD:
             if 3 in shards.layout.segments:
                 shards.free_copy(action.slice)
         elif action in self._ended:
             raise BrokenProgram(f"{action} runs twice")
         elif action not in self._under_way:
-            begin = self._begin_unshard if action.kind is Kind.UNSHARD else self._begin_reduce
-            self._under_way[action] = begin(action, shards)
+            self._under_way[action] = self._begun(action, shards)
         else:
             now = self._under_way[action]
             yield from self._received(action, now)
-            if action.kind is Kind.UNSHARD:
-                shards.fill(action.slice, now.levels)
-            else:
-                self._end_reduce(shards, now)
+            self._end(action, shards, now)
             del self._under_way[action]
             self._ended.add(action)
 
     def begin_pass(self) -> None:
         """Begin a run of the program."""
         self._ended.clear()
+        self._whole.begin_pass()
         for shards in self._shards.values():
             shards.begin_pass()
-
-    def end_pass(self) -> None:
-        """Update this member's shards with the gradients of the pass."""
-        for shards in self._shards.values():
-            shards.step()
 
     def weights(self) -> Named:
         """This member's row of each parameter, by (stage, name)."""
@@ -101,6 +107,7 @@ class Collectives:
     def left_over(self) -> list[str]:
         """What was begun and not ended, or is still here or not reduced; one phrase each."""
         found = [f"{action} not waited for" for action in self._under_way]
+        found += self._whole.left_over()
         for stage, shards in self._shards.items():
             found += [f"{stage}UNSHARD.{number} never freed" for number in shards.copies]
             found += [
@@ -109,11 +116,40 @@ class Collectives:
             ]
         return found
 
+    def _begun(self, action: Action, shards: StageShards | None) -> _UnderWay:
+        if shards is None:
+            return self._begin_sum(action)
+        begin = self._begin_unshard if action.kind is Kind.UNSHARD else self._begin_reduce
+        return begin(action, shards)
+
+    def _end(self, action: Action, shards: StageShards | None, now: _UnderWay) -> None:
+        if shards is None:
+            parts = [
+                now.own if member == self._member else now.rooms[member][0]
+                for member in self._members
+            ]
+            self._whole.put(action.stage, _sum(parts))
+        elif action.kind is Kind.UNSHARD:
+            shards.fill(action.slice, now.levels)
+        else:
+            self._end_reduce(shards, now)
+
+    def _begin_sum(self, action: Action) -> _UnderWay:
+        """Send the others a whole gradient."""
+        now = self._opened(action)
+        now.own = self._whole.taken(action.stage)
+        for member in self._others:
+            now.rooms[member].append(torch.empty_like(now.own))
+            self._send(action, now, now.own, member)
+        return now
+
     def _begin_unshard(self, action: Action, shards: StageShards) -> _UnderWay:
         """Send this member's shards; the first UNSHARD brings all levels, others level 3."""
         segments = shards.layout.segments
         now = self._opened(action)
-        now.levels = tuple(level for level in segments if level == 3 or action.slice == 0)
+        now.levels = tuple(
+            level for level in segments if level == 3 or action.slice == shards.first
+        )
         for level in now.levels:
             buffer = shards.begin_copy(action.slice) if level == 3 else shards.whole[level]
             own = shards.shard[level].flat
@@ -149,9 +185,7 @@ class Collectives:
                 gradient.flat[begin:end] if member == self._member else now.rooms[member][position]
                 for member in self._members
             ]
-            total = parts[0].clone()
-            for part in parts[1:]:
-                total += part
+            total = _sum(parts)
             del parts
             shards.add_reduced(level, gradient, total)
 
@@ -193,6 +227,14 @@ class Collectives:
         assert self._group is not None
         transfer = self._group.irecv(action, room, source=member)
         return _waiting(action, member, transfer)
+
+
+def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
+    """The sum of the members' parts in their order."""
+    total = parts[0].clone()
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _waiting(action: Action, member: int, transfer: Transfer) -> Blocked:

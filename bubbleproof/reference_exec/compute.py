@@ -13,6 +13,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -25,10 +26,13 @@ from bubbleproof.reference_exec.models import Stage, microbatch_loss
 from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Key, Plan
 from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors
-from bubbleproof.reference_exec.shards import StageShards, sharded_stages
+from bubbleproof.reference_exec.shards import StageShards
 from bubbleproof.reference_exec.sliced import SlicedSample
 from bubbleproof.reference_exec.weight_parts import DeferredWeight
 from bubbleproof.theory.actions import NONE, Kind
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.data_parallel import DataParallel
 
 Gradients = dict[tuple[int, str], torch.Tensor]
 
@@ -53,7 +57,7 @@ class Compute:
 
     def __init__(self, plan: Plan, rank: int, device: Device = CPU, replica: int = 0) -> None:
         self._plan = plan
-        self._replica = replica
+        self._rank, self._replica = rank, replica
         self.device = device
         self._stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
@@ -70,16 +74,8 @@ class Compute:
         self.host = Host(self.ledger, updated, device, plan.training)
         self.state = Ledger()  # model state that is here all the time
         self.shards: dict[int, StageShards] = {}
-        if plan.parallel is not None:
-            layouts = plan.parallel.layouts(plan.spec, plan.num_stages)
-            self.shards = sharded_stages(
-                self._stages,
-                layouts,
-                plan.parallel.last,
-                member=replica,
-                ledgers=(self.ledger, self.state),
-                training=plan.training,
-            )
+        if plan.parallel is not None and plan.parallel.is_sharded:
+            self.shards = self._sharded(plan.parallel)
         for stage, module in self._stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in {*updated, *self.shards}:  # these count while they are here
@@ -100,7 +96,7 @@ class Compute:
         left = (self._forwarded, self._checkpoints, self._parked)
         if any(key in kept for kept in left):
             raise BrokenProgram(f"{_label(key, 'F')} runs twice")
-        forwarded = self._run(key, x)
+        forwarded = self._run(Kind.F, key, x)
         output = forwarded.root.detach()
         self.sample()
         if key in self._recomputed:
@@ -120,7 +116,7 @@ class Compute:
         if key not in self._checkpoints:
             raise BrokenProgram(f"{_label(key, 'R')} without its forward, or again")
         x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
-        self._forwarded[key] = self._run(key, x)
+        self._forwarded[key] = self._run(Kind.R, key, x)
         del self._checkpoints[key]
         self.sample()
 
@@ -138,7 +134,7 @@ class Compute:
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
     ) -> torch.Tensor | None:
         """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
-        self._begin_gradient(key)
+        self._begin_gradient(Kind.I if is_split else Kind.B, key)
         forwarded = self._forwarded.pop(key)
         if forwarded.store is not None:
             forwarded.store.is_deferring = is_split
@@ -167,7 +163,10 @@ class Compute:
         label = _label(key, "W") + ("" if part == NONE else f"#{part}")
         if key not in self._deferred:
             raise BrokenProgram(f"{label} without its I, or again")
+        self._begin_gradient(Kind.W, key, part)
         self._deferred[key].run(label, part)
+        if key[0] in self.shards:
+            self.shards[key[0]].unbind()
         if not self._deferred[key].left:
             del self._deferred[key]
         self.sample()
@@ -228,23 +227,39 @@ class Compute:
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1
 
-    def _begin_gradient(self, key: Key) -> None:
-        """Bind the parameters and gradients of a sharded stage for a backward.
+    def _sharded(self, parallel: DataParallel) -> dict[int, StageShards]:
+        """The shards of all stages, whose parameters are hollow from now on."""
+        layouts = parallel.layouts(self._plan.spec, self._plan.num_stages)
+        return {
+            stage: StageShards(
+                stage,
+                module,
+                layouts[stage],
+                member=self._replica,
+                first=parallel.first.get((stage, self._rank), 0),
+                last=parallel.last.get((stage, self._rank), 0),
+                ledgers=(self.ledger, self.state),
+                training=self._plan.training,
+            )
+            for stage, module in self._stages.items()
+        }
 
-        The first backward of a visit makes room for its gradients, which counts while it runs.
+    def _begin_gradient(self, kind: Kind, key: Key, part: int = NONE) -> None:
+        """Bind the parameters and gradients of a sharded stage for what adds to the latter.
+
+        Room that is made for a gradient counts while the computation runs. W reads no parameters.
         """
-        stage, microbatch, _ = key
-        parallel = self._plan.parallel
-        if parallel is None:
+        shards, parallel = self.shards.get(key[0]), self._plan.parallel
+        if shards is None or parallel is None:
             return
-        shards = self.shards[stage]
-        shards.bind(parallel.copy(stage, microbatch, is_forward=False))
-        if shards.accumulate(parallel.reduction(stage, microbatch)):
+        if kind is not Kind.W:
+            shards.bind(parallel.copy(kind, key))
+        if shards.accumulate(parallel.reduction(kind, key, self._rank, part)):
             self.sample()
 
-    def _run(self, key: Key, x: torch.Tensor) -> _Forwarded:
+    def _run(self, kind: Kind, key: Key, x: torch.Tensor) -> _Forwarded:
         """The stage on ``x``, and the loss on the last stage, with everything saved held."""
-        stage, microbatch, slice_ = key
+        stage, _, slice_ = key
         plan = self._plan
         store = WeightGradStore(self.ledger) if key in self._split else None
         prefixes = None
@@ -256,7 +271,7 @@ class Compute:
             prefixes = sample.prefixes
         shards = self.shards.get(stage)
         if shards is not None and plan.parallel is not None:
-            shards.bind(plan.parallel.copy(stage, microbatch, is_forward=True))
+            shards.bind(plan.parallel.copy(kind, key))
         with self._saving(key, shards) as saved:
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):

@@ -13,7 +13,7 @@ import torch
 
 from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.device import CPU, Device
-from bubbleproof.reference_exec.members import whole_results
+from bubbleproof.reference_exec.members import members_agree, whole_results
 from bubbleproof.reference_exec.oracle import TOLERANCES, are_equal, max_relative_error
 from bubbleproof.reference_exec.prepared import Prepared
 from bubbleproof.reference_exec.rank import RankResult
@@ -44,6 +44,7 @@ def judged(
     for result in results:
         losses |= result.losses
     matched, exact = matched_training(plan, device), ordinary_training(plan)
+    has_one_sum = members_agree(plan, results)
     results = whole_results(plan, results, matched.gradients)
     gradients = with_ties(plan, summed_replicas(results))
     training = plan.training
@@ -66,14 +67,14 @@ def judged(
         stages=plan.num_stages,
         microbatches=plan.num_microbatches,
         data_parallel=plan.num_replicas,
-        zero="" if plan.parallel is None else str(plan.parallel.levels),
+        zero="" if plan.parallel is None or not plan.is_sharded else str(plan.parallel.levels),
         measured_state_bytes=tuple(r.state_bytes for r in results) if ready.state else (),
         predicted_state_bytes=ready.state,
         measured_model_state=tuple(r.model_state[0] for r in results),
         predicted_model_state=ready.model_state[0],
         measured_host_model_state=tuple(r.model_state[1] for r in results),
         predicted_host_model_state=ready.model_state[1],
-        gradients_equal=are_equal(gradients, matched.gradients),
+        gradients_equal=has_one_sum and are_equal(gradients, matched.gradients),
         losses_equal=losses.keys() == matched.losses.keys()
         and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
         max_relative_error=error,
@@ -85,13 +86,13 @@ def judged(
         ),
         predicted_peak_bytes=on_ranks * plan.num_replicas,
         measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
-        predicted_host_peak_bytes=on_hosts,
+        predicted_host_peak_bytes=on_hosts * plan.num_replicas,
         weights_equal=weights_are_equal(results, matched.weights),
         max_weight_error=max_weight_error(results, exact.weights),
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,
-        num_updated_stages=plan.num_stages if plan.parallel else len(plan.updated()),
+        num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.updated()),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
         device=device.description,
@@ -111,7 +112,7 @@ def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]
         [ready.plan.order(process) for process in range(len(results))],
         [result.rows for result in results],
         [result.live_bytes for result in results],
-        ready.stairs,
+        ready.stairs * ready.plan.num_replicas,
     )
 
 

@@ -57,7 +57,7 @@ def predicted_state(plan: Plan) -> tuple[tuple[StateBytes, ...], tuple[StateByte
         replica, rank = plan.seat(process)
         on_rank, on_host = StateBytes(), StateBytes()
         for stage in plan.stages_of(rank):
-            if plan.parallel is not None:
+            if plan.is_sharded:
                 on_rank += _of_member(plan, stage, replica)
             elif stage in plan.updated():
                 on_host += _of_host(plan, stage)

@@ -6,10 +6,10 @@
   samples are sliced, each slice has a copy of the weights of its own, so that one backward of the
   whole sample, through the keys and values that slices share, gives the contribution of each. Where
   a stage is on two ranks, each sums its own and the sum of the higher rank is added to that of the
-  lower. Where replicas reduce their gradients, each sums what one REDUCE_GRAD takes, the replicas'
-  sums are added in the order of replicas, and those of several REDUCE_GRADs in the order in which
-  they end. Sums depend on their order and on nothing else here, so a replay must equal this bit for
-  bit (``torch.equal``).
+  lower. Where replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes,
+  the replicas' sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank
+  in the order in which they end. Sums depend on their order and on nothing else here, so a replay
+  must equal this bit for bit (``torch.equal``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
   wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
@@ -27,7 +27,6 @@ from contextlib import contextmanager
 import torch
 
 from bubbleproof.reference_exec.compute import Gradients
-from bubbleproof.reference_exec.data_parallel import DataParallel
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import LEARNING_RATE
 from bubbleproof.reference_exec.models import (
@@ -37,6 +36,7 @@ from bubbleproof.reference_exec.models import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.reduction_order import summed_together
 from bubbleproof.reference_exec.shares import shares
 from bubbleproof.theory.actions import NONE, Action, Kind
 
@@ -137,9 +137,11 @@ def order_matched(
         part_of = _part_of_weights(plan, stage, copies[0][stage].gemms())
         for name, _ in copies[0][stage].named_parameters():
             orders = gemm[part_of[name]] if name in part_of else other
-            order = orders[stage, rank]
+            reductions = summed_together(
+                plan, stage, rank, name, orders[stage, rank], part_of.get(name)
+            )
             each = {part: gradients[stage, name] for part, gradients in alone.items()}
-            replica = _reduced(plan, stage, name, order, each)
+            replica = _reduced(plan, reductions, each)
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
 
@@ -165,20 +167,9 @@ def _with_weights(
 
 
 def _reduced(
-    plan: Plan,
-    stage: int,
-    name: str,
-    order: list[tuple[int, int]],
-    own: dict[tuple[int, int], torch.Tensor],
+    plan: Plan, reductions: list[list[tuple[int, int]]], own: dict[tuple[int, int], torch.Tensor]
 ) -> torch.Tensor:
-    """One parameter's gradient: all replicas', each in ``order``, one reduction after another."""
-    reductions = [order]
-    parallel = plan.parallel
-    if parallel is not None and parallel.levels.of(name) > 1:
-        reductions = [
-            [part for part in order if parallel.reduction(stage, part[0]) == number]
-            for number in _reductions_ended(plan, parallel, stage)
-        ]
+    """One parameter's gradient on one rank: all replicas', one reduction after another."""
     sums = [
         _sum(
             [
@@ -189,17 +180,6 @@ def _reduced(
         for parts in reductions
     ]
     return _sum(sums)
-
-
-def _reductions_ended(plan: Plan, parallel: DataParallel, stage: int) -> list[int]:
-    """The numbers of a stage's REDUCE_GRADs in the order of their ends.
-
-    One that a program forgets, which was not verified then, counts as the last.
-    """
-    rows = [a.slice for a in plan.program.actions if (a.kind, a.stage) == (Kind.REDUCE_GRAD, stage)]
-    last = {number: row for row, number in enumerate(rows)}
-    numbers = {parallel.reduction(stage, j) for j in range(plan.num_microbatches)}
-    return sorted(numbers, key=lambda number: (last.get(number, len(rows)), number))
 
 
 def _sample_losses(
@@ -226,7 +206,7 @@ def _sample_losses(
 def stepped(plan: Plan, gradients: Gradients) -> Gradients:
     """The weights that the host or shards update, after torch's own SGD with the gradients."""
     found: Gradients = {}
-    sharded = () if plan.parallel is None else range(plan.num_stages)
+    sharded = range(plan.num_stages) if plan.is_sharded else ()
     for stage in sorted({*plan.updated(), *sharded}):
         module = Stage(plan.spec, stage)
         for name, parameter in module.named_parameters():

@@ -78,8 +78,11 @@ class Plan:
             )
         self.spec.require_stages(self.num_stages)
         self.spec.require_slices(self.num_slices)
-        if self.spec.tied and self.parallel is not None:
-            raise ValueError("tied embeddings cannot be sharded; replay them without collectives")
+        if self.spec.tied and self.is_sharded:
+            raise ValueError(
+                "tied embeddings cannot be sharded: rows of one shard are others of the other "
+                "stage's; replay them on whole replicas, without ZeRO levels"
+            )
         ends = (0, self.num_stages - 1)
         if self.spec.tied and self.updated() & {*ends}:
             raise ValueError(
@@ -102,6 +105,11 @@ class Plan:
     @property
     def num_replicas(self) -> int:
         return 1 if self.parallel is None else self.parallel.replicas
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each replica keeps a shard of every stage, and steps on it."""
+        return self.parallel is not None and self.parallel.is_sharded
 
     @property
     def num_processes(self) -> int:

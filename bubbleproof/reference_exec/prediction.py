@@ -10,6 +10,7 @@ operands at its end, so what is predicted never exceeds theory's model in bytes.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSF
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.extension import with_changes
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.offload import OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
@@ -25,6 +27,9 @@ from bubbleproof.theory.problem import MemoryEvents, Problem
 from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.data_parallel import DataParallel  # loads torch
 
 
 def in_one_tick(pipeline: Pipeline) -> Pipeline:
@@ -139,33 +144,56 @@ def runs_beside(problem: Problem) -> bool:
     return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS).any())
 
 
-def with_bytes(problem: Problem, pipeline: Pipeline, spec: ModelSpec) -> Problem:
-    """The problem, its own durations kept, with the memory of its pipeline in bytes."""
+def with_bytes(
+    problem: Problem,
+    pipeline: Pipeline,
+    spec: ModelSpec,
+    parallel: DataParallel | None = None,
+) -> Problem:
+    """The problem, its own durations kept, with the memory of its pipeline in bytes.
+
+    ``parallel`` has the bytes of collectives that are none of the pipeline's own.
+    """
     sized = problem_in_bytes(pipeline, spec)
     task = problem.locate(sized.actions)[sized.events.task]
-    return replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
+    problem = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
+    if parallel is None:
+        return problem
+    return with_changes(problem, parallel.changes(problem, spec, pipeline.num_stages))
+
+
+def in_order_alone(timed: Problem, schedule: Schedule) -> Schedule:
+    """The schedule's computations left-shifted on another problem of the same tasks.
+
+    Raises ``UntimedProgram`` for a schedule that lacks tasks or waits for itself.
+    """
+    on_ranks = schedule.program.resource < timed.num_ranks
+    compute = Program(
+        actions=schedule.program.actions.take(on_ranks),
+        resource=schedule.program.resource[on_ranks],
+    )
+    return left_shift(timed, compute)
 
 
 def predicted_peak_bytes(
-    pipeline: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
+    pipeline: Pipeline,
+    problem: Problem,
+    schedule: Schedule,
+    spec: ModelSpec,
+    parallel: DataParallel | None = None,
 ) -> tuple[int, ...]:
     """The peak of live bytes of each rank, then of each rank's host, by the model of ``theory``.
 
     Without transfers a peak follows from each rank's order alone, so every action takes one tick
-    here (two actions of no duration would share an instant). Transfers and the host's tasks run
-    beside computations, and when they do is told by the schedule's own times on its own problem.
-    Hosts are there where something is off-loaded. What comes and goes again within one instant (two
-    transfers of no duration) the model does not see.
+    here (two actions of no duration would share an instant). Transfers, collectives and the host's
+    tasks run beside computations, and when they do is told by the schedule's own times on its own
+    problem. Hosts are there where something is off-loaded. What comes and goes again within one
+    instant (two transfers of no duration) the model does not see.
     """
     if runs_beside(problem):
-        timed = with_bytes(problem, pipeline, spec)
+        timed = with_bytes(problem, pipeline, spec, parallel)
     else:
         timed = problem_in_bytes(in_one_tick(pipeline), spec)
-        on_ranks = schedule.program.resource < pipeline.num_ranks
-        compute = Program(
-            actions=schedule.program.actions.take(on_ranks),
-            resource=schedule.program.resource[on_ranks],
-        )
-        schedule = left_shift(timed, compute)
+        schedule = in_order_alone(timed, schedule)
     profile = memory_profile(timed, timed.locate(schedule.program.actions), schedule.start)
     return tuple(profile.peaks(timed).tolist())

@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.data_parallel import DataParallel, in_replicas, state_bytes
+from bubbleproof.reference_exec.data_parallel import DataParallel, state_bytes
 from bubbleproof.reference_exec.model_state import StateBytes, predicted_state
-from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
+from bubbleproof.reference_exec.replicated import Replicated, replicated
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.stairs import Stairs, predicted_stairs
 from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.stepping import with_steps, without_steps
+from bubbleproof.reference_exec.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.transfers import by_moments, moments, with_transfers
 from bubbleproof.reference_exec.verification import (
     first_violations,
     require_ok,
+    verify_collectives,
     verify_plan,
     verify_program,
 )
@@ -83,51 +85,73 @@ def prepared(
     step = training_step(problem)
     spec = spec.on(step.num_stages)
     spec.require_slices(step.num_slices)
-    step, parallel = in_replicas(step, spec, data_parallel, zero)
     verdict = check(problem, schedule)
     if not unsafe:
         require_ok(verdict)
-    lowered = lowered_program(problem, step, schedule, spec) if program is None else program
+    posed = replicated(problem, step, schedule, spec, replicas=data_parallel, levels=zero)
+    if posed.problem is not problem:
+        verdict = join([verdict, check(posed.problem, posed.schedule)])
+    problem, step, schedule = posed.problem, posed.step, posed.schedule
+    parallel = posed.parallel
+    lowered = program
+    if lowered is None:
+        lowered = lowered_program(problem, step, schedule, spec, parallel)
     bare = lowered if training is None else without_steps(lowered)
     verdict = join([verdict, verify_program(problem, step, schedule, bare, semantics)])
     if not unsafe:
         require_ok(verdict)
     plan = replay_plan(problem, step, schedule, lowered, spec, parallel, training)
     plan = replace(plan, counts_bytes=count_bytes)
-    verdict = join([verdict, verify_plan(step, plan, semantics)])
+    verdict = join(
+        [
+            verdict,
+            verify_plan(posed.asked, plan, semantics),
+            verify_collectives(problem, schedule, without_training(plan)),
+        ]
+    )
     if not unsafe:
         require_ok(verdict)
-    orders = [plan.order(rank) for rank in range(plan.num_ranks)]
     return Prepared(
         plan=plan,
-        predicted=_predicted(step, problem, schedule, spec) if count_bytes else (),
+        predicted=_predicted(posed, spec) if count_bytes else (),
         state=() if parallel is None else state_bytes(step, spec, parallel),
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
         model_state=predicted_state(plan),
-        stairs=predicted_stairs(with_bytes(problem, step, spec), orders) if count_bytes else (),
+        stairs=_stairs(posed, plan) if count_bytes else (),
     )
 
 
-def _predicted(
-    step: Pipeline, problem: Problem, schedule: Schedule, spec: ModelSpec
-) -> tuple[int, ...]:
+def _stairs(posed: Replicated, plan: Plan) -> Stairs:
+    """The predicted bytes of each action."""
+    sized = with_bytes(posed.problem, posed.step, plan.spec, posed.parallel)
+    orders = [plan.order(rank) for rank in range(plan.num_ranks)]
+    parallel = posed.parallel
+    rooms = {} if parallel is None else parallel.rooms(orders, plan.spec, plan.num_stages)
+    return predicted_stairs(sized, orders, rooms)
+
+
+def _predicted(posed: Replicated, spec: ModelSpec) -> tuple[int, ...]:
     """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
     try:
-        return predicted_peak_bytes(step, problem, schedule, spec)
+        return predicted_peak_bytes(posed.step, posed.problem, posed.schedule, spec, posed.parallel)
     except UntimedProgram:
         return ()
 
 
 def lowered_program(
-    problem: Problem, step: Pipeline, schedule: Schedule, spec: ModelSpec
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    spec: ModelSpec,
+    parallel: DataParallel | None = None,
 ) -> Program:
     """The program of ``theory.lowering.lower``, in the order of moments where transfers join it."""
     lowered = lower(problem, schedule)
     if not runs_beside(problem):
         return lowered
-    return by_moments(lowered, moments(with_bytes(problem, step, spec), schedule))
+    return by_moments(lowered, moments(with_bytes(problem, step, spec, parallel), schedule))
 
 
 def replay_plan(
@@ -141,8 +165,8 @@ def replay_plan(
 ) -> Plan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 
-    ``parallel`` is there where the step has collectives (``in_replicas``). STEPs and exchanges of a
-    training are put in too, unless the program has its own (``stepping``).
+    ``parallel`` is there where the problem has collectives (``replicated``). STEPs and exchanges of
+    a training are put in too, unless the program has its own (``stepping``).
     """
     evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
     ends: dict[Action, tuple[int, ...]] = {
@@ -153,11 +177,10 @@ def replay_plan(
     for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
         action = problem.actions[task]
         ends[action] = (int(step.rank_grid[action.stage, action.microbatch]),)
-    for task in np.flatnonzero(problem.actions.is_kind(*COLLECTIVE_KINDS)).tolist():
-        action = problem.actions[task]
-        ends[action] = (step.stage_ranks[action.stage],)
+    if parallel is not None:
+        ends |= {action: (rank,) for action, rank in parallel.homes.items()}
     if ends:
-        sized = with_bytes(problem, step, spec)
+        sized = with_bytes(problem, step, spec, parallel)
         lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
     plan = Plan(
         spec=spec,

@@ -86,6 +86,7 @@ class Rank:
         self._compute = Compute(plan, self.rank, device, self.replica)
         self._moves = Moves(plan, self.rank, self._compute, transport)
         self._collectives = Collectives(
+            self._compute.stages,
             self._compute.shards,
             members=plan.num_replicas,
             member=self.replica,
@@ -129,7 +130,7 @@ class Rank:
             self._collectives.begin_pass()
             yield from self._run_once()
             if self._plan.training is None:
-                self._collectives.end_pass()
+                yield from self._updates.step_shards()
 
     def _run_once(self) -> Iterator[Blocked | None]:
         self._rows.clear()
@@ -218,8 +219,9 @@ class Rank:
         yield from (self._moves if is_hosted else self._updates).run(action)
 
     def _reduce(self, action: Action) -> Iterator[Blocked]:
-        """Sum gradients: among replicas where the stage is sharded, else with another rank."""
-        if self._plan.parallel is None:
+        """Sum gradients: among replicas, or with another rank of this one."""
+        parallel = self._plan.parallel
+        if parallel is None or action not in parallel.homes:
             yield from self._updates.run(action)
         else:
             yield from self._collective(action)

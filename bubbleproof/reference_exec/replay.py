@@ -76,11 +76,10 @@ def replay(
     unsafe
         Run what violates a rule too. A run that cannot go on is then reported, not raised.
     data_parallel
-        How many replicas run the schedule, each on microbatches of its own; more than one needs a
-        schedule with collectives.
+        How many replicas run the schedule, each on microbatches of its own.
     zero
-        The level of each parameter where the schedule has collectives, by default the highest that
-        they are enough for.
+        The level of each parameter. By default a schedule with collectives has the highest that
+        they are enough for, and replicas of one without are whole (plain data parallelism).
     debug_headers
         Send a header ahead of each message of ``gloo``, and raise ``RankFailed`` at the first that
         is not what its receiver expects. (On ``virtual`` messages always say what they are.)

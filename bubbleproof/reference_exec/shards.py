@@ -2,10 +2,10 @@
 
 A member keeps its shards of the parameters and of the reduced gradients, and updates the former
 with the latter when the program has ended. A stage's own parameters are hollow: their storages are
-empty, and each F and B binds them, for as long as it runs, to the buffers that collectives have
-filled. What autograd saves of a parameter is therefore not the tensor but where in its buffer it
-lies; the backward finds it in the copy that its own UNSHARD has brought. See ``shard_layout`` for
-what lies where, and for how long it counts.
+empty, and each F, R, B and I binds them, for as long as it runs, to the buffers that collectives
+have filled; W, which reads none, finds their gradients alone. What autograd saves of a parameter
+is therefore not the tensor but where in its buffer it lies; the backward finds it in the copy that
+its own UNSHARD has brought. See ``shard_layout`` for what lies where, and for how long it counts.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ class Saved:
 class StageShards:
     """One stage's shards on one member, and the whole buffers that are there now.
 
-    ``last`` is the number of the stage's last REDUCE_GRAD. Of the two ledgers the first counts what
-    comes and goes, the second what is there all the time. Without a training the step is plain
-    gradient descent, w - LEARNING_RATE * gradient; an optimizer's moments lie in shards too, and
-    are not counted.
+    ``first`` is the number of the stage's first UNSHARD here, which brings all levels, ``last``
+    that of its last REDUCE_GRAD, which takes all. Of the two ledgers the first counts what comes
+    and goes, the second what is there all the time. Without a training the step is plain gradient
+    descent, w - LEARNING_RATE * gradient; an optimizer's moments lie in shards too, and are not
+    counted.
     """
 
     def __init__(
@@ -73,11 +74,13 @@ class StageShards:
         layout: StageLayout,
         *,
         member: int,
+        first: int,
         last: int,
         ledgers: tuple[Ledger, Ledger],
         training: Training | None,
     ) -> None:
-        self.stage, self.layout, self.member, self.last = stage, layout, member, last
+        self.stage, self.layout, self.member = stage, layout, member
+        self.first, self.last = first, last
         self._ledger, state = ledgers
         self._parameters = dict(module.named_parameters())
         self.shard: dict[int, Buffer] = {}
@@ -117,7 +120,7 @@ class StageShards:
             if buffer is None or not buffer.is_filled:
                 raise BrokenProgram(
                     f"the ZeRO-{level} parameters of stage {self.stage} are not here; "
-                    f"UNSHARD {number if level == 3 else 0} has not brought them"
+                    f"UNSHARD {number if level == 3 else self.first} has not brought them"
                 )
             self._bound[level] = buffer.flat
             for name, view in segment.views(buffer.flat).items():
@@ -191,14 +194,18 @@ class StageShards:
         if gradient is not self._resident:
             gradient.free()
 
-    def step(self) -> None:
-        """Take the optimizer's step on the shards."""
+    def by_level(self) -> dict[int, torch.Tensor]:
+        """This member's rows of the reduced gradients."""
+        return {level: reduced.flat for level, reduced in self.reduced.items()}
+
+    def step(self, totals: Mapping[int, torch.Tensor]) -> None:
+        """Take the optimizer's step on the shards with the gradients of each level."""
         if self._optimizer is None:
             for level, shard in self.shard.items():
-                shard.flat.add_(self.reduced[level].flat, alpha=-LEARNING_RATE)
+                shard.flat.add_(totals[level], alpha=-LEARNING_RATE)
             return
         for level, shard in self.shard.items():
-            shard.flat.grad = self.reduced[level].flat
+            shard.flat.grad = totals[level]
         self._optimizer.step()
         for shard in self.shard.values():
             shard.flat.grad = None
@@ -233,27 +240,3 @@ class StageShards:
             for level, segment in self.layout.segments.items()
             for name, row in segment.pieces(buffers[level].flat, self.member).items()
         }
-
-
-def sharded_stages(
-    modules: Mapping[int, Stage],
-    layouts: Mapping[int, StageLayout],
-    last: Mapping[int, int],
-    *,
-    member: int,
-    ledgers: tuple[Ledger, Ledger],
-    training: Training | None = None,
-) -> dict[int, StageShards]:
-    """The shards of all stages of a rank, whose parameters are hollow from now on."""
-    return {
-        stage: StageShards(
-            stage,
-            module,
-            layouts[stage],
-            member=member,
-            last=last[stage],
-            ledgers=ledgers,
-            training=training,
-        )
-        for stage, module in modules.items()
-    }

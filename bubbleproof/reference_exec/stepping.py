@@ -3,7 +3,7 @@
 The order that a rank runs in each pass of a training gets, for every stage g that it holds,
 
     gSTEP           after its last B, I or W of stage g, and after the SENDs that follow it there,
-                    which others wait for; where g is sharded, after its last REDUCE_GRAD
+                    which others wait for; where there are replicas, after its last REDUCE_GRAD
 
 unless two ranks have to add their gradients. These stages come at the end of the order, ascending,
 the lower stage first on every rank:
@@ -13,8 +13,8 @@ the lower stage first on every rank:
                     the two gradients of the one matrix are added
     gSTEP           of these stages, after all of it
 
-An exchange stands once and is waited for where it stands. (The REDUCE_GRADs of sharded stages are
-the problem's own, among replicas, and stand twice.) With a barrier all STEPs come last. The barrier
+An exchange stands once and is waited for where it stands. (The REDUCE_GRADs among replicas are the
+problem's own, have other numbers, and stand twice.) With a barrier all STEPs come last. The barrier
 is no action of its own, since the vocabulary has no word for it: it is how the first STEP of a rank
 waits, until every rank that steps has come to its own first STEP of the pass. Stages that a host
 updates step there, by the problem's own STEP, barrier or not.
@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+
+import numpy as np
 
 from bubbleproof.reference_exec.plan import TRAINING_KINDS, Plan
 from bubbleproof.theory.actions import Action, Kind
@@ -53,10 +55,17 @@ def without_steps(program: Program) -> Program:
     return Program(actions=program.actions.take(~mask), resource=program.resource[~mask])
 
 
+def without_training(plan: Plan) -> Program:
+    """The program of a plan less what is there for its training."""
+    program = plan.program
+    kept = [row for row, a in enumerate(program.actions) if not is_of_training(plan, a)]
+    return Program(actions=program.actions.take(np.array(kept)), resource=program.resource[kept])
+
+
 def is_of_training(plan: Plan, action: Action) -> bool:
     """Whether an action is there for the plan's training, and is no task of its problem."""
     if action.kind is Kind.REDUCE_GRAD:
-        return plan.parallel is None
+        return plan.parallel is None or action not in plan.parallel.homes
     return action.kind is Kind.STEP and action.stage not in plan.updated()
 
 

@@ -4,8 +4,8 @@ Times are nanoseconds of the machine's monotonic clock, which all processes of o
 from the first rank's first action on. An action lasts from ``begin`` to ``end``; for ``waited`` of
 that it stood still, at its beginning, for a message that had not come (on ``virtual`` others ran
 meanwhile, since all ranks take turns in one process). An action has as many byte counts as samples
-are taken while it runs: one, or two where a forward is dropped again or runs with a backward, none
-for SEND and RECV.
+are taken while it runs: one, or two where a forward is dropped again or runs with a backward, one
+more where it makes room for a gradient, none for SEND and RECV.
 
 Loads no torch.
 """
@@ -58,7 +58,7 @@ def traces_of(
     orders: Sequence[Sequence[Action]],
     rows: Sequence[Sequence[Row]],
     live_bytes: Sequence[Sequence[int]],
-    predicted: Sequence[Sequence[tuple[int, int]]] = (),
+    predicted: Sequence[Sequence[tuple[int, ...]]] = (),
 ) -> tuple[RankTrace, ...]:
     """The traces of ranks from their orders and notes.
 
@@ -72,8 +72,8 @@ def traces_of(
         expected: tuple[Samples, ...] = ()
         if predicted:
             expected = tuple(
-                _sampled(pair, len(sample))
-                for pair, sample in zip(predicted[rank], samples, strict=True)
+                _sampled(bytes_, len(sample))
+                for bytes_, sample in zip(predicted[rank], samples, strict=True)
             )
         traces.append(
             RankTrace(
@@ -88,6 +88,6 @@ def traces_of(
     return tuple(traces)
 
 
-def _sampled(pair: tuple[int, int], count: int) -> Samples:
-    """The last samples of (as it runs, after it)."""
-    return pair[2 - count :] if count else ()
+def _sampled(held: Samples, count: int) -> Samples:
+    """The last ``count`` predictions."""
+    return held[len(held) - count :]

@@ -5,8 +5,10 @@ this rank's gradients to the other and adds the other's to them, in the order of
 step with the same sum and stay equal. Where embedding and head are tied (``words``), the ranks of
 the first and the last stage do the same with the two gradients of their one matrix. A STEP takes
 the sum, or the rank's own gradient where there is none; a gradient that is computed later is lost
-to it. With a global barrier the first STEP of a pass waits: the lowest rank that steps hears from
-every other, answers all, and then all step.
+to it. The gradients of replicas have been added by then, by the plan's own REDUCE_GRADs
+(``collectives``); of a sharded stage ranks exchange what their shards have. With a global barrier
+the first STEP of a pass waits: the lowest rank that steps hears from every other, answers all, and
+then all step; each replica has its own.
 
 What is wrong with a program that was not verified ends it (``BrokenProgram``): a STEP or an
 exchange of a stage that is not here, twice, or missing.
@@ -36,6 +38,7 @@ from bubbleproof.reference_exec.words import EMBEDDING, HEAD
 from bubbleproof.theory.actions import Action, Kind
 
 Named = dict[tuple[int, str], torch.Tensor]
+Levels = dict[int, torch.Tensor]  # flat gradients by ZeRO level
 
 
 class Updates:
@@ -52,7 +55,7 @@ class Updates:
     ) -> None:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
         self._training, self._all, self._shards = plan.training, stages, shards
-        is_here = self._training is not None and plan.parallel is None
+        is_here = self._training is not None and not plan.is_sharded
         stepped = stages.keys() - plan.updated() if is_here else ()
         self._stages = {stage: stages[stage] for stage in sorted(stepped)}
         self.optimizers = {
@@ -61,6 +64,7 @@ class Updates:
             if plan.training is not None
         }
         self._totals: Named = {}
+        self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
         self._has_waited = False
 
@@ -69,6 +73,7 @@ class Updates:
         for module in self._stages.values():
             module.zero_grad(set_to_none=True)
         self._totals.clear()
+        self._of_shards.clear()
         self._done.clear()
         self._has_waited = False
 
@@ -119,9 +124,20 @@ class Updates:
             yield from self._barrier()
             self._has_waited = True
         if stage in self._shards:
-            self._shards[stage].step()
+            self._step_shards(stage)
         else:
             self._update(stage)
+
+    def step_shards(self) -> Iterator[Blocked]:
+        """Step all sharded stages at the end of a pass, where no training says when."""
+        for stage in sorted(self._shards):
+            if len(self._plan.ranks_of(stage)) > 1:
+                yield from self._add_replicas(Action(stage=stage, kind=Kind.REDUCE_GRAD))
+            self._step_shards(stage)
+
+    def _step_shards(self, stage: int) -> None:
+        shards = self._shards[stage]
+        shards.step(self._of_shards.pop(stage, {}) or shards.by_level())
 
     def _update(self, stage: int) -> None:
         """One optimizer step, with the totals in the place of the rank's own gradients."""
@@ -148,6 +164,13 @@ class Updates:
         if self._rank not in ranks or len(ranks) < 2:
             raise BrokenProgram(f"{action} adds nothing on rank {self._rank}")
         (peer,) = {*ranks} - {self._rank}
+        if stage in self._shards:
+            sums = self._shards[stage].by_level()
+            for level, flat in sums.items():
+                if len(flat):
+                    sums[level] = flat + (yield from self._swap(action, flat, peer))
+            self._of_shards[stage] = sums
+            return
         for name, _ in self._stages[stage].named_parameters():
             own = self._own(stage, name)
             self._totals[stage, name] = own + (yield from self._swap(action, own, peer))
@@ -211,7 +234,7 @@ class Updates:
 
 def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
     """The pairs of ranks, lower first, that exchange gradients, or signals of a barrier."""
-    if plan.training is None or not stepping_ranks(plan):
+    if not plan.is_sharded and (plan.training is None or not stepping_ranks(plan)):
         return frozenset()
     pairs = {
         (lower, higher)
@@ -221,7 +244,7 @@ def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:
     if plan.spec.tied:
         ends = {*plan.ranks_of(0), *plan.ranks_of(plan.num_stages - 1)}
         pairs |= set(combinations(sorted(ends), 2))
-    if plan.training.has_barrier:
+    if plan.training is not None and plan.training.has_barrier:
         first, *others = stepping_ranks(plan)
         pairs |= {(first, rank) for rank in others}
     return frozenset(pairs)

@@ -4,18 +4,21 @@
 be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
 must be that of the training step the problem poses (rule 7), by the schedule's times and by the
 program's order. Where EVICT and LOAD, or the STEPs and exchanges of a training, have been put into
-the program, rule 6 is asked again; of a training rule 7 is asked over all its passes.
+the program, rule 6 is asked again; of a training rule 7 is asked over all its passes. Where
+collectives have been put in, each must stand there whole, and rule 7 is asked with each where it
+ends.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify.collectives import check_collectives, program_of_ends
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import (
     check_dataflow,
@@ -71,12 +74,12 @@ def verify_program(
     )
 
 
-def verify_plan(step: Pipeline, plan: Plan, semantics: Semantics) -> Verdict:
+def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
     """What was put into a program since: rule 6 with EVICT, LOAD and exchanges, rule 7 with STEPs.
 
-    Nothing where there is none of them.
+    Nothing where there is none of them. ``problem`` is that of the step, collectives included.
     """
-    program, training, problem = plan.program, plan.training, step.problem()
+    program, training = plan.program, plan.training
     has_barrier = training is not None and training.has_barrier
     findings: list[Finding] = []
     if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
@@ -87,6 +90,25 @@ def verify_plan(step: Pipeline, plan: Plan, semantics: Semantics) -> Verdict:
         tied = plan.spec.tied
         findings.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
     return Verdict(findings=tuple(findings))
+
+
+def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -> Verdict:
+    """Whether the collectives put into a program are whole, and serve what they must (rule 7)."""
+    if not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
+        return Verdict(findings=())
+    ends = program_of_ends(program)
+    on_ranks = ~ends.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS)
+    engines = schedule.program
+    beside = (engines.resource >= problem.num_ranks) & ~engines.actions.is_kind(*COLLECTIVE_KINDS)
+    whole = Program.grouped(
+        actions=ActionTable.concatenate(
+            [ends.actions.take(on_ranks), engines.actions.take(beside)]
+        ),
+        resource=np.concatenate([ends.resource[on_ranks], engines.resource[beside]]),
+    )
+    return Verdict(
+        findings=(check_collectives(problem, program), check_dataflow_of_program(problem, whole))
+    )
 
 
 def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:

@@ -280,8 +280,11 @@ class ActionTable:
 
     @property
     def is_sliced(self) -> bool:
-        """Whether any action names a slice above 0, so that labels should write slices out."""
-        return bool((self.slice > 0).any())
+        """Whether any action names a slice above 0, so that labels should write slices out.
+
+        What a stage does as a whole has no slices: of collectives it is their number.
+        """
+        return bool(((self.slice > 0) & ~self.is_kind(*STAGE_KINDS)).any())
 
     def label(self, row: int) -> str:
         """The text form of one row, with slices written out when the table has any."""

@@ -61,6 +61,11 @@ def extended(
     )
 
 
+def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
+    """The problem with more memory events; changes of 0 are left out."""
+    return replace(problem, events=_joined(problem.events, changes))
+
+
 def _joined(events: MemoryEvents, changes: Sequence[Change]) -> MemoryEvents:
     delta = np.concatenate(
         [events.delta, *(np.broadcast_to(change[3], len(change[0])) for change in changes)]

@@ -247,10 +247,22 @@ def test_replicas_replay_with_levels_by_name(command: Run) -> None:
     assert "bytes of sharded and whole model state" in table.out
 
 
+def test_schedules_without_collectives_replay_on_replicas(command: Run) -> None:
+    words = ["replay", "zb-h1", "p=2", "m=2", "--data-parallel", "2"]
+    sharded = command(*words, "--zero", "3", "--json")
+    assert sharded.status == 0
+    report = json.loads(sharded.out)
+    assert (report["ok"], report["zero"], len(report["measured_state_bytes"])) == (True, "3", 4)
+    whole = command(*words)
+    assert whole.status == 0
+    assert "replicas" in whole.out
+    assert "model state" not in whole.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["1f1b", "p=2", "m=2", "--data-parallel", "2"], "of the families pipemesh has them"),
+        (["toffload", "p=2", "m=2", "--zero", "1"], "with whole gradients, which no shards hold"),
         (["pipemesh", "p=2", "m=2", "--zero", "4"], "a ZeRO level must be 1, 2 or 3, got 4"),
         (["pipemesh", "p=2", "m=2", "--zero", "all"], "ZeRO levels must be a level"),
         (["pipemesh", "p=2", "m=2", "--data-parallel", "0"], "must have 1 replica or more, got 0"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.reference_exec.data_parallel import in_replicas
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replicated import replicated
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
@@ -54,7 +54,10 @@ def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
 
 def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str) -> Plan:
     problem, schedule = made
-    step = training_step(problem)
-    step, parallel = in_replicas(step, spec, replicas, ZeroLevels.parse(levels))
-    lowered = lowered_program(problem, step, schedule, spec)
-    return replay_plan(problem, step, schedule, lowered, spec, parallel)
+    given = ZeroLevels.parse(levels)
+    posed = replicated(
+        problem, training_step(problem), schedule, spec, replicas=replicas, levels=given
+    )
+    whole = (posed.problem, posed.step, posed.schedule)
+    lowered = lowered_program(*whole, spec, posed.parallel)
+    return replay_plan(*whole, lowered, spec, posed.parallel)

@@ -9,14 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.data_parallel import in_replicas
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.collectives import Sharding
-from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.verify.communication import Semantics
-from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, run, sharded
 from proofs_tests.theory.test_pipemesh import filled
 
@@ -110,13 +108,6 @@ def test_what_is_refused(replicas: int, levels: str, message: str) -> None:
         run(mesh(2), data_parallel=replicas, zero=ZeroLevels.parse(levels))
 
 
-def test_replicas_need_collectives() -> None:
-    case = family_case("1f1b", p=2, m=2)
-    for replicas, levels in ((2, None), (1, ZeroLevels.parse("1"))):
-        with pytest.raises(ValueError, match=r"replay needs a schedule with collectives \(UNSHARD"):
-            run((case.problem, case.schedule), data_parallel=replicas, zero=levels)
-
-
 def test_computations_of_no_time_are_refused() -> None:
     with pytest.raises(ValueError, match="needs forwards and backwards of 1 tick or more"):
         run(mesh(3, forward=0))
@@ -152,8 +143,3 @@ def test_a_stage_without_a_reduction_is_refused() -> None:
     )
     with pytest.raises(ValueError, match="needs a REDUCE_GRAD of every stage; stage 1 has none"):
         run((poorer, schedule))
-
-
-def test_a_step_without_collectives_stays_as_it_is() -> None:
-    step = Pipeline(num_ranks=2, num_microbatches=2)
-    assert in_replicas(step, TINY, 1, None) == (step, None)

@@ -86,3 +86,19 @@ def test_replicas_replay_on_gloo(pool: GlooPool) -> None:
     assert report.live_bytes == virtual.live_bytes
     assert report.measured_state_bytes == virtual.measured_state_bytes
     assert report.loss == virtual.loss
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [("zb-v", "3,norm=1"), ("chimera", "2"), ("dualpipe", None), ("toffload", None)],
+)
+def test_schedules_without_collectives_replay_on_processes(
+    name: str, levels: str | None, pool: GlooPool
+) -> None:
+    # 2 x 2 processes; where a stage is on two ranks they swap the sums of their shards
+    case = family_case(name, p=2, m=2 if name == "zb-v" else 4)
+    made, zero = (case.problem, case.schedule), None if levels is None else ZeroLevels.parse(levels)
+    report = replay(*made, SPEC, backend="gloo", pool=pool, data_parallel=2, zero=zero)
+    assert report.ok, str(report)
+    assert [trace.num_differing for trace in report.traces] == [0] * 4
+    assert report.loss == replay(*made, SPEC, data_parallel=2, zero=zero).loss

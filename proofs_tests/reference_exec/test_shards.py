@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -85,10 +86,10 @@ def test_parameters_are_nowhere_between_their_collectives() -> None:
     held: list[int] = []
     right = shards.StageShards.step
 
-    def looking(self: shards.StageShards) -> None:
+    def looking(self: shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
         held.extend(p.untyped_storage().nbytes() for p in self._parameters.values())
         held.extend(len(self.copies) + len(self.gradients) for _ in range(1))
-        right(self)
+        right(self, totals)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards.StageShards, "step", looking)
@@ -170,10 +171,10 @@ def test_shards_train_for_several_steps(optimizer: str) -> None:
 def test_a_step_on_a_wrong_shard_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = shards.StageShards.step
 
-    def once_more(self: shards.StageShards) -> None:
-        right(self)
+    def once_more(self: shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
+        right(self, totals)
         if self.member == 1:
-            right(self)
+            right(self, totals)
 
     monkeypatch.setattr(shards.StageShards, "step", once_more)
     report = run(mesh(3), data_parallel=2)

@@ -228,12 +228,12 @@ def test_what_is_judged_right_runs_right(
     case = family_case(name, **params)
     plan = training_plan(case, replace(TWO, has_barrier=has_barrier))
     expected = matched_training(plan)
-    step, choice = training_step(case.problem), random.Random(f"{name} {has_barrier}")
+    problem, choice = training_step(case.problem).problem(), random.Random(f"{name} {has_barrier}")
     verdicts = {True: 0, False: 0}
     for number in range(24 * SWEEP):
         other = moved(plan, choice)
         semantics = list(Semantics)[number % len(Semantics)]
-        verdict = verify_plan(step, other, semantics)
+        verdict = verify_plan(problem, other, semantics)
         assert verdict.ok == goes_right(other, semantics, number, expected), (
             f"{[str(a) for a in other.program.actions]} under {semantics}: {verdict}"
         )

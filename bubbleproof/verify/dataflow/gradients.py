@@ -1,8 +1,9 @@
 """Gradients: which contributions each stage's gradient sums so far.
 
 B adds the whole contribution of its microbatch and slice as it ends, W that of its piece, to the
-gradient on the rank where they run. ``REDUCE_GRAD`` takes all that its stage's ranks have summed by
-its start and adds it to the reduced gradient at its end. ``STEP`` needs the whole gradient: the
+gradient on the rank where they run. ``REDUCE_GRAD`` takes what its rank has summed by its start, or
+all that its stage's ranks have where it runs on none, and adds it to the reduced gradient at its
+end. ``STEP`` needs the whole gradient: the
 reduced one where the problem reduces, the one that OFFLOAD took to the host where the stage is
 hosted, else the one on its rank. At the end of the run each contribution stands in the sum of
 everything exactly once, and where the problem reduces nothing is left unreduced.
@@ -76,8 +77,9 @@ class Gradients:
     def begin(self, work: Work) -> None:
         """REDUCE_GRAD, and OFFLOAD of a hosted stage, take what is there."""
         if work.kind in (Kind.REDUCE_GRAD, Kind.OFFLOAD):
-            sums = self._on_rank.pop(work.part[0], {})
-            self._moving[work] = sum(sums.values(), Counter())
+            sums = self._on_rank[work.part[0]]
+            ranks = (work.resource,) if work.resource < self._num_ranks else tuple(sums)
+            self._moving[work] = sum((sums.pop(r, Counter()) for r in ranks), Counter())
 
     def end(self, work: Work) -> None:
         """B and W have added, REDUCE_GRAD and OFFLOAD have moved."""

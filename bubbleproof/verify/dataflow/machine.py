@@ -30,7 +30,7 @@ class Machine:
     def __init__(self, step: TrainingStep, num_ranks: int, *, is_explicit: bool) -> None:
         self._step = step
         self._activations = Activations(step)
-        self._parameters = Parameters(step)
+        self._parameters = Parameters(step, num_ranks)
         self._gradients = Gradients(step, num_ranks)
         self._messages = Messages(step, is_explicit=is_explicit)
         plain: dict[Kind, Phases] = {

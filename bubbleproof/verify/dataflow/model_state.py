@@ -26,7 +26,6 @@ Sum = Counter[Given]
 Place = tuple[int, int]  # (rank, stage)
 _TWICE = {
     "gathered": (Kind.UNSHARD,),
-    "reduced": (Kind.REDUCE_GRAD,),
     "hosted": (Kind.OFFLOAD, Kind.RELOAD, Kind.STEP),
 }
 
@@ -49,6 +48,8 @@ class ModelState:
 
     def is_twice(self, action: Action) -> bool:
         """Whether an action stands twice: where it begins, and where it ends."""
+        if action.kind is Kind.REDUCE_GRAD:
+            return (action.stage, action.slice) in self._step.reductions
         return any(
             action.kind in kinds and action.stage in getattr(self._step, group)
             for group, kinds in _TWICE.items()
@@ -91,7 +92,8 @@ class ModelState:
 
     def exchange(self, stage: int, ranks: frozenset[int]) -> None:
         """Both ranks of a stage have the sum of what they have added so far."""
-        total = sum((self._summed.pop((r, stage), Counter()) for r in ranks), Counter[Given]())
+        sums = self._reduced if stage in self._step.reduced else self._summed
+        total = sum((sums.pop((r, stage), Counter()) for r in ranks), Counter[Given]())
         for rank in ranks:
             self._reduced[rank, stage] = total
 
@@ -100,7 +102,8 @@ class ModelState:
         for rank in ranks:
             total: Sum = Counter()
             for stage in self._ends:
-                sums = self._reduced if self.is_replicated(stage) else self._summed
+                has_sums = self.is_replicated(stage) or stage in self._step.reduced
+                sums = self._reduced if has_sums else self._summed
                 holders = self._step.holders[stage]
                 total += sums[rank if rank in holders else min(holders), stage]
             for stage in self._ends:
@@ -118,7 +121,8 @@ class ModelState:
                 yield from self.step(rank, action.stage)
             else:
                 self._begun[key] = self._summed.pop(place, Counter())
-                self._copies[place].pop(NONE, None)
+                if action.kind is Kind.OFFLOAD:
+                    self._copies[place].pop(NONE, None)
             return
         moved = self._begun.pop(key)
         if isinstance(moved, Counter):

@@ -3,8 +3,10 @@
 The step starts with version 0 everywhere; STEP makes the next one. A stage whose parameters stay on
 its ranks has one copy there. A gathered stage has the copies that its UNSHARDs made (``UNSHARD.n``
 makes copy n, ``RESHARD.n`` frees it), a hosted one the copy that RELOAD brought and OFFLOAD drops.
-F, R, B and I use version 0, so all of one microbatch use the same (W needs none: it multiplies
-activations and output gradients). A copy that is there when a work begins must last until it ends.
+Where an UNSHARD stands in a rank's program its copy lies on that rank, else on all that hold the
+stage. F, R, B and I use version 0, so all of one microbatch use the same (W needs none: it
+multiplies activations and output gradients). A copy that is there when a work begins must last
+until it ends.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ PARAMETER_USERS = (Kind.F, Kind.R, Kind.B, Kind.I)
 class Parameters:
     """The copies of each stage's parameters (copy number to version) and who changed them last."""
 
-    def __init__(self, step: TrainingStep) -> None:
-        self._step = step
+    def __init__(self, step: TrainingStep, num_ranks: int) -> None:
+        self._step, self._num_ranks = step, num_ranks
         stages = range(step.num_stages)
         self._version = dict.fromkeys(stages, 0)
         self._copies: dict[int, dict[int, int]] = {
@@ -42,10 +44,10 @@ class Parameters:
             ranks = ", ".join(map(str, sorted(self._step.holders[stage])))
             yield Fault(needed=needed, found=said(f"they are on rank {ranks}"))
             return
-        if self._fresh(stage):
+        if self._fresh(work):
             return
         needed = said(f"the parameters of stage {stage} of this step")
-        if self._copies[stage]:
+        if self._copies[stage] and stage in self._stepped_by:
             by = self._stepped_by[stage]
             found: Thing = ("{} has updated them", by.kind, by.part)
             yield Fault(needed=needed, found=found, origin=by.row)
@@ -55,6 +57,9 @@ class Parameters:
         if (last := self._changed_by.get(stage)) is None:
             found = said(f"no {kind.name} has brought them")
             yield Fault(needed=needed, found=found, awaited=supply)
+        elif last.kind is Kind.UNSHARD:
+            found = (f"{{}} has brought them to rank {last.resource}", last.kind, last.part)
+            yield Fault(needed=needed, found=found, origin=last.row, awaited=supply)
         else:
             found = ("{} has freed them", last.kind, last.part)
             yield Fault(needed=needed, found=found, origin=last.row, awaited=supply)
@@ -62,7 +67,7 @@ class Parameters:
     def of_end_of_use(self, work: Work) -> Iterator[Fault]:
         """One of the copies that were there when the work began still is."""
         stage, used = work.part[0], self._in_use.pop(work, set())
-        if not used or used & self._fresh(stage):
+        if not used or used & self._fresh(work):
             return
         last, verb = self._freed_by.get(stage), "freed"
         if last is None:
@@ -71,14 +76,23 @@ class Parameters:
         needed = said(f"the parameters of stage {stage} until it ends")
         yield Fault(needed=needed, found=found, origin=last.row)
 
-    def _fresh(self, stage: int) -> set[int]:
-        """The copies of version 0 that are there."""
-        return {n for n, version in self._copies[stage].items() if version == 0}
+    def _fresh(self, work: Work) -> set[int]:
+        """The copies of version 0 that are where the work runs."""
+        stage = work.part[0]
+        return {
+            n
+            for n, version in self._copies[stage].items()
+            if version == 0 and self._is_at(stage, n, work.resource)
+        }
+
+    def _is_at(self, stage: int, number: int, rank: int) -> bool:
+        by = self._made_by.get((stage, number))
+        return by is None or by.resource >= self._num_ranks or by.resource == rank
 
     def begin_use(self, work: Work) -> None:
         """What a work uses from now on."""
         if work.resource in self._step.holders[work.part[0]]:
-            self._in_use[work] = self._fresh(work.part[0])
+            self._in_use[work] = self._fresh(work)
 
     def of_change(self, work: Work) -> Iterator[Fault]:
         """A copy is made once and freed while it is there."""

@@ -1,8 +1,9 @@
 """Two ways to run a program symbolically: by its times, or as its orders let it go on.
 
 ``by_time`` runs each work from its start to its end. At one instant ends come before starts; works
-that start together (or take no time) run in the order in which they can, and what takes something
-away (frees parameters, sums a gradient up) runs last. What cannot run at its start is a fault.
+that start together (or take no time) run in the order in which they can; what brings parameters
+runs first, and what takes something away (frees parameters, sums a gradient up) last. What cannot
+run at its start is a fault.
 
 ``by_order`` runs each resource's rows in their order, each as soon as nothing stands against it.
 Where nobody can go on, a work that waits for nothing that is still to come elsewhere is run in
@@ -23,6 +24,7 @@ from bubbleproof.verify.dataflow.machine import Machine
 
 Row = tuple[Work, ...]  # the works of one row, which begin and end together
 Queues = dict[int, deque[Row]]
+_FIRST = (Kind.UNSHARD, Kind.RELOAD)
 _LAST = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.OFFLOAD)
 
 
@@ -109,6 +111,10 @@ def _advance(
 ) -> bool:
     """Fire what can be fired, or else one row that takes something away; whether there was one."""
     moved = False
+    for queue in queues.values():
+        while queue and rows[queue[0]][0].kind in _FIRST and not run.faults(rows[queue[0]]):
+            fire(queue.popleft())
+            moved = True
     for queue in queues.values():
         while queue and rows[queue[0]][0].kind not in _LAST and not run.faults(rows[queue[0]]):
             fire(queue.popleft())

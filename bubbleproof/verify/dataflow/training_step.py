@@ -30,8 +30,8 @@ class TrainingStep:
     ``backward`` says whether a backward is full (B) or split (I); ``home`` where the forward runs;
     ``holders`` the ranks with a stage's parameters; ``pieces`` the pieces of each W;
     ``contributions`` what the gradient of each stage sums; ``last_slice`` the highest slice of each
-    microbatch; ``returns`` by what activations that are moved away come back; ``freed`` the (stage,
-    number) of each RESHARD.
+    microbatch; ``returns`` by what activations that are moved away come back; ``freed`` and
+    ``reductions`` the (stage, number) of each RESHARD and REDUCE_GRAD.
     """
 
     num_stages: int
@@ -46,6 +46,7 @@ class TrainingStep:
     gathered: frozenset[int]
     freed: frozenset[tuple[int, int]]
     reduced: frozenset[int]
+    reductions: frozenset[tuple[int, int]]
     hosted: frozenset[int]
     stepped: frozenset[int]
 
@@ -76,6 +77,9 @@ class TrainingStep:
             gathered=tasks.stages(Kind.UNSHARD),
             freed=frozenset((stage, number) for stage, _, number in tasks.of(Kind.RESHARD)),
             reduced=tasks.stages(Kind.REDUCE_GRAD),
+            reductions=frozenset(
+                (stage, number) for stage, _, number in tasks.of(Kind.REDUCE_GRAD)
+            ),
             hosted=hosted,
             stepped=tasks.stages(Kind.STEP),
         )

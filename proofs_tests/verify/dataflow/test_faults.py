@@ -89,7 +89,7 @@ def test_a_lost_reduction(zero: int) -> None:
     assert Rule.DATAFLOW in check_whole(case.problem, schedule).broken
     added = "1B0" if zero == 1 else "1B4"
     assert first_of(case, schedule) == (
-        f"the gradient of stage 1 needs all of it reduced: what {added}.0 added is never reduced"
+        f"the gradient of stage 1 needs all of it reduced: what {added} added is never reduced"
     )
 
 
@@ -157,7 +157,7 @@ def test_a_stage_that_is_never_updated() -> None:
 def test_parameters_that_are_not_gathered_or_freed_too_early() -> None:
     case = sharded(3)
     assert first_of(case, without(case.schedule, "0UNSHARD")) == (
-        "0F0.0 on rank 0 needs the parameters of stage 0 of this step: no UNSHARD has brought them"
+        "0F0 on rank 0 needs the parameters of stage 0 of this step: no UNSHARD has brought them"
     )
     assert first_of(case, without(case.schedule, "0RESHARD.3")) == (
         "copy 3 of the parameters of stage 0 needs to be freed: no RESHARD has freed it"

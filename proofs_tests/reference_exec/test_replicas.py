@@ -1,0 +1,354 @@
+"""Replicas of any schedule: every family on two of them, at every ZeRO level, with teeth.
+
+What PipeMesh's own collectives do is tested in ``test_data_parallel``, ``test_shards`` and
+``test_collective_faults``; here schedules come without collectives and get theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from bubbleproof.reference_exec import collectives, prepared, updates, whole_sums
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.replicated import Replicated, replicated
+from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.transport import Blocked
+from bubbleproof.reference_exec.verification import verify_collectives
+from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.actions import Action, ActionTable, Kind
+from bubbleproof.theory.families import families
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify import Semantics
+from bubbleproof.verify.verdict import Rule
+from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
+from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+SPEC = replace(TINY, sequence=2)
+LEVELS = (None, "1", "2", "3", "3,norm=1,up=2")
+TURN = {name: LEVELS[1:][n % 4] for n, name in enumerate(sorted(families()))}
+COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+
+
+@cache
+def of_family(name: str) -> Case:
+    return family_case(name, **SHAPES.get(name, ORDINARY))
+
+
+def run(case: Case, levels: str | None, **options: object) -> ReplayReport:
+    zero = None if levels is None else ZeroLevels.parse(levels)
+    given: dict[str, object] = {"data_parallel": 2, "spec": SPEC, **options}
+    return replay(case.problem, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
+
+
+def placed(case: Case, levels: str | None, spec: ModelSpec = SPEC) -> tuple[Replicated, Plan]:
+    """The replicated step of a case on two replicas, and its plan."""
+    zero = None if levels is None else ZeroLevels.parse(levels)
+    step = training_step(case.problem)
+    posed = replicated(case.problem, step, case.schedule, spec, replicas=2, levels=zero)
+    whole = (posed.problem, posed.step, posed.schedule)
+    lowered = lowered_program(*whole, spec, posed.parallel)
+    return posed, replay_plan(*whole, lowered, spec, posed.parallel)
+
+
+def whole_and_equal(report: ReplayReport) -> None:
+    """Everything that a replay promises, asked one by one."""
+    assert report.gradients_equal
+    assert report.max_relative_error <= 1e-12
+    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.measured_state_bytes == report.predicted_state_bytes
+    assert all(trace.predicted for trace in report.traces)
+    assert [trace.num_differing for trace in report.traces] == [0] * len(report.traces)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("name", sorted(families()))
+def test_a_registered_family_runs_on_two_whole_replicas(name: str) -> None:
+    case = of_family(name)
+    report = run(case, None, semantics=list(Semantics)[len(name) % 4], seed=len(name))
+    whole_and_equal(report)
+    assert (report.data_parallel, report.zero) == (2, "")
+    assert len(report.traces) == 2 * case.problem.num_ranks
+
+
+@pytest.mark.parametrize("name", sorted(set(families()) - {"toffload"}))
+def test_a_registered_family_runs_sharded(name: str) -> None:
+    levels = TURN[name]
+    report = run(of_family(name), levels)
+    whole_and_equal(report)
+    assert report.zero == levels
+    assert all(report.measured_state_bytes)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("levels", LEVELS)
+def test_more_families_and_levels(levels: str | None) -> None:
+    # split backwards; both directions; slices with parts of W; recomputation; evictions
+    names = ("zb-v", "dualpipe", "svpp-w", "trecomp", "bpipe")
+    for name in names if FULL else (names[LEVELS.index(levels)],):
+        spec = replace(SPEC, kind="llama", hidden=8, dtype="float32", seed=3)
+        report = run(of_family(name), levels, data_parallel=3, spec=spec)
+        assert report.ok, f"{name}: {report}"
+
+
+def test_random_programs_with_parts_of_w_run_sharded() -> None:
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=3, num_chunks=2, num_slices=2, split_backward=True,
+        weight_parts=((1, 1), (), (1, 1), (1,)), weight_backward=(2, 1, 2, 1),
+    )  # fmt: skip
+    for seed in range(3):
+        case = random_case(pipeline, seed)
+        whole_and_equal(run(case, ("3", "2,bias=3", "1")[seed], seed=seed))
+
+
+def test_computations_of_no_time_are_told_apart_from_their_collectives() -> None:
+    case = family_case("zb-h1", p=2, m=3, tW=0)
+    assert (case.problem.duration == 0).any()
+    whole_and_equal(run(case, "3"))
+    evicting = family_case("bpipe", p=4, m=5, tF=0)
+    with pytest.raises(ValueError, match="need computations of 1 tick or more; 0F0 takes none"):
+        run(evicting, "1")
+
+
+# What lies where, for how long
+
+
+def test_live_bytes_of_a_split_backward_by_hand() -> None:
+    # One rank, one stage of 156 weights: w = 1248 bytes; F holds 728 bytes and I 960 (see TINY:
+    # 10 N d elements of N = 3 tokens, d = 4, 8 bytes each). All of level 3. The first I makes room
+    # for the gradient before it runs, and is sampled twice; W needs no parameters any more.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=2, split_backward=True)
+    problem = pipeline.problem()
+    order = ["0F0", "0F1", "0I0", "0W0", "0I1", "0W1"]
+    schedule = left_shift(problem, Program.from_orders([order]))
+    case = Case(pipeline=pipeline, problem=problem, schedule=schedule, lowered=schedule.program)
+    _, plan = placed(case, "3", TINY)
+    assert [str(a) for a in plan.order(0)] == [
+        "0UNSHARD", "0UNSHARD", "0F0", "0F1", "0RESHARD", "0UNSHARD.1", "0UNSHARD.1", "0I0",
+        "0W0", "0I1", "0RESHARD.1", "0W1", "0REDUCE_GRAD.2", "0REDUCE_GRAD.2",
+    ]  # fmt: skip
+    w, held, left = 1248, 728, 960
+    changes = [w, 0, held, held, -w, w, 0, w, left - held, -left, left - held, -w, -left, 0, -w]
+    expected = np.cumsum(changes).tolist()
+    for result in run_virtual(plan):
+        assert list(result.live_bytes) == expected
+        assert result.state_bytes == 2 * 78 * 8  # half of 156 weights and of their gradients
+
+
+def test_both_ranks_of_a_stage_hold_its_shards() -> None:
+    # two ranks, each with both stages of 156 weights: shards of weights and of gradients
+    report = run(of_family("chimera"), "3")
+    assert report.measured_state_bytes == (2 * 2 * 78 * 8,) * 4
+    assert report.num_updated_stages == 2
+
+
+# Sums and steps
+
+
+def test_another_order_of_whole_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = collectives.Collectives.__init__
+
+    def backwards(self: collectives.Collectives, *args: object, **options: object) -> None:
+        right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
+        self._members = self._members[::-1]
+
+    monkeypatch.setattr(collectives.Collectives, "__init__", backwards)
+    report = run(of_family("zb-h1"), None, data_parallel=3)
+    assert not report.gradients_equal
+    assert report.max_relative_error <= report.tolerance
+
+
+def test_a_member_with_another_sum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = whole_sums.WholeSums.put
+    calls = []
+
+    def astray(self: whole_sums.WholeSums, stage: int, total: torch.Tensor) -> None:
+        calls.append(stage)
+        right(self, stage, total + 1 if len(calls) == 4 else total)
+
+    monkeypatch.setattr(whole_sums.WholeSums, "put", astray)
+    report = run(of_family("gpipe"), None)  # two stages on each of two replicas: the last to end
+    assert not report.gradients_equal
+    assert "different" in str(report) or report.failures
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "optimizer"),
+    [
+        ("zb-h1", None, "adam"),
+        ("zb-v", "3", "momentum"),
+        ("chimera", None, "sgd"),
+        ("chimera", "2", "adam"),
+        ("dualpipe", "3,norm=1", "momentum"),
+        ("toffload", None, "momentum"),
+    ],
+)
+def test_replicas_train_for_several_steps(name: str, levels: str | None, optimizer: str) -> None:
+    training = Training(optimizer=optimizer, steps=3, has_barrier=optimizer == "sgd")
+    report = run(of_family(name), levels, training=training)
+    whole_and_equal(report)
+    assert (report.steps, report.weights_equal) == (3, True)
+    assert report.max_weight_error <= report.tolerance
+
+
+def test_both_ranks_of_a_stage_step_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    # without the swap each would step with what its own microbatches gave
+    case = of_family("chimera")
+    assert run(case, "2").weights_equal
+
+    def alone(self: updates.Updates) -> Iterator[Blocked]:
+        for stage in self._shards:
+            self._step_shards(stage)
+        yield from ()
+
+    monkeypatch.setattr(updates.Updates, "step_shards", alone)
+    report = run(case, "2")
+    assert report.gradients_equal
+    assert not report.weights_equal
+
+
+def test_the_host_steps_with_the_sum_of_all_replicas() -> None:
+    report = run(of_family("toffload"), None)
+    whole_and_equal(report)
+    assert report.weights_equal
+    assert report.num_updated_stages == 2
+    assert len(report.measured_host_peak_bytes) == 4
+    assert report.measured_host_peak_bytes == report.predicted_host_peak_bytes
+    with pytest.raises(ValueError, match=r"the host updates stages \(2, 3\) with whole gradients"):
+        run(of_family("toffload"), "1")
+
+
+def test_tied_embeddings_train_on_whole_replicas() -> None:
+    spec = replace(SPEC, kind="transformer", vocabulary=5, tied=True)
+    report = run(of_family("1f1b"), None, spec=spec, training=Training(optimizer="sgd", steps=2))
+    whole_and_equal(report)
+    assert report.weights_equal
+    with pytest.raises(ValueError, match="tied embeddings cannot be sharded"):
+        run(of_family("1f1b"), "1", spec=spec)
+
+
+def test_one_replica_may_be_sharded() -> None:
+    whole_and_equal(run(of_family("zb-v"), "3", data_parallel=1))
+    assert run(of_family("zb-v"), None, data_parallel=1).zero == ""
+
+
+# Teeth
+
+
+def refused(posed: Replicated, program: Program) -> set[Rule]:
+    """The rules that a program with collectives breaks before anything runs."""
+    return set(verify_collectives(posed.problem, posed.schedule, program).broken)
+
+
+@pytest.mark.parametrize(("name", "levels"), [("zb-v", "3"), ("chimera", "2"), ("1f1b", None)])
+def test_every_dropped_collective_is_refused_and_shows_when_forced(
+    name: str, levels: str | None
+) -> None:
+    posed, plan = placed(family_case(name, p=2, m=2), levels)
+    assert posed.parallel is not None
+    assert not refused(posed, plan.program)
+    for number, action in enumerate(posed.parallel.homes):
+        rows = [row for row, a in enumerate(plan.program.actions) if a == action]
+        poorer = plan.program.without(*rows)
+        broken = refused(posed, poorer)
+        assert Rule.COMPLETE in broken
+        is_earlier = action.kind is Kind.REDUCE_GRAD and not _is_last(posed, action)
+        assert (Rule.DATAFLOW in broken) == (not is_earlier), action  # the next does its work
+        if FULL or number % 4 == 0:
+            with pytest.raises(BrokenProgram, match=r"not here|never freed|never reduced"):
+                run_virtual(replace(plan, program=poorer))
+
+
+def _is_last(posed: Replicated, action: Action) -> bool:
+    assert posed.parallel is not None
+    return posed.parallel.last[action.stage, posed.parallel.homes[action]] == action.slice
+
+
+def moved(program: Program, action: Action, places: int) -> Program:
+    """The program with both rows of a collective so many places earlier."""
+    orders = program.orders(1 + int(program.resource.max()))
+    for order in orders:
+        if action in order:
+            at = order.index(action)
+            del order[at : at + 2]
+            order[at - places : at - places] = [action, action]
+    return Program.from_orders(orders)
+
+
+def test_a_sum_before_the_last_contribution_is_refused_and_shows() -> None:
+    case = of_family("zb-h1")
+    posed, plan = placed(case, None)
+    early = moved(plan.program, Action(stage=0, kind=Kind.REDUCE_GRAD, slice=2), 1)
+    assert refused(posed, early) == {Rule.DATAFLOW}
+    report = replay_forced(case, early)
+    assert not report.gradients_equal
+    assert report.max_relative_error > 1e-3
+
+
+def replay_forced(case: Case, program: Program) -> ReplayReport:
+    """A replay of whole replicas that runs ``program`` whatever verification says."""
+    with pytest.MonkeyPatch.context() as patch:
+        right = prepared.replay_plan
+        patch.setattr(
+            prepared, "replay_plan", lambda *given: replace(right(*given), program=program)
+        )
+        return run(case, None, unsafe=True)
+
+
+def test_parameters_gathered_after_their_use_are_refused_and_show() -> None:
+    posed, plan = placed(of_family("zb-v"), "3")
+    order = plan.order(0)
+    brought = Action(stage=0, kind=Kind.UNSHARD, slice=1)
+    at = order.index(brought)
+    later = order[:at] + order[at + 2 : at + 3] + [brought] * 2 + order[at + 3 :]
+    late = Program.from_orders([later, plan.order(1)])
+    assert refused(posed, late) == {Rule.DATAFLOW}
+    with pytest.raises(BrokenProgram, match=r"parameters of stage 0 are not here; UNSHARD 1 has"):
+        run_virtual(replace(plan, program=late))
+
+
+def test_a_copy_on_the_other_rank_of_a_stage_does_not_serve() -> None:
+    posed, plan = placed(of_family("chimera"), "3")
+    assert posed.parallel is not None
+    brought = Action(stage=1, kind=Kind.UNSHARD, slice=posed.parallel.first[1, 0])
+    orders = [plan.order(0), plan.order(1)]
+    orders[0] = [a for a in orders[0] if a != brought]
+    orders[1] = [brought, brought, *orders[1]]
+    assert Rule.DATAFLOW in refused(posed, Program.from_orders(orders))
+
+
+def test_a_collective_twice_or_of_no_problem_is_refused() -> None:
+    posed, plan = placed(of_family("1f1b"), "1")
+    for added in ("0UNSHARD", "0REDUCE_GRAD.7"):
+        table = ActionTable.from_actions([Action.parse(added)])
+        more = Program.grouped(
+            actions=ActionTable.concatenate([plan.program.actions, table]),
+            resource=np.append(plan.program.resource, 0),
+        )
+        assert Rule.COMPLETE in refused(posed, more)
+
+
+def test_bytes_of_other_levels_differ_at_some_action_of_each_process() -> None:
+    # the same collectives with less to take: what is predicted of an action is no echo of the run
+    case = of_family("zb-v")
+    whole, fewer = run(case, "2"), run(case, "2,weight=1")
+    for trace, other in zip(whole.traces, fewer.traces, strict=True):
+        assert trace.actions == other.actions
+        assert trace.num_differing == other.num_differing == 0
+        assert replace(trace, predicted=other.predicted).num_differing > 0
