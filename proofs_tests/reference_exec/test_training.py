@@ -58,11 +58,6 @@ def test_exchanges_and_barriers_stall_under_no_semantics(name: str, semantics: S
         assert run(case, training, semantics=semantics, seed=seed).ok
 
 
-def test_gloo_trains() -> None:
-    report = run(family_case("chimera", p=2, m=2), Training(steps=2), backend="gloo")
-    assert report.ok, str(report)
-
-
 def test_two_adam_steps_by_hand() -> None:
     # One weight w = 1 with gradients 2 and -1, rate 0.1, betas 0.9 and 0.999, epsilon 1e-8:
     # m1 = 0.2, v1 = 0.004, corrected 2 and 4: w = 1 - 0.1 * 2 / (2 + e) = 0.9 up to 1e-9.

@@ -186,16 +186,6 @@ def test_a_fault_is_refused_and_shows_where_it_is_forced(fault: Fault) -> None:
         assert not report.weights_equal
 
 
-def test_a_step_too_early_shows_on_processes_too() -> None:
-    case = family_case("zb-h1", p=2, m=3)
-    orders = edited(training_orders(case, TWO), 0, "0STEP before 0W2")
-    program = Program.from_orders(orders)
-    report = trained(case, TWO, program=program, unsafe=True, backend="gloo")
-    assert report.stopped == ""
-    assert not report.weights_equal
-    assert report.broken_rules == ("dataflow",)
-
-
 def moved(plan: Plan, choice: random.Random) -> Plan:
     """The plan with a STEP, an exchange or a message moved somewhere on its rank."""
     orders = plan.program.orders(plan.num_ranks)
