@@ -25,6 +25,26 @@ from bubbleproof.reference_exec.device import Lane, Mark
 
 POLL_SECONDS = 0.001
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+_FOR_WAITING_KERNELS = {
+    # Loading a kernel at its first use may wait for all that runs ("Lazy Loading", Potential
+    # Hazards, in the CUDA programming guide), a receive among it that needs what comes after.
+    "CUDA_MODULE_LOADING": "EAGER",
+    # Streams that share a connection to the device run in order; there are 8 unless told, 32 at
+    # most, and each pair of ranks has a stream.
+    "CUDA_DEVICE_MAX_CONNECTIONS": "32",
+    # Communicators start in the order of the program (NCCL 2.26).
+    "NCCL_LAUNCH_ORDER_IMPLICIT": "1",
+}
+
+
+def allow_waiting_kernels() -> None:
+    """Set what CUDA and NCCL need where kernels wait for other processes, unless it is set.
+
+    An NCCL receive occupies its device until the message comes; meanwhile other work has to start.
+    Precondition: CUDA has not been used in this process; it reads these once.
+    """
+    for name, value in _FOR_WAITING_KERNELS.items():
+        os.environ.setdefault(name, value)
 
 
 class CudaMark:

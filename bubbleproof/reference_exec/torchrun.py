@@ -17,6 +17,7 @@ from typing import TypeVar
 import torch
 import torch.distributed
 
+from bubbleproof.reference_exec.cuda import allow_waiting_kernels
 from bubbleproof.reference_exec.device import CPU, Device, open_device
 from bubbleproof.reference_exec.gloo import GRACE_SECONDS, STARTUP_SECONDS, RankFailed
 from bubbleproof.reference_exec.group_transport import GroupTransport
@@ -86,6 +87,7 @@ def open_backend(backend: str, place: Place, device_name: str | None = None) -> 
         raise ValueError(f"{backend} takes its messages from {own}, got --device {device_name}")
     if backend == "gloo":
         return CPU
+    allow_waiting_kernels()
     device = open_device("cuda", place.local_rank)
     if not torch.distributed.is_nccl_available():
         raise ValueError(
@@ -132,8 +134,10 @@ class Meeting:
         and some. ``debug_headers`` sends a header ahead of each message.
         """
         try:
+            # NCCL's watchdog ends a process whose receive waits longer than its group may take
+            seconds = max(STARTUP_SECONDS, timeout + GRACE_SECONDS)
             transport = GroupTransport.by_pairs(
-                plan, self.place.rank, backend=backend, device=device, seconds=STARTUP_SECONDS
+                plan, self.place.rank, backend=backend, device=device, seconds=seconds
             )
             if debug_headers:
                 transport = with_headers(transport, timeout)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.device import CPU, Device
+from bubbleproof.reference_exec.device import CPU, Device, Lane
 from bubbleproof.reference_exec.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.rank import Rank, RankResult
 from bubbleproof.reference_exec.transport import Blocked
@@ -76,10 +76,10 @@ class _Post:
 
 
 class Network:
-    """The queues of all ranks."""
+    """The queues of all ranks, which compute on ``device``."""
 
-    def __init__(self, semantics: Semantics) -> None:
-        self._semantics = semantics
+    def __init__(self, semantics: Semantics, device: Device = CPU) -> None:
+        self._semantics, self._device = semantics, device
         self._queues: defaultdict[QueueKey, deque[_Post]] = defaultdict(deque)
 
     def post(self, post: _Post) -> None:
@@ -101,7 +101,7 @@ class Network:
             if not other_queue or not _are_opposite(post, other_queue[0]):
                 continue
             other = other_queue[0]
-            _transfer(*((post, other) if post.is_send else (other, post)))
+            _transfer(*((post, other) if post.is_send else (other, post)), self._device)
             queue.popleft()
             other_queue.popleft()
             heads += [post.key(self._semantics), other.key(self._semantics)]
@@ -111,7 +111,7 @@ def _are_opposite(post: _Post, other: _Post) -> bool:
     return (other.rank, other.peer) == (post.peer, post.rank) and other.is_send != post.is_send
 
 
-def _transfer(send: _Post, receive: _Post) -> None:
+def _transfer(send: _Post, receive: _Post, device: Device) -> None:
     if send.tag != receive.tag:
         raise MessageMismatch(
             f"rank {send.rank} sent {send.tag} where rank {receive.rank} expected {receive.tag}"
@@ -123,7 +123,9 @@ def _transfer(send: _Post, receive: _Post) -> None:
             f"rank {send.rank} sent {send.tag} as {tuple(send.tensor.shape)} {send.tensor.dtype}, "
             f"rank {receive.rank} expected {tuple(receive.tensor.shape)} {receive.tensor.dtype}"
         )
-    receive.tensor.copy_(send.tensor.detach())
+    for lane in (Lane.RECEIVES, Lane.TRANSFERS):  # where the buffer was made, and perhaps filled
+        device.join(lane)
+    device.use(receive.tensor).copy_(send.tensor.detach())
     send.tensor = None
     send.done = receive.done = True
 
@@ -212,8 +214,8 @@ def run_virtual(
 
 def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
     """The ranks of all replicas: a network in each, and one for the replicas of each rank."""
-    networks = [Network(semantics) for _ in range(plan.num_replicas)]
-    groups = [Network(Semantics.BUFFERED) for _ in range(plan.num_ranks)]
+    networks = [Network(semantics, device) for _ in range(plan.num_replicas)]
+    groups = [Network(Semantics.BUFFERED, device) for _ in range(plan.num_ranks)]
     blocking = semantics is Semantics.RENDEZVOUS
     found = []
     for process in range(plan.num_processes):

@@ -6,6 +6,7 @@ the set of what has run before its next operation. Where there is a GPU, real re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.cuda import CudaDevice
+from bubbleproof.reference_exec.cuda import CudaDevice, allow_waiting_kernels
 from bubbleproof.reference_exec.device import CPU, Lane, open_device
 from bubbleproof.reference_exec.profile import profile_stages
 from bubbleproof.reference_exec.replay import replay
@@ -150,6 +151,18 @@ def test_marks_take_the_time_of_computation_alone(api: Streams, gpu: CudaDevice)
         api.run("send")
     api.run("0F1")
     assert gpu.mark().seconds_since(begin) == 2.0  # two computations, not the send
+
+
+def test_kernels_that_wait_are_allowed_for_unless_someone_knows_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_LAUNCH_ORDER_IMPLICIT")
+    for name in names:  # set, so that what it was is restored
+        monkeypatch.setenv(name, "")
+        del os.environ[name]
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16")
+    allow_waiting_kernels()
+    assert [os.environ[name] for name in names] == ["EAGER", "16", "1"]
 
 
 def test_a_cpu_has_done_all_when_it_returns() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -114,6 +114,23 @@ def test_the_host_may_notice_ends_early_or_late(lateness: float) -> None:
 def test_a_device_that_never_ends_is_told_of() -> None:
     with pytest.raises(Stalled, match="the device is still busy; not through: 1RECV_F0"):
         run_queued(plan_of("1f1b"), lateness=1.0)
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("name", ["1f1b", "bpipe", "toffload"])
+@pytest.mark.parametrize("where", ["one GPU", "NCCL"])
+def test_new_memory_may_be_filled(name: str, where: str) -> None:
+    # torch then writes to what it allocates, on the stream that is current
+    plan = plan_of(name)
+    recorder = on_one_gpu(plan) if where == "one GPU" else run_queued(plan)[1]
+    assert said(recorder) == []
 
 
 @pytest.mark.parametrize("training", ["own steps", "a barrier"])

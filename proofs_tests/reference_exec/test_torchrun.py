@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.read_sharded import read_to_replay
-from bubbleproof.reference_exec.group_transport import evicting, talking, twins
+from bubbleproof.reference_exec.device import CPU
+from bubbleproof.reference_exec.gloo import RankFailed
+from bubbleproof.reference_exec.group_transport import GroupTransport, evicting, talking, twins
 from bubbleproof.reference_exec.prepared import prepared
 from bubbleproof.reference_exec.rank_report import Report, gravest
-from bubbleproof.reference_exec.torchrun import Place, open_backend, require_processes
+from bubbleproof.reference_exec.torchrun import Meeting, Place, open_backend, require_processes
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 
@@ -122,6 +124,27 @@ def test_a_backend_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="gloo takes its messages from cpu, got --device cuda"):
         open_backend("gloo", ALONE, "cuda")
     assert open_backend("gloo", ALONE, "cpu").description == "cpu"
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(60.0, 120.0), (600.0, 602.0)])
+def test_groups_may_take_as_long_as_the_replay(
+    timeout: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    def by_pairs(*_: object, seconds: float, **__: object) -> None:
+        given.append(seconds)
+        raise RuntimeError("far enough")
+
+    meeting = Meeting.__new__(Meeting)  # without the processes that it waits for
+    meeting.place = ALONE
+    monkeypatch.setattr(Meeting, "_await_all", lambda *_: None)
+    monkeypatch.setattr(Meeting, "_on_first", lambda _, own: [own])
+    monkeypatch.setattr(GroupTransport, "by_pairs", by_pairs)
+    plan = family_case("1f1b", p=2, m=2).plan()
+    with pytest.raises(RankFailed, match="far enough"):
+        meeting.run(plan, backend="nccl", device=CPU, timeout=timeout)
+    assert given == [seconds]
 
 
 @pytest.mark.parametrize(

@@ -190,11 +190,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's s
             place = _place(device)
         for tensor in new:
             self.place(tensor, place, name)
-        if name in _ALLOCATE:
+        if name in _ALLOCATE and not _is_new_memory_filled():
             return
         is_on_device = Place.DEVICE in (places | {place} if new else places)
         timeline = self._stream() if is_on_device else self.machine.host
-        takes_shape_alone = name.endswith("_like") or name.startswith("new_")
+        takes_shape_alone = name in _ALLOCATE or name.endswith("_like") or name.startswith("new_")
         reads = [] if takes_shape_alone else given
         self.touch(name, timeline, reads=reads, writes=[*new, *written])
         if name in _HOST_WAITS and isinstance(timeline, CudaStream):
@@ -221,6 +221,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's s
         is_across = places != (Place.DEVICE, Place.DEVICE)
         if is_across and not (non_blocking and Place.PINNED in places):
             stream.synchronize()
+
+
+def _is_new_memory_filled() -> bool:
+    """Whether torch writes to all memory that it allocates (``use_deterministic_algorithms``)."""
+    fills: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    return fills and torch.are_deterministic_algorithms_enabled()
 
 
 def _is_torchs_own(node: object) -> bool:
