@@ -26,6 +26,7 @@ _CLOCKS = {
     "nccl": "Times of the host's calls, by each machine's own monotonic clock; a GPU computes "
     "later than it is told to.",
 }
+_FIRST = " Of the replicas it is the first."
 Rows = Sequence[tuple[str, str, str, str]]
 
 
@@ -88,7 +89,7 @@ def _page(
         failures=report.failures,
         predicted=(given.problem, schedule),
         measured=measured_schedule(given.problem, schedule, report.traces) if ran else None,
-        clock=_CLOCKS[report.backend],
+        clock=_CLOCKS[report.backend] + _FIRST * (report.data_parallel > 1),
         traces=report.traces,
         not_checked=not_checked(report),
         versions=(
@@ -98,12 +99,17 @@ def _page(
     )
 
 
+def _processes(report: ReplayReport) -> str:
+    replicas = f"{report.data_parallel} replicas of " if report.data_parallel > 1 else ""
+    return f"{replicas}{report.ranks} ranks"
+
+
 def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
     shape = f"batch {spec.batch}, sequence {spec.sequence}, hidden {spec.hidden}"
     unsafe = " UNSAFE: run without being verified." if report.unsafe else ""
     return (
         ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
-        ("ran on", f"{report.backend}, {report.device}, {report.ranks} ranks"),
+        ("ran on", f"{report.backend}, {report.device}, {_processes(report)}"),
         ("communication", report.semantics),
         ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),
         ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {spec.dtype}"),

@@ -1,7 +1,8 @@
 """What ran, as a trace for ui.perfetto.dev: ``perfetto``'s, with the bytes that were measured.
 
 Times are true microseconds. The counter ``live bytes`` of a rank steps where an action ends; SEND
-and RECV, which only post, are not drawn.
+and RECV, which only post, are not drawn. Of several replicas the first is drawn like one that is
+alone; the others' ranks follow as processes of their own, with one row of actions each.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.perfetto import Json, trace
 from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.theory.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 
@@ -28,16 +30,43 @@ def write_measured_trace(
     content = trace(problem, schedule)
     events = content["traceEvents"]
     assert isinstance(events, list)
-    events += [event for rank, own in enumerate(traces) for event in _counters(rank, own)]
+    for number, own in enumerate(traces):
+        is_first = number < problem.num_ranks
+        pid = number if is_first else number + 1  # the process between has links and engines
+        tid = len(problem.resources) + number
+        events += [*([] if is_first else _drawn(pid, tid, own)), *_counters(pid, own)]
     write_text(path, render_json(content, table_keys=frozenset({"traceEvents"})))
 
 
-def _counters(rank: int, trace: RankTrace) -> list[Json]:
+def _drawn(pid: int, tid: int, trace: RankTrace) -> list[Json]:
+    """A process with the actions of a trace, each from where it had what it waited for."""
+    named: list[Json] = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": trace.name}},
+        {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}},
+        {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": "compute"}},
+    ]
+    rows = zip(trace.actions, trace.begin, trace.waited, trace.end, strict=True)
+    return named + [
+        {
+            "ph": "X",
+            "name": str(action),
+            "cat": action.kind.name,
+            "pid": pid,
+            "tid": tid,
+            "ts": (begin + waited) // NANOSECONDS,
+            "dur": end // NANOSECONDS - (begin + waited) // NANOSECONDS,
+        }
+        for action, begin, waited, end in rows
+        if action.kind not in COMMUNICATION_KINDS
+    ]
+
+
+def _counters(pid: int, trace: RankTrace) -> list[Json]:
     return [
         {
             "ph": "C",
             "name": "live bytes",
-            "pid": rank,
+            "pid": pid,
             "ts": -(-end // NANOSECONDS),
             "args": {"byte": counts[-1]},
         }

@@ -55,7 +55,7 @@ def _process(problem: Problem, resource: int) -> int:
 
 def _names(problem: Problem) -> list[Json]:
     events: list[Json] = []
-    processes = [f"rank {rank}" for rank in range(problem.num_ranks)]
+    processes = [resource.name for resource in problem.resources[: problem.num_ranks]]
     if max(len(problem.resources), len(problem.stores)) > problem.num_ranks:
         processes.append("links, copy engines and other memory")
     for pid, name in enumerate(processes):

@@ -21,10 +21,11 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
       "not_checked": ["..."]
     }
 
-- ``trace``, a row per action of a rank's program: the action; its begin (ns of the machine's
-  monotonic clock, since the first action's), how long it waited for a message, its end; the live
-  activation bytes at each sample taken meanwhile (``reference_exec.trace``), and the same by the
-  memory model, null where it says nothing. In a training these are the last pass's.
+- ``trace`` by process (``rank 1``, of several replicas ``rank 1 of replica 0``), a row per action:
+  the action; its begin (ns of the machine's monotonic clock, since the first action's), how long it
+  waited for a message, its end; the live activation bytes at each sample taken meanwhile
+  (``reference_exec.trace``), and the same by the memory model, null where it says nothing. In a
+  training these are the last pass's.
 - ``peaks``: bytes by rank; ``host_*`` by rank's host, ``state_*`` of the model state that is there
   all the time (where parameters are sharded), ``allocator`` what torch's allocator had
   given out, where the device keeps count.
@@ -115,7 +116,7 @@ def replay_content(
             "host_measured": [*map(asdict, report.measured_host_model_state)],
             "host_predicted": [*map(asdict, report.predicted_host_model_state)],
         },
-        "trace": {f"rank {rank}": _trace(trace) for rank, trace in enumerate(report.traces)},
+        "trace": {trace.name: _trace(trace) for trace in report.traces},
         "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
         "machine": machine.to_json(),
         "not_checked": list(not_checked),

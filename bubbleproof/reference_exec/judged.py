@@ -109,6 +109,7 @@ def judged(
 
 def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]:
     return traces_of(
+        [ready.plan.name(process) for process in range(len(results))],
         [ready.plan.order(process) for process in range(len(results))],
         [result.rows for result in results],
         [result.live_bytes for result in results],

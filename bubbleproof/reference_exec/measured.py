@@ -3,7 +3,8 @@
 A computation counts from where it had what it waited for; a transfer, or what the host does, from
 its first row to the end of its second. The STEPs and exchanges of a training, which are no tasks of
 the problem, are drawn on their ranks too; one that runs on two ranks is drawn as long on both as on
-the quicker. Loads no torch.
+the quicker. So are the collectives that replicas have put into a problem, from the first row to the
+end of the second. Loads no torch.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.plan import TRAINING_KINDS
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, TRAINING_KINDS
 from bubbleproof.reference_exec.stairs import BESIDE
 from bubbleproof.reference_exec.trace import RankTrace
 from bubbleproof.theory.actions import NONE, Action, ActionTable
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
 from bubbleproof.theory.schedule import Schedule
 
 NANOSECONDS = 1000  # in one microsecond
@@ -55,19 +56,30 @@ def measured_schedule(
     measured = Schedule.grouped(
         actions=actions.take(order), resource=resource[order], start=start[order]
     )
-    return replace(whole, duration=duration), measured
+    whole = replace(whole, resources=_named(problem, traces), duration=duration)
+    return whole, measured
 
 
 def _added(problem: Problem, traces: Sequence[RankTrace]) -> OnRanks:
-    """When each rank ran what its training has added to the problem's tasks."""
+    """When each rank ran what its training, or its replicas, have added to the problem's tasks."""
     found: OnRanks = {}
     for rank, trace in enumerate(traces):
         task = problem.locate(ActionTable.from_actions(trace.actions)).tolist()
         rows = zip(task, trace.actions, trace.begin, trace.waited, trace.end, strict=True)
         for number, action, begin, waited, end in rows:
-            if number == NONE and action.kind in TRAINING_KINDS:
-                found.setdefault(action, {})[rank] = _micro(begin, waited, end)
+            if number == NONE and action.kind in (*TRAINING_KINDS, *COLLECTIVE_KINDS):
+                first, last = _micro(begin, waited, end)
+                earlier, _ = found.setdefault(action, {}).get(rank, (first, last))
+                found[action][rank] = min(earlier, first), last
     return found
+
+
+def _named(problem: Problem, traces: Sequence[RankTrace]) -> tuple[Resource, ...]:
+    """The problem's resources, ranks called as their traces are."""
+    p = problem.num_ranks
+    names = [trace.name for trace in traces[:p]] or [r.name for r in problem.resources[:p]]
+    ranks = zip(problem.resources, names, strict=False)
+    return (*(replace(own, name=name) for own, name in ranks), *problem.resources[p:])
 
 
 def _with_added(problem: Problem, added: OnRanks) -> Problem:

@@ -136,8 +136,8 @@ class ReplayReport:
         found += self._state_failures()
         if not self.broken_rules:
             found += [
-                f"rank {rank}: the bytes of {trace.num_differing} actions are not the model's"
-                for rank, trace in enumerate(self.traces)
+                f"{trace.name}: the bytes of {trace.num_differing} actions are not the model's"
+                for trace in self.traces
                 if trace.num_differing
             ]
         return tuple(found)

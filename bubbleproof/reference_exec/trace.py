@@ -33,11 +33,13 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankTrace:
-    """One rank's actions in order; all columns have one length.
+    """One process's actions in order; all columns have one length.
 
+    ``name`` says which rank it is, and of which replica where there are several.
     ``predicted`` is what the memory model says of the same samples; empty where it says nothing.
     """
 
+    name: str
     actions: tuple[Action, ...]
     begin: tuple[int, ...]
     waited: tuple[int, ...]
@@ -55,12 +57,13 @@ class RankTrace:
 
 
 def traces_of(
+    names: Sequence[str],
     orders: Sequence[Sequence[Action]],
     rows: Sequence[Sequence[Row]],
     live_bytes: Sequence[Sequence[int]],
     predicted: Sequence[Sequence[tuple[int, ...]]] = (),
 ) -> tuple[RankTrace, ...]:
-    """The traces of ranks from their orders and notes.
+    """The traces of processes from their names, orders and notes.
 
     ``predicted[r][i]`` are the bytes on rank r as action i runs and after it.
     """
@@ -77,6 +80,7 @@ def traces_of(
             )
         traces.append(
             RankTrace(
+                name=names[rank],
                 actions=tuple(order),
                 begin=tuple(row.begin - origin for row in own),
                 waited=tuple(row.waited for row in own),

@@ -40,7 +40,7 @@ def live_bytes_figure(traces: Sequence[RankTrace]) -> dict[str, Json]:
             if counts:
                 line = _line(name, counts, texts, scale, colour, width)
                 data.append({**line, **_axes(number), "showlegend": number == 0})
-    return {"data": data, "layout": _layout(len(shown), scale)}
+    return {"data": data, "layout": _layout([trace.name for trace in shown], scale)}
 
 
 def _top(trace: RankTrace) -> int:
@@ -71,7 +71,8 @@ def _axes(number: int) -> dict[str, Json]:
     return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
 
 
-def _layout(panels: int, scale: Scale) -> dict[str, Json]:
+def _layout(names: Sequence[str], scale: Scale) -> dict[str, Json]:
+    panels = len(names)
     inner = panels * _PANEL + (panels - 1) * _GAP
     layout: dict[str, Json] = {
         "height": inner + _TOP + _BOTTOM,
@@ -81,7 +82,7 @@ def _layout(panels: int, scale: Scale) -> dict[str, Json]:
         "hovermode": "closest",
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
     }
-    for number in range(panels):
+    for number, name in enumerate(names):
         suffix = "" if number == 0 else str(number + 1)
         high = 1 - number * (_PANEL + _GAP) / inner
         layout[f"xaxis{suffix}"] = {
@@ -93,6 +94,6 @@ def _layout(panels: int, scale: Scale) -> dict[str, Json]:
             "domain": [max(high - _PANEL / inner, 0), high],
             "rangemode": "tozero",
             "nticks": 4,
-            "title": {"text": f"rank {number}<br>{scale.name}"},
+            "title": {"text": f"{name.replace(' of ', '<br>of ')}<br>{scale.name}"},
         }
     return layout

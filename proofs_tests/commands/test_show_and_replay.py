@@ -259,6 +259,31 @@ def test_schedules_without_collectives_replay_on_replicas(command: Run) -> None:
     assert "model state" not in whole.out
 
 
+def test_files_name_the_replica_of_each_process(command: Run, tmp_path: Path) -> None:
+    targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
+    options = [word for target in targets for word in ("-o", str(target))]
+    words = ["replay", "zb-h1", "p=2", "m=2", "--data-parallel", "2", "--zero", "2"]
+    assert command(*words, *options).status == 0
+    names = [f"rank {rank} of replica {replica}" for replica in (0, 1) for rank in (0, 1)]
+    assert list(json.loads(targets[0].read_text())["trace"]) == names
+    page = targets[1].read_text()
+    assert all(name.replace(" of ", "\\u003cbr\\u003eof ") in page for name in names)
+    assert "Of the replicas it is the first." in page
+    assert "2 replicas of 2 ranks" in page
+    events = json.loads(targets[2].read_text())["traceEvents"]
+    called = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert list(called.values()) == names
+    drawn = {
+        pid: {e["name"] for e in events if (e["ph"], e["pid"]) == ("X", pid)} for pid in called
+    }
+    first, second, third, fourth = drawn.values()
+    assert first == third
+    assert second == fourth
+    assert any("REDUCE_GRAD" in name for name in third)
+    counted = {e["pid"] for e in events if e["name"] == "live bytes"}
+    assert counted == called.keys()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

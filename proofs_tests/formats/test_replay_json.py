@@ -25,6 +25,7 @@ from bubbleproof.theory.families import member
 
 MACHINE = Machine(processor="x86_64", cores=2, memory_bytes=1 << 30, versions={"python": "3.11"})
 TRACE = RankTrace(
+    name="rank 0",
     actions=(Action.parse("0F0"), Action.parse("0B0")),
     begin=(0, 10_000),
     waited=(0, 5_000),

@@ -14,12 +14,14 @@ from bubbleproof.reference_exec.measured import measured_schedule
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Rule
 
 SPEC = ModelSpec()
+ZERO_3 = ZeroLevels(default=3)
 FAMILIES = (
     *("gpipe", "1f1b", "zb-h1", "v-half", "dualpipe", "terapipe"),
     *("bpipe", "trecomp", "toffload", "chimera"),
@@ -100,6 +102,7 @@ def test_what_ran_is_a_schedule_of_the_same_tasks() -> None:
 def test_a_measured_bar_begins_when_its_message_is_there() -> None:
     parse = Action.parse
     trace = RankTrace(
+        name="rank 0",
         actions=(parse("0F0"), parse("0B0")),
         begin=(0, 10_000),
         waited=(0, 5_000),
@@ -111,3 +114,27 @@ def test_a_measured_bar_begins_when_its_message_is_there() -> None:
     # 0F0 runs from 0 to 8 us; 0B0 waits 5 of its 30 us, so it runs from 15 to 40
     assert measured.start.tolist() == [0, 15]
     assert problem.ticks(problem.locate(measured.program.actions)).tolist() == [8, 25]
+
+
+def test_collectives_that_replicas_add_are_drawn_from_their_begin_to_their_end() -> None:
+    found = member("zb-h1", p=2, m=2)
+    report = replay(found.problem, found.schedule, SPEC, data_parallel=2, zero=ZERO_3)
+    names = [f"rank {rank} of replica {replica}" for replica in (0, 1) for rank in (0, 1)]
+    assert [trace.name for trace in report.traces] == names
+    problem, measured = measured_schedule(found.problem, found.schedule, report.traces)
+    assert [resource.name for resource in problem.resources] == names[:2]
+    drawn = {str(action) for action in measured.program.actions}
+    collectives = {
+        str(action)
+        for trace in report.traces
+        for action in trace.actions
+        if action.kind in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+    }
+    # an UNSHARD and a RESHARD for each direction, and a REDUCE_GRAD, of each of two stages
+    assert len(collectives) == 2 * (2 + 2 + 1)
+    assert collectives < drawn
+    start = measured.start
+    end = start + problem.ticks(problem.locate(measured.program.actions))
+    for rank in range(2):
+        on = measured.program.resource == rank
+        assert (end[on][:-1] <= start[on][1:]).all()

@@ -19,6 +19,7 @@ from bubbleproof.theory.families import member
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
 TRACE = RankTrace(
+    name="rank 0",
     actions=(Action.parse("0F0"), Action.parse("0SEND_F0"), Action.parse("0B0")),
     begin=(0, 8_000, 10_000),
     waited=(0, 0, 5_000),
