@@ -3,23 +3,23 @@
 One dry forward and backward per stage, on microbatch 0, measures what the closed forms of
 ``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
 would make a replay wrong or unequal is refused: shapes that do not fit, randomness, buffers that a
-forward changes, parameters that two stages share or that get no gradient, a factory that gives
-other weights each time.
+forward changes, parameters that two stages share, parameters and inputs that get no gradient, a
+factory that gives other weights each time.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 from torch import nn
 
 from bubbleproof.reference_exec.layers import DTYPES
 from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.own import OwnModel, build, own_batch
+from bubbleproof.reference_exec.own import OwnModel, build, one_line, own_batch
 from bubbleproof.reference_exec.own_layer import OwnLayer, replaceable
 from bubbleproof.reference_exec.saved import Ledger, SavedTensors
 from bubbleproof.reference_exec.spec import ModelSpec
@@ -60,8 +60,8 @@ def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
             y = _output(stage, module, x, DTYPES[spec.dtype])
             replaced = replaceable(module, x)
             layer = OwnLayer(module, replaced)
-            loss = model.loss if is_last else None
-            facts.append(_measured(stage, layer, replaced, x, target if is_last else None, loss))
+            score = partial(_score, model, target) if is_last else None
+            facts.append(_measured(stage, layer, replaced, x, score))
             x = y
     return tuple(facts)
 
@@ -138,26 +138,27 @@ def _measured(
     layer: OwnLayer,
     replaced: Sequence[str],
     x: torch.Tensor,
-    target: torch.Tensor | None,
-    loss: object,
+    score: Callable[[torch.Tensor], torch.Tensor] | None,
 ) -> StageFacts:
-    """The bytes that lie in a ledger after a forward, and after an I."""
+    """The bytes that lie in a ledger after a forward, with ``score`` its loss, and after an I."""
     ledger = Ledger()
     ledger.exclude([*layer.parameters(), *layer.buffers()])
     store = WeightGradStore(ledger)
     store.is_deferring = True
     with SavedTensors(ledger) as saved:
         root = layer(x, store)
-        if target is not None:
-            assert callable(loss)
-            root = loss(root, target)
-            if not isinstance(root, torch.Tensor) or root.numel() != 1:
-                raise ValueError("model loss must be one number")
-            root = root / 1  # a replay divides it by the number of microbatches
+        if not root.requires_grad:
+            raise ValueError(
+                f"model stage {stage}: its output has no gradient; a stage needs parameters, or an "
+                "input of the stage before that it does not cut off"
+            )
+        root = root if score is None else score(root)
     saved.end_with(root, x)
     activation_bytes = ledger.live_bytes
     torch.autograd.backward([root], [torch.ones_like(root)])
     del root
+    if stage and x.grad is None:
+        raise ValueError(f"model stage {stage}: its input gets no gradient to send back")
     gc.collect()
     operand_bytes = ledger.live_bytes
     gemm_bytes = []
@@ -165,9 +166,9 @@ def _measured(
         before = ledger.live_bytes
         store.run([weight])
         gemm_bytes.append(before - ledger.live_bytes)
-    idle = [name for name, parameter in layer.module.named_parameters() if parameter.grad is None]
-    if idle:
-        raise ValueError(f"model stage {stage}: its parameter {idle[0]} gets no gradient")
+    for name, parameter in layer.module.named_parameters():
+        if parameter.grad is None or not parameter.requires_grad:
+            raise ValueError(f"model stage {stage}: its parameter {name} gets no gradient")
     return StageFacts(
         input_shape=tuple(x.shape),
         input_bytes=x.numel() * x.element_size(),
@@ -178,3 +179,16 @@ def _measured(
         num_parameters=len([*layer.parameters()]),
         replaced=tuple(replaced),
     )
+
+
+def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+    """The loss of an output as a replay takes it. Raises ``ValueError`` where it is none."""
+    try:
+        loss = model.loss(output, target)
+    except Exception as error:  # whatever the user's function raises
+        raise ValueError(f"model loss failed: {one_line(error)}") from error
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        raise ValueError("model loss must be one number")
+    if not loss.requires_grad:
+        raise ValueError("model loss has no gradient; it must be computed from the output")
+    return loss / 1  # a replay divides it by the number of microbatches

@@ -53,14 +53,26 @@ def build(spec: ModelSpec) -> OwnModel:
     try:
         model = factory()
     except Exception as error:  # whatever the user's function raises
-        raise ValueError(f"model {spec.factory} failed: {_one_line(error)}") from error
+        raise ValueError(f"model {spec.factory} failed: {one_line(error)}") from error
     if not isinstance(model, OwnModel):
         raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
     if not model.stages:
         raise ValueError(f"model {spec.factory} has no stages")
+    _require_parts(spec, model)
     for stage in model.stages:
         stage.to(DTYPES[spec.dtype])
     return model
+
+
+def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
+    for stage, module in enumerate(model.stages):
+        if not isinstance(module, nn.Module):
+            found = type(module).__name__
+            raise ValueError(f"model {spec.factory}: stage {stage} must be a module, got {found}")
+    for name, value in (("batch", model.batch), ("loss", model.loss)):
+        if not callable(value):
+            found = type(value).__name__
+            raise ValueError(f"model {spec.factory}: its {name} must be a function, got {found}")
 
 
 @lru_cache(maxsize=8)
@@ -70,9 +82,20 @@ def description(spec: ModelSpec) -> OwnModel:
 
 
 def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Copies of the input and the target of one microbatch of a step, in the type of ``spec``."""
+    """Copies of the input and the target of one microbatch of a step, in the type of ``spec``.
+
+    Raises ``ValueError`` where ``batch`` fails or gives anything but two tensors.
+    """
     model = description(spec)
-    given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
+    try:
+        given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
+    except Exception as error:  # whatever the user's function raises
+        why = one_line(error)
+        raise ValueError(f"model {spec.factory}: batch({microbatch}) failed: {why}") from error
+    kinds = [type(t).__name__ for t in given] if isinstance(given, tuple | list) else []
+    if len(kinds) != 2 or not all(isinstance(t, torch.Tensor) for t in given):
+        found = ", ".join(kinds) or type(given).__name__
+        raise ValueError(f"model {spec.factory}: batch must give two tensors, got {found}")
     dtype = DTYPES[spec.dtype]
     x, target = (t.detach().to(dtype if t.is_floating_point() else t.dtype) for t in given)
     return x.clone(), target.clone()
@@ -88,7 +111,7 @@ def _factory(path: str) -> Callable[[], object]:
             _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         )
     except Exception as error:  # a user's module may raise anything
-        raise ValueError(f"model factory {path}: {_one_line(error)}") from error
+        raise ValueError(f"model factory {path}: {one_line(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"model factory {path}: {where} has no function {name}")
@@ -107,6 +130,7 @@ def _from_file(path: Path) -> object:
     return module
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """The first line of an error's message, or its kind."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

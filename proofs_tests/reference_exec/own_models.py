@@ -130,6 +130,65 @@ def restless() -> OwnModel:
     return model(nn.Linear(4, 4), nn.Linear(4, 4))
 
 
+class Constant(nn.Module):
+    """An output that does not depend on the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = nn.Parameter(torch.randn(SHAPE))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.values.to(x.dtype) * 2
+
+
+@seeded
+def constant() -> OwnModel:
+    return model(nn.Linear(4, 4), Constant())
+
+
+@seeded
+def bare() -> OwnModel:
+    return model(nn.Tanh(), nn.Linear(4, 4))
+
+
+@seeded
+def frozen() -> OwnModel:
+    last = nn.Linear(4, 4)
+    last.weight.requires_grad_(False)
+    return model(nn.Linear(4, 4), last)
+
+
+@seeded
+def cut_off() -> OwnModel:
+    return replace(plain(), loss=lambda y, target: loss(y, target).detach())
+
+
+@seeded
+def mismatched_loss() -> OwnModel:
+    return replace(plain(), loss=lambda y, target: loss(y[:2], target))
+
+
+@seeded
+def without_loss() -> OwnModel:
+    return replace(plain(), loss=None)  # type: ignore[arg-type]  # wrong on purpose
+
+
+@seeded
+def without_modules() -> OwnModel:
+    return replace(plain(), stages=[nn.Linear(4, 4), 3])  # type: ignore[list-item]  # wrong on purpose
+
+
+@seeded
+def lists() -> OwnModel:
+    given: list[object] = [[1.0], torch.ones(SHAPE)]
+    return replace(plain(), batch=lambda _: given)  # type: ignore[arg-type, return-value]  # wrong on purpose
+
+
+@seeded
+def no_data() -> OwnModel:
+    return replace(plain(), batch=lambda j: batch(1 // j))
+
+
 def failing() -> OwnModel:
     raise RuntimeError("no such weights")
 

@@ -225,7 +225,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's s
 
 def _is_new_memory_filled() -> bool:
     """Whether torch writes to all memory that it allocates (``use_deterministic_algorithms``)."""
-    fills: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    fills: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]  # no stub
     return fills and torch.are_deterministic_algorithms_enabled()
 
 
