@@ -1,15 +1,14 @@
 """Oracles: what the gradients of a replay must be.
 
 - *Order-matched*: the contribution of each microbatch alone, by torch's ordinary unpipelined
-  backward, then summed in the program's own order (for GEMM weights the order of B and W on their
-  stage, or of B and the part of W with their GEMM, for other parameters that of B and I). Where
-  samples are sliced, each slice has a copy of the weights of its own, so that one backward of the
-  whole sample, through the keys and values that slices share, gives the contribution of each. Where
-  a stage is on two ranks, each sums its own and the sum of the higher rank is added to that of the
-  lower. Where replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes,
-  the replicas' sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank
-  in the order in which they end. Sums depend on their order and on nothing else here, so a replay
-  must equal this bit for bit (``torch.equal``).
+  backward, then summed in the program's own order (``accumulation``). Where samples are sliced,
+  each slice has a copy of the weights of its own, so that one backward of the whole sample, through
+  the keys and values that slices share, gives the contribution of each. Where a stage is on two
+  ranks, each sums its own and the sum of the higher rank is added to that of the lower. Where
+  replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes, the replicas'
+  sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank in the order
+  in which they end. Sums depend on their order and on nothing else here, so a replay must equal
+  this bit for bit (``torch.equal``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
   wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
@@ -26,6 +25,7 @@ from contextlib import contextmanager
 
 import torch
 
+from bubbleproof.reference_exec.accumulation import accumulation_orders, part_of_weights
 from bubbleproof.reference_exec.compute import Gradients
 from bubbleproof.reference_exec.device import CPU, Device
 from bubbleproof.reference_exec.host import LEARNING_RATE
@@ -37,11 +37,9 @@ from bubbleproof.reference_exec.models import (
 )
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.reduction_order import summed_together
-from bubbleproof.reference_exec.shares import shares
-from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.actions import NONE
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
-Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -54,43 +52,6 @@ def single_threaded() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
-    """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks.
-
-    Where W is cut, the GEMM weights are those of one ``part``. Each contribution stands once, also
-    where a program that was not verified forgets it.
-    """
-    replicas = [(stage, rank) for rank in range(plan.num_ranks) for stage in plan.stages_of(rank)]
-    gemm: Orders = {replica: [] for replica in replicas}
-    other: Orders = {replica: [] for replica in replicas}
-    rows = zip(plan.program.actions, plan.program.resource.tolist(), strict=True)
-    for action, rank in rows:
-        done: Action = action.partner or action
-        if (done.stage, rank) not in gemm:
-            continue
-        if done.kind in (Kind.B, Kind.W) and done.part in (NONE, part):
-            gemm[done.stage, rank].append((done.microbatch, done.slice))
-        if done.kind in (Kind.B, Kind.I):
-            other[done.stage, rank].append((done.microbatch, done.slice))
-    whole = {(stage, rank): _parts(plan, stage, rank) for stage, rank in replicas}
-    return _completed(gemm, whole), _completed(other, whole)
-
-
-def _parts(plan: Plan, stage: int, rank: int) -> list[tuple[int, int]]:
-    """The (microbatch, slice) that a rank runs of a stage."""
-    own = [j for j in range(plan.num_microbatches) if plan.rank_of(stage, j) == rank]
-    return [(microbatch, k) for microbatch in own for k in range(plan.num_slices)]
-
-
-def _completed(orders: Orders, whole: Orders) -> Orders:
-    """The orders with each part of the whole once: where it first stands, or else at the end."""
-    found: Orders = {}
-    for replica, order in orders.items():
-        parts = set(whole[replica])
-        found[replica] = [p for p in dict.fromkeys([*order, *whole[replica]]) if p in parts]
-    return found
 
 
 class _AttachedPrefix:
@@ -115,9 +76,8 @@ def order_matched(
     """The gradients, and the losses by (microbatch, slice), that the replay must equal.
 
     ``weights`` by (stage, name) stand in the place of the initial ones; the data are those of
-    optimizer step ``step``. All is computed on
-    ``device``, since kernels of different devices differ in their last bits, and returned on the
-    host.
+    optimizer step ``step``. All is computed on ``device``, since kernels of different devices
+    differ in their last bits, and returned on the host.
     """
     slices = range(plan.num_slices)
     copies = [_with_weights(plan, weights, device.torch_device) for _ in slices]
@@ -134,7 +94,7 @@ def order_matched(
     _, other = accumulation_orders(plan)
     total: Gradients = {}
     for stage, rank in sorted(other):
-        part_of = _part_of_weights(plan, stage, copies[0][stage].gemms())
+        part_of = part_of_weights(plan, stage, copies[0][stage].gemms())
         for name, _ in copies[0][stage].named_parameters():
             orders = gemm[part_of[name]] if name in part_of else other
             reductions = summed_together(
@@ -144,14 +104,6 @@ def order_matched(
             replica = _reduced(plan, reductions, each)
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
-
-
-def _part_of_weights(plan: Plan, stage: int, gemms: tuple[str, ...]) -> dict[str, int]:
-    """The part of W that has the GEMM of each of these weights, ``NONE`` where W is whole."""
-    if stage not in plan.weight_parts:
-        return dict.fromkeys(gemms, NONE)
-    cut = shares(len(gemms), plan.weight_parts[stage])
-    return {gemms[k]: part for part, share in enumerate(cut) for k in share}
 
 
 def _with_weights(

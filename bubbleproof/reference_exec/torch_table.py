@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.oracle import accumulation_orders
+from bubbleproof.reference_exec.accumulation import accumulation_orders
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.schedule import Program

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec import linear, oracle, prediction
+from bubbleproof.reference_exec import linear, prediction
+from bubbleproof.reference_exec.accumulation import accumulation_orders
 from bubbleproof.reference_exec.footprint import Footprint, footprint
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import NotVerified, replay
@@ -179,7 +180,7 @@ def test_the_order_of_accumulation_matters_and_is_matched() -> None:
     # a random W order against the ascending one: equal up to rounding, not bit for bit
     pipeline = Pipeline(num_ranks=2, num_microbatches=6, split_backward=True)
     case, spec = random_case(pipeline, 1), replace(TINY, dtype="float32")
-    gemm, other = oracle.accumulation_orders(case.plan(spec))
+    gemm, other = accumulation_orders(case.plan(spec))
     ascending_order = [(j, 0) for j in range(6)]
     assert ascending_order not in (gemm[0, 0], gemm[1, 1])
     assert gemm != other

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.oracle import accumulation_orders
+from bubbleproof.reference_exec.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
