@@ -11,6 +11,8 @@ import torch
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.step import training_step
 from bubbleproof.theory.actions import Action
@@ -66,6 +68,11 @@ def family_case(name: str, **params: int | None) -> Case:
         schedule=member.schedule,
         lowered=lower(member.problem, member.schedule),
     )
+
+
+def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
+    """Replay a case, with the options of ``replay``."""
+    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def random_case(pipeline: Pipeline, seed: int) -> Case:

@@ -16,7 +16,6 @@ from bubbleproof.reference_exec.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.judged import summed_replicas
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
 from bubbleproof.theory.families import families
@@ -25,7 +24,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify.communication import Semantics
-from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
+from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case, run
 
 WIDE = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=5, batch=2)
 Params = dict[str, int]
@@ -42,10 +41,6 @@ FAMILIES: list[tuple[str, Params]] = [
     ("svpp-w", {"p": 2, "m": 3, "s": 4}),
     ("toffload", {"p": 3, "m": 4}),
 ]
-
-
-def run(case: Case, spec: ModelSpec = WIDE, **options: object) -> ReplayReport:
-    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 @pytest.mark.parametrize(("name", "params"), FAMILIES)
@@ -95,7 +90,7 @@ def test_a_recomputation_with_other_weights_is_noticed(monkeypatch: pytest.Monke
         right(self, key)
 
     monkeypatch.setattr(compute.Compute, "recompute", drifted)
-    assert not run(family_case("trecomp", p=2, m=2)).gradients_equal
+    assert not run(family_case("trecomp", p=2, m=2), WIDE).gradients_equal
 
 
 def test_a_forward_that_keeps_everything_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +103,7 @@ def test_a_forward_that_keeps_everything_is_noticed(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(compute.Compute, "_run", hoarding)
     with pytest.raises(BrokenProgram, match="bytes still held"):
-        run(family_case("trecomp", p=2, m=2))
+        run(family_case("trecomp", p=2, m=2), WIDE)
 
 
 # Evictions
@@ -116,8 +111,8 @@ def test_a_forward_that_keeps_everything_is_noticed(monkeypatch: pytest.MonkeyPa
 
 def test_bpipe_stays_within_mu_opt_in_measured_bytes_and_1f1b_does_not() -> None:
     for p, m in ((4, 8), (6, 9)):
-        report = run(family_case("bpipe", p=p, m=m))
-        plain = run(family_case("1f1b", p=p, m=m))
+        report = run(family_case("bpipe", p=p, m=m), WIDE)
+        plain = run(family_case("1f1b", p=p, m=m), WIDE)
         optimum = -(-(p + 2) // 2)
         unit = footprint(WIDE, p - 1, p).activation_bytes  # the last stage's, the largest
         assert report.ok
@@ -192,7 +187,7 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
         return hold
 
     monkeypatch.setattr(moves.Moves, "_cargo", flipped)
-    report = run(family_case("bpipe", p=4, m=6))
+    report = run(family_case("bpipe", p=4, m=6), WIDE)
     assert not report.gradients_equal
     assert report.measured_peak_bytes == report.predicted_peak_bytes
 
@@ -204,7 +199,7 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
 def test_random_bidirectional_programs_replay(m: int) -> None:
     pipeline = Pipeline(num_ranks=2, num_microbatches=m, placement="bidirectional")
     for seed in range(3):
-        assert run(random_case(pipeline, seed), seed=seed).ok
+        assert run(random_case(pipeline, seed), WIDE, seed=seed).ok
 
 
 def test_gradients_are_those_of_both_replicas() -> None:
@@ -280,7 +275,7 @@ def test_a_lost_key_or_value_gradient_is_noticed(
 ) -> None:
     case = family_case("svpp", p=2, m=2, s=2)
     monkeypatch.setattr(sliced.LayerPrefix, "pop", forgetful(part))
-    report = run(case)
+    report = run(case, WIDE)
     assert not report.gradients_equal
     assert report.max_relative_error > 1e-3
     assert run(case, replace(WIDE, kind="mlp")).ok  # which has no keys and values
@@ -308,4 +303,4 @@ def test_live_bytes_of_slices_follow_the_model_after_every_action() -> None:
     np.add.at(change, problem.events.task, problem.events.delta)
     task, where = problem.locate(case.schedule.program.actions), case.schedule.program.resource
     expected = [np.cumsum(change[task[where == r]]).tolist() for r in range(problem.num_ranks)]
-    assert [list(curve) for curve in run(case).live_bytes] == expected
+    assert [list(curve) for curve in run(case, WIDE).live_bytes] == expected

@@ -16,7 +16,6 @@ from bubbleproof.reference_exec.accumulation import accumulation_orders
 from bubbleproof.reference_exec.footprint import Footprint, footprint
 from bubbleproof.reference_exec.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.pipeline import Pipeline
@@ -29,10 +28,10 @@ from proofs_tests.reference_exec.cases import (
     SWAPPED_RECEIVES,
     SWAPPED_SENDS,
     TINY,
-    Case,
     edited,
     family_case,
     random_case,
+    run,
 )
 
 TRANSFORMER = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2)
@@ -45,10 +44,6 @@ FAMILIES = [
     ("zb-h1", 4, 8, None),
     ("zb-h1", 1, 3, None),
 ]
-
-
-def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
-    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 @pytest.mark.parametrize(("name", "p", "m", "v"), FAMILIES)

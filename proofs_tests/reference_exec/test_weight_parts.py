@@ -32,7 +32,7 @@ from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
-from proofs_tests.reference_exec.cases import TINY, Case, random_case
+from proofs_tests.reference_exec.cases import TINY, Case, random_case, run
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without
 
 WIDE = ModelSpec(hidden=8, heads=4, kv_heads=2, sequence=5, batch=2, layers=2)
@@ -56,10 +56,6 @@ def svpp_case(pipeline: Pipeline) -> Case:
     return Case(
         pipeline=pipeline, problem=problem, schedule=schedule, lowered=lower(problem, schedule)
     )
-
-
-def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
-    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def assert_as_predicted(report: ReplayReport) -> None:

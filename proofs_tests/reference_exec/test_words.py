@@ -11,23 +11,18 @@ from bubbleproof.reference_exec.footprint import footprint, input_bytes, weight_
 from bubbleproof.reference_exec.losses import cross_entropy
 from bubbleproof.reference_exec.models import Stage, microbatch_input, microbatch_target
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.training import Training
 from bubbleproof.reference_exec.updates import Updates, exchanging
 from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.reference_exec.words import EMBEDDING, HEAD
 from bubbleproof.verify.communication import Semantics
-from proofs_tests.reference_exec.cases import Case, family_case
+from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.training_cases import training_plan
 
 GPT = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2, vocabulary=7, tied=True)
 STEPS = Training(optimizer="adam", steps=2)
-
-
-def run(case: Case, spec: ModelSpec, **options: object) -> ReplayReport:
-    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 @pytest.mark.parametrize(
