@@ -46,8 +46,10 @@ from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.nccl import Stalled, named_actions, run_queued
 from proofs_tests.reference_exec.races.recorder import Recorder
 from proofs_tests.reference_exec.races.timelines import Timeline
+from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
 
-SEEDS = range(10) if os.environ.get("BUBBLEPROOF_SWEEP") else range(1)
+IS_SWEEP = bool(os.environ.get("BUBBLEPROOF_SWEEP"))
+SEEDS = range(3) if IS_SWEEP else range(1)
 FAMILIES: dict[str, dict[str, int]] = {
     "1f1b": {"p": 2, "m": 3},
     "zb-h1": {"p": 3, "m": 5},
@@ -58,6 +60,8 @@ FAMILIES: dict[str, dict[str, int]] = {
     "toffload": {"p": 2, "m": 2},
     "chimera": {"p": 2, "m": 2},
 }
+if IS_SWEEP:
+    FAMILIES |= {name: SHAPES.get(name, ORDINARY) for name in NAMES if name != "pipemesh"}
 TRAININGS = {
     "no step": None,
     "own steps": Training(optimizer="adam", steps=2),
@@ -66,6 +70,7 @@ TRAININGS = {
 
 
 def plan_of(name: str, training: str = "no step", **spec: object) -> Plan:
+    """A family's plan; the model has as many tokens as any of them has slices."""
     case = family_case(name, **FAMILIES[name])
     model = replace(TINY, **{"kind": "transformer", **spec})  # type: ignore[arg-type]  # fields
     chosen = TRAININGS[training]
@@ -161,10 +166,11 @@ def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
             assert torch.equal(found.gradients[name], value)
 
 
-@pytest.mark.parametrize("name", ["bpipe", "1f1b"])
+@pytest.mark.parametrize("name", FAMILIES if IS_SWEEP else ["bpipe", "1f1b"])
 def test_headers_go_over_nccl_without_races(name: str) -> None:
     plan = plan_of(name, "own steps" if name == "1f1b" else "no step")
-    assert said(run_queued(plan, debug_headers=True)[1]) == []
+    uncounted = replace(plan, counts_bytes=False)
+    assert said(run_queued(uncounted, debug_headers=True)[1]) == []
 
 
 def test_headers_of_replicas_go_over_nccl_without_races() -> None:
@@ -215,10 +221,10 @@ def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.Mo
 
 
 def _chosen_to_move() -> Plan:
-    """One rank; microbatch 0's activation goes to the host and comes back."""
-    moved = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
+    """One rank; microbatch 0's activation goes to the host, beside computation, and comes back."""
+    moved = ActivationOffload(stage=0, microbatch=0, offload=3, reload=1)
     pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
-    return random_case(pipeline, 0).plan()
+    return random_case(pipeline, 1).plan()
 
 
 def _cut_weights() -> Plan:
@@ -339,6 +345,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
     [
         (lambda m: _no_join(m, Lane.TRANSFERS), "toffload", "no step", {"transfers", "compute"}),
         (_no_use, "zb-h1", "no step", {"compute", "nccl"}),
+        (_freed_at_once, "off-load", "no step", {"transfers", "compute"}),
         (lambda m: _no_wait_in_on(m, Lane.SENDS), "1f1b", "no step", {"compute", "nccl"}),
         (
             lambda m: _no_wait_in_on(m, Lane.TRANSFERS),
@@ -355,6 +362,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
     ids=[
         "no join",
         "no record_stream",
+        "freed while it is copied",
         "sends do not wait",
         "transfers do not wait",
         "the host does not wait",
@@ -371,7 +379,9 @@ def test_a_fault_is_found(
     streams: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if name == "pipemesh":
+    if name == "off-load":
+        plan = _chosen_to_move()
+    elif name == "pipemesh":
         plan = meshes.plan_of(meshes.mesh(3, m=2), replicas=2, levels="3")
     else:
         plan = plan_of(name, training)
