@@ -4,7 +4,9 @@ The parameters of a stage on a rank have version v after v STEPs there. A contri
 or a W (piece), of one pass adds to its stage's gradient. Where things lie, by (rank, stage):
 
     summed     what has been added and nothing has taken yet
-    reduced    what a REDUCE_GRAD, or the OFFLOAD of a stage that the host updates, has made of it
+    reduced    what a REDUCE_GRAD among replicas, or the OFFLOAD of a stage that the host updates,
+               has made of it
+    exchanged  of a stage on two ranks, the sum of both, as it was at their REDUCE_GRAD
     tied       for the ends of a tied embedding and head: the sum for their one matrix
     copies     of a gathered or hosted stage, the versions that UNSHARD and RELOAD have brought
 
@@ -42,6 +44,7 @@ class ModelState:
         self._copies: dict[Place, dict[int, int]] = defaultdict(dict)
         self._summed: dict[Place, Sum] = defaultdict(Counter)
         self._reduced: dict[Place, Sum] = defaultdict(Counter)
+        self._exchanged: dict[Place, Sum] = defaultdict(Counter)
         self._tied: dict[Place, Sum] = defaultdict(Counter)
         self._begun: dict[tuple[int, Action], Sum | int | None] = {}
         self.added: Sum = Counter()
@@ -77,8 +80,7 @@ class ModelState:
     def step(self, rank: int, stage: int) -> Iterator[str]:
         """STEP takes the whole gradient of its pass, and makes the next version."""
         place, number = (rank, stage), self.version[rank, stage]
-        is_reduced = stage in self._step.reduced | self._step.hosted or self.is_replicated(stage)
-        taken = (self._reduced if is_reduced else self._summed).pop(place, Counter())
+        taken = self._last_sums(stage).pop(place, Counter())
         yield from self._wrong(number, (stage,), taken)
         if stage in self._ends:
             tie = self._tied.pop(place, Counter())
@@ -92,22 +94,29 @@ class ModelState:
 
     def exchange(self, stage: int, ranks: frozenset[int]) -> None:
         """Both ranks of a stage have the sum of what they have added so far."""
-        sums = self._reduced if stage in self._step.reduced else self._summed
+        sums = self._own_sums(stage)
         total = sum((sums.pop((r, stage), Counter()) for r in ranks), Counter[Given]())
         for rank in ranks:
-            self._reduced[rank, stage] = total
+            self._exchanged[rank, stage] = total.copy()
 
     def tie(self, ranks: frozenset[int]) -> None:
         """The ranks of a tied embedding and head have the sum of both, of their own where it is."""
         for rank in ranks:
             total: Sum = Counter()
             for stage in self._ends:
-                has_sums = self.is_replicated(stage) or stage in self._step.reduced
-                sums = self._reduced if has_sums else self._summed
-                holders = self._step.holders[stage]
+                sums, holders = self._last_sums(stage), self._step.holders[stage]
                 total += sums[rank if rank in holders else min(holders), stage]
             for stage in self._ends:
-                self._tied[rank, stage] = total
+                self._tied[rank, stage] = total.copy()
+
+    def _own_sums(self, stage: int) -> dict[Place, Sum]:
+        """Where a rank's own sum lies once all of it is there."""
+        is_reduced = stage in self._step.reduced | self._step.hosted
+        return self._reduced if is_reduced else self._summed
+
+    def _last_sums(self, stage: int) -> dict[Place, Sum]:
+        """Where a STEP finds its gradient."""
+        return self._exchanged if self.is_replicated(stage) else self._own_sums(stage)
 
     def run_twice(self, rank: int, action: Action) -> Iterator[str]:
         """Begin an action that stands twice, or end it."""
