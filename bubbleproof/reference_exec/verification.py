@@ -18,7 +18,7 @@ from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.collectives import check_collectives, program_of_ends
+from bubbleproof.verify.collectives import check_collectives, check_one_at_a_time, program_of_ends
 from bubbleproof.verify.communication import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import (
     check_dataflow,
@@ -107,7 +107,11 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
         resource=np.concatenate([ends.resource[on_ranks], engines.resource[beside]]),
     )
     return Verdict(
-        findings=(check_collectives(problem, program), check_dataflow_of_program(problem, whole))
+        findings=(
+            check_collectives(problem, program),
+            check_one_at_a_time(program),
+            check_dataflow_of_program(problem, whole),
+        )
     )
 
 

@@ -1,10 +1,11 @@
 """Collectives in the programs of ranks: each where it belongs, as often as it must stand there.
 
 An UNSHARD and a REDUCE_GRAD stand twice in the program of one rank, begun and ended, a RESHARD
-once. All members of a data-parallel group run one program, so they issue their collectives in one
-order, and a collective waits only for the same place of other replicas: where one replica cannot
-get stuck, all of them together cannot. Whether a collective stands *where* it must is for rule 7
-(``program_of_ends``).
+once. Those of one rank run one after another: its messages to other replicas carry no tags, and
+data are received only when it is known whose they are. All members of a data-parallel group run one
+program, so they issue their collectives in one order, and a collective waits only for the same
+place of other replicas: where one replica cannot get stuck, all of them together cannot. Whether a
+collective stands *where* it must is for rule 7 (``program_of_ends``).
 """
 
 from __future__ import annotations
@@ -46,6 +47,27 @@ def check_collectives(problem: Problem, program: Program) -> Finding:
         for action, message in sentences[:SHOWN]
     )
     return Finding(rule=Rule.COMPLETE, count=len(sentences), violations=violations)
+
+
+def check_one_at_a_time(program: Program) -> Finding:
+    """Whether each UNSHARD and REDUCE_GRAD of a rank begins after the one before has ended."""
+    under_way: dict[int, Action] = {}
+    found: list[Violation] = []
+    for action, rank in zip(program.actions, program.resource.tolist(), strict=True):
+        if action.kind not in (Kind.UNSHARD, Kind.REDUCE_GRAD):
+            continue
+        if rank not in under_way:
+            under_way[rank] = action
+        elif (other := under_way.pop(rank)) != action:
+            message = f"{action} on rank {rank} begins before {other} has ended"
+            tasks = (str(action), str(other))
+            found.append(Violation(rule=Rule.COMMUNICATION, tasks=tasks, at=None, message=message))
+    return Finding(
+        rule=Rule.COMMUNICATION,
+        count=len(found),
+        violations=tuple(found[:SHOWN]),
+        detail="collectives",
+    )
 
 
 def program_of_ends(program: Program) -> Program:

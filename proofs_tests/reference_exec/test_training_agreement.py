@@ -1,0 +1,117 @@
+"""Verdicts on trainings against their runs: what is judged right runs right, and nothing else.
+
+STEPs, exchanges, collectives and messages of right programs are moved at random. Rules 6 and 7
+judge the program; the run, under the same semantics, shows whether it ends with the right weights.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
+from bubbleproof.reference_exec.judged import weights_are_equal
+from bubbleproof.reference_exec.members import whole_results
+from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.replicated import Replicated, replicated
+from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.stepping import without_training
+from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.training_oracle import Matched, matched_training
+from bubbleproof.reference_exec.verification import verify_collectives, verify_plan
+from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.theory.schedule import Program
+from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.verdict import Verdict, join
+from proofs_tests.reference_exec.cases import TINY, family_case
+
+TIED = replace(TINY, vocabulary=5, tied=True)
+MOVES = 400 if os.environ.get("BUBBLEPROOF_SWEEP") else 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A family's training; with ``levels`` two replicas share its parameters so."""
+
+    family: str
+    spec: ModelSpec = TINY
+    replicas: int = 1
+    levels: str = ""
+
+    def posed(self) -> Replicated:
+        case = family_case(self.family, p=2, m=2)
+        step = training_step(case.problem)
+        levels = ZeroLevels.parse(self.levels) if self.levels else None
+        spec = self.spec.on(step.num_stages)
+        return replicated(
+            case.problem, step, case.schedule, spec, replicas=self.replicas, levels=levels
+        )
+
+    def plan(self, posed: Replicated, training: Training) -> Plan:
+        given = (posed.problem, posed.step, posed.schedule)
+        spec = self.spec.on(posed.step.num_stages)
+        lowered = lowered_program(*given, spec, posed.parallel)
+        return replay_plan(*given, lowered, spec, posed.parallel, training)
+
+
+TRAININGS = {
+    "split": Trained(family="zb-h1"),
+    "two ranks": Trained(family="chimera"),
+    "tied": Trained(family="1f1b", spec=TIED),
+    "a host": Trained(family="toffload"),
+    "replicas": Trained(family="zb-h1", replicas=2),
+    "shards on two ranks": Trained(family="chimera", replicas=2, levels="3,norm=1"),
+}
+
+
+def moved(plan: Plan, choice: random.Random) -> Plan:
+    """The plan with a STEP, a collective or a message moved somewhere on its rank."""
+    orders = plan.program.orders(plan.num_ranks)
+    order = choice.choice(orders)
+    words = choice.choice((("STEP",), ("STEP", "REDUCE"), ("SEND", "RECV")))
+    movable = [i for i, a in enumerate(order) if any(w in a.kind.name for w in words)]
+    action = order.pop(choice.choice(movable))
+    is_message = words[0] == "SEND"
+    place = len(order) - choice.randrange(6) if is_message else choice.randrange(len(order) + 1)
+    order.insert(place, action)
+    return replace(plan, program=Program.from_orders(orders))
+
+
+def verdict_of(posed: Replicated, plan: Plan, semantics: Semantics) -> Verdict:
+    collectives = verify_collectives(posed.problem, posed.schedule, without_training(plan))
+    return join([verify_plan(posed.asked, plan, semantics), collectives])
+
+
+def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -> bool:
+    """Whether a run comes to its end with the weights that it should have."""
+    try:
+        results = run_virtual(plan, semantics=semantics, seed=seed)
+    except (BrokenProgram, MessageMismatch, ReplayStalled):
+        return False
+    whole = whole_results(plan, results, expected.gradients)
+    return weights_are_equal(whole, expected.weights)
+
+
+@pytest.mark.parametrize("has_barrier", [False, True])
+@pytest.mark.parametrize("name", TRAININGS)
+def test_what_is_judged_right_runs_right(name: str, has_barrier: bool) -> None:
+    training = Training(optimizer="momentum", steps=2, has_barrier=has_barrier)
+    posed = TRAININGS[name].posed()
+    plan = TRAININGS[name].plan(posed, training)
+    expected, choice = matched_training(plan), random.Random(f"{name} {has_barrier}")
+    wrong = 0
+    for number in range(MOVES):
+        other = moved(plan, choice) if number else plan
+        semantics = list(Semantics)[number % len(Semantics)]
+        verdict = verdict_of(posed, other, semantics)
+        assert verdict.ok == goes_right(other, semantics, number, expected), (
+            f"{[str(a) for a in other.program.actions]} under {semantics}: {verdict}"
+        )
+        wrong += not verdict.ok
+    assert 0 < wrong < MOVES
