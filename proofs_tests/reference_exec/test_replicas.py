@@ -7,6 +7,7 @@ What PipeMesh's own collectives do is tested in ``test_data_parallel``, ``test_s
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -30,10 +31,14 @@ from bubbleproof.reference_exec.verification import verify_collectives
 from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.actions import Action, ActionTable, Kind
+from bubbleproof.theory.activation_offload import ActivationOffload
+from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families import families
 from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.recompute import Recompute
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.transfers import Eviction
 from bubbleproof.verify import Semantics
 from bubbleproof.verify.verdict import Rule
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
@@ -115,6 +120,47 @@ def test_random_programs_with_parts_of_w_run_sharded() -> None:
     for seed in range(3):
         case = random_case(pipeline, seed)
         whole_and_equal(run(case, ("3", "2,bias=3", "1")[seed], seed=seed))
+
+
+def chosen(choice: random.Random) -> Pipeline:
+    """Samples recomputed, evicted or off-loaded by chance; links and engines take a tick or two."""
+    stages, m = 4, 3
+    samples = [(g, j) for g in range(stages) for j in range(m)]
+    picks = {sample: choice.choice(("", "", "R", "EVICT", "OFFLOAD")) for sample in samples}
+    return ChosenPipeline(
+        num_ranks=2,
+        num_microbatches=m,
+        num_chunks=2,
+        split_backward=tuple(tuple(choice.random() < 0.5 for _ in range(m)) for _ in range(stages)),
+        forward=choice.randint(1, 2),
+        backward=choice.randint(1, 3),
+        recompute=Recompute(samples=tuple(s for s in samples if picks[s] == "R")),
+        evictions=tuple(
+            Eviction(stage=g, microbatch=j, source=g % 2, target=1 - g % 2, duration=1)
+            for g, j in samples
+            if picks[g, j] == "EVICT"
+        ),
+        offloads=tuple(
+            ActivationOffload(stage=g, microbatch=j, offload=1, reload=2)
+            for g, j in samples
+            if picks[g, j] == "OFFLOAD"
+        ),
+    )
+
+
+@pytest.mark.sweep
+def test_random_choices_and_directions_run_sharded() -> None:
+    choice = random.Random(0)
+    for seed in range(200 if FULL else 6):
+        pipeline = chosen(choice)
+        if seed % 3 == 2:
+            pipeline = Pipeline(
+                num_ranks=2, num_microbatches=4, placement="bidirectional", split_backward=True
+            )
+        levels = f"{choice.randint(1, 3)},norm={choice.randint(1, 3)},up={choice.randint(1, 3)}"
+        report = run(random_case(pipeline, seed), levels, data_parallel=1 + seed % 3, seed=seed)
+        assert report.ok, f"{seed} {levels}: {report}"
+        assert [trace.num_differing for trace in report.traces] == [0] * len(report.traces)
 
 
 def test_computations_of_no_time_are_told_apart_from_their_collectives() -> None:
