@@ -1,10 +1,10 @@
 """Replicated steps: a training step as each replica runs it, with its collectives and their bytes.
 
-A problem with collectives keeps them. One without gets those that the replicas and their ZeRO
-levels need (``theory.replication``), as tasks of 0 ticks, and its schedule a row for each; the
-schedule has been verified as it came, and what is run is verified with them. Where nothing but
-computation is in the problem, orders alone decide: every computation then takes one tick, so that
-it is told apart from its collectives also where it takes none.
+A problem with collectives keeps them (``own_collectives``). One without gets those that the
+replicas and their ZeRO levels need (``theory.replication``), as tasks of 0 ticks, and its schedule
+a row for each; the schedule has been verified as it came, and what is run is verified with them.
+Where nothing but computation is in the problem, orders alone decide: every computation then takes
+one tick, so that it is told apart from its collectives also where it takes none.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bubbleproof.reference_exec.data_parallel import DataParallel, in_replicas
-from bubbleproof.reference_exec.plan import COMPUTE_KINDS
+from bubbleproof.reference_exec.own_collectives import (
+    level_of,
+    own_collectives,
+    require_numbers,
+)
+from bubbleproof.reference_exec.plan import COLLECTIVE_KINDS, COMPUTE_KINDS
 from bubbleproof.reference_exec.prediction import in_one_tick, in_order_alone, runs_beside
 from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.offload import OffloadingPipeline
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.replication import placed_collectives, schedule_with, with_placed
+from bubbleproof.theory.replication import Placed, placed_collectives, schedule_with, with_placed
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.theory.timing import UntimedProgram
@@ -61,6 +66,12 @@ def replicated(
     if isinstance(step, ShardedPipeline):
         sized, parallel = in_replicas(step, spec, replicas, levels)
         return Replicated(problem=problem, step=sized, schedule=schedule, parallel=parallel)
+    if problem.actions.is_kind(*COLLECTIVE_KINDS).any():
+        own = own_collectives(problem, schedule)
+        if step.is_bidirectional or spec.tied:
+            require_numbers(own)
+        found = Replicated(problem=problem, step=step, schedule=schedule)
+        return replace(found, parallel=_served(own, problem, step, replicas, levels))
     if replicas == 1 and levels is None:
         return Replicated(problem=problem, step=step, schedule=schedule)
     _require_levels_on_ranks(step, levels)
@@ -73,6 +84,27 @@ def replicated(
         schedule=schedule_with(timed, schedule, placed),
         parallel=replace(parallel, placed=tuple(placed)),
     )
+
+
+def _served(
+    placed: list[Placed],
+    problem: Problem,
+    step: Pipeline,
+    replicas: int,
+    levels: ZeroLevels | None,
+) -> DataParallel:
+    """A problem's own collectives at the levels that they are enough for."""
+    level = level_of(placed)
+    if levels is None and level:
+        levels = ZeroLevels(default=level)
+    if levels is not None and levels.highest > level:
+        raise ValueError(
+            f"ZeRO level {levels.highest} needs more collectives than the schedule has; they are "
+            f"enough for {f'level {level}' if level else 'whole replicas'}"
+        )
+    _require_levels_on_ranks(step, levels)
+    _require_ticks(problem)
+    return replace(DataParallel.serving(placed, replicas, levels), placed=tuple(placed))
 
 
 def _require_levels_on_ranks(step: Pipeline, levels: ZeroLevels | None) -> None:
@@ -91,10 +123,14 @@ def _timed(problem: Problem, step: Pipeline, schedule: Schedule) -> tuple[Proble
             return alone, in_order_alone(alone, schedule)
         except UntimedProgram:  # not verified, and run all the same
             return problem, schedule
+    _require_ticks(problem)
+    return problem, schedule
+
+
+def _require_ticks(problem: Problem) -> None:
     instant = problem.actions.is_kind(*COMPUTE_KINDS) & (problem.duration < 1)
     if instant.any():
         raise ValueError(
-            "replicas of a schedule with transfers need computations of 1 tick or more; "
-            f"{problem.label(int(instant.argmax()))} takes none"
+            "replicas of a schedule with transfers or collectives need computations of 1 tick or "
+            f"more; {problem.label(int(instant.argmax()))} takes none"
         )
-    return problem, schedule

@@ -25,14 +25,15 @@ Visits = dict[int, tuple[int, ...]]  # by number: the microbatches that a collec
 def sharded(problem: Problem, step: Pipeline) -> Pipeline:
     """The step with the problem's collectives, itself where there are none.
 
-    Raises ``ValueError`` where they are not those of whole visits, alike on all stages.
+    So it is where a problem has more than forwards and full backwards of whole samples: what its
+    collectives serve is then read by ``own_collectives``. Raises ``ValueError`` where they are not
+    those of whole visits, alike on all stages.
     """
-    if not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
+    others = set(Kind) - {Kind.F, Kind.B, *COLLECTIVE_KINDS}
+    has_others = problem.actions.is_kind(*others).any() or step.num_slices > 1
+    is_double = len(problem.stage_to_rank) < step.num_stages
+    if has_others or is_double or not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
         return step
-    if problem.actions.is_kind(*(set(Kind) - {Kind.F, Kind.B, *COLLECTIVE_KINDS})).any():
-        raise ValueError("replay of collectives knows F and B beside them, and no other action")
-    if step.num_slices > 1:
-        raise ValueError("replay of collectives knows whole samples, no slices")
     stages = range(step.num_stages)
     zero, enqueue, dequeue = _read(problem, step, 0)
     for stage in stages[1:]:

@@ -22,6 +22,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.placement import BIDIRECTIONAL
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.recompute import Recompute
+from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.theory.transfers import Eviction
 
 
@@ -61,7 +62,7 @@ def training_step(problem: Problem) -> Pipeline:
         overlaps=tuple(_overlap(actions[row]) for row in fused),
     )
     step = sharded(problem, _with_choices(problem, step))
-    _require_same_tasks(problem, step.problem())
+    _require_same_tasks(problem, step)
     return step
 
 
@@ -157,9 +158,12 @@ def _eviction(problem: Problem, task: int) -> Eviction:
     )
 
 
-def _require_same_tasks(problem: Problem, step: Problem) -> None:
+def _require_same_tasks(problem: Problem, pipeline: Pipeline) -> None:
+    step = pipeline.problem()
     missing = problem.locate(step.actions) == NONE
     located = step.locate(problem.actions)
+    if not isinstance(pipeline, ShardedPipeline):  # collectives then belong to no step
+        located[problem.actions.is_kind(*COLLECTIVE_KINDS)] = 0
     if missing.any():
         raise ValueError(
             "replay needs a whole training step; "
