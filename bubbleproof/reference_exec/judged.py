@@ -19,7 +19,11 @@ from bubbleproof.reference_exec.prepared import Prepared
 from bubbleproof.reference_exec.rank import RankResult
 from bubbleproof.reference_exec.report import ReplayReport
 from bubbleproof.reference_exec.trace import RankTrace, traces_of
-from bubbleproof.reference_exec.training_oracle import matched_training, ordinary_training
+from bubbleproof.reference_exec.training_oracle import (
+    Ordinary,
+    matched_training,
+    ordinary_training,
+)
 from bubbleproof.reference_exec.words import with_ties
 
 
@@ -49,12 +53,6 @@ def judged(
     gradients = with_ties(plan, summed_replicas(results))
     training = plan.training
     loss = sum(losses[part].item() for part in sorted(losses))
-    error = math.inf
-    if results:
-        error = max(
-            max_relative_error(gradients, exact.gradients),
-            abs(loss - exact.loss) / max(abs(exact.loss), 1e-300),
-        )
     on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
     hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
     return ReplayReport(
@@ -77,7 +75,7 @@ def judged(
         gradients_equal=has_one_sum and are_equal(gradients, matched.gradients),
         losses_equal=losses.keys() == matched.losses.keys()
         and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
-        max_relative_error=error,
+        max_relative_error=_relative_error(gradients, loss, exact) if results else math.inf,
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
         counts_bytes=plan.counts_bytes,
@@ -104,6 +102,14 @@ def judged(
         stopped=stopped,
         losses=tuple(losses[part].item() for part in sorted(losses)),
         traces=_traces(ready, results),
+    )
+
+
+def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float:
+    """The larger of the gradients' error and the loss's, relative to the ordinary oracle's."""
+    return max(
+        max_relative_error(gradients, exact.gradients),
+        abs(loss - exact.loss) / max(abs(exact.loss), 1e-300),
     )
 
 

@@ -106,16 +106,8 @@ def replay(
     ReplayStalled, MessageMismatch, BrokenProgram, RankFailed
         A rank went astray all the same.
     """
-    if not timeout > 0:
-        raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
     chosen = chosen_semantics(backend, semantics, BACKENDS)
-    if backend != "virtual" and device != "cpu":
-        raise ValueError(
-            f"replay on {backend} computes on the cpu, got {device}; GPUs run a process each "
-            "under torchrun with nccl, or all ranks on one of them on virtual"
-        )
-    if backend != "gloo" and pool is not None:
-        raise ValueError(f"replay on {backend} takes no pool of processes, which is for gloo")
+    _require_together(backend, device, timeout, pool)
     where = open_device(device)
     ready = prepared(
         problem,
@@ -163,3 +155,16 @@ def replay(
             device=where,
             allocator_peak_bytes=() if peak is None else (peak,),
         )
+
+
+def _require_together(backend: str, device: str, timeout: float, pool: GlooPool | None) -> None:
+    """Raise ``ValueError`` for options that do not go together."""
+    if not timeout > 0:
+        raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
+    if backend != "virtual" and device != "cpu":
+        raise ValueError(
+            f"replay on {backend} computes on the cpu, got {device}; GPUs run a process each "
+            "under torchrun with nccl, or all ranks on one of them on virtual"
+        )
+    if backend != "gloo" and pool is not None:
+        raise ValueError(f"replay on {backend} takes no pool of processes, which is for gloo")
