@@ -47,6 +47,11 @@ def _where(report: ReplayReport) -> str:
     return f"{report.backend}, {ranks}, {report.model} {report.dtype}"
 
 
+def _each(report: ReplayReport) -> str:
+    """What a row has one number for."""
+    return "rank" if report.data_parallel == 1 else "rank, replica by replica"
+
+
 def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     rows = [
         (
@@ -70,7 +75,7 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
     ]
     peaks = [
         (
-            "peak live activation bytes per rank",
+            f"peak live activation bytes per {_each(report)}",
             report.predicted_peak_bytes,
             report.measured_peak_bytes,
         )
@@ -89,11 +94,11 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
         )
     if report.num_updated_stages:
         what = "gathered weights and gradients" if report.zero else "weights on the move"
-        peaks = [(f"peak live bytes per rank, {what} included", *peaks[0][1:])]
+        peaks = [(f"peak live bytes per {_each(report)}, {what} included", *peaks[0][1:])]
     if report.zero:
         peaks.append(
             (
-                "bytes of sharded and whole model state per rank",
+                f"bytes of sharded and whole model state per {_each(report)}",
                 report.predicted_state_bytes,
                 report.measured_state_bytes,
             )

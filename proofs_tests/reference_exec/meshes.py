@@ -52,9 +52,9 @@ def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
     return replay(*made, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
-def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str) -> Plan:
+def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | None) -> Plan:
     problem, schedule = made
-    given = ZeroLevels.parse(levels)
+    given = None if levels is None else ZeroLevels.parse(levels)
     posed = replicated(
         problem, training_step(problem), schedule, spec, replicas=replicas, levels=given
     )

@@ -108,6 +108,17 @@ def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) ->
     run(meshes.plan_of(meshes.mesh(zero, m=2), replicas=2, levels=str(zero)))
 
 
+@pytest.mark.parametrize(
+    ("name", "levels"), [("zb-v", "3"), ("chimera", "2"), ("toffload", None), ("svpp", None)]
+)
+def test_replicas_are_on_the_device(
+    name: str, levels: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collectives, "handed_over", lambda values, _: values)
+    case = family_case(name, p=2, m=2)
+    run(meshes.plan_of((case.problem, case.schedule), replicas=2, levels=levels))
+
+
 def test_a_users_model_is_on_the_device() -> None:
     spec = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
     stages = len(build(spec).stages)
