@@ -89,7 +89,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "Output",
     ]
     assert shown["Options"] == [
-        "--backend", "--device", "--seed", "--unsafe", "--dialect", "--help",
+        "--backend", "--device", "--seed", "--unsafe", "--count-bytes", "--dialect", "--help",
     ]  # fmt: skip
     assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]
@@ -118,7 +118,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     assert command("replay", "1f1b", "p=2").status == 0
     assert command(
         "replay", "x.csv", *MODEL, "--backend", "gloo", "--device", "cuda", "--seed", 7,
-        "--unsafe", "--dialect", "old", "--steps", 3, "--optimizer", "adam",
+        "--unsafe", "--no-count-bytes", "--dialect", "old", "--steps", 3, "--optimizer", "adam",
         "--learning-rate", 0.5, "--barrier", "--data-parallel", 4, "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
@@ -126,6 +126,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     plain = ReplayRequest(words=["1f1b", "p=2"], spec=ModelSpec())
     full = ReplayRequest(
         words=["x.csv"], spec=SPEC, backend="gloo", device="cuda", seed=7, is_unsafe=True,
+        counts_bytes=False,
         dialect="old", data_parallel=4, levels=ZeroLevels.parse("2,norm=1"), comm="rendezvous",
         training=Training(optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True),
         timeout=9.0, has_headers=True, targets=["a.html", "b.json"], as_json=True,
