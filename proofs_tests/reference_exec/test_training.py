@@ -12,7 +12,7 @@ import torch
 from bubbleproof.reference_exec.compute import Compute
 from bubbleproof.reference_exec.optimizers import optimizer_of
 from bubbleproof.reference_exec.plan import Key
-from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.training import OPTIMIZERS, Training
 from bubbleproof.reference_exec.training_oracle import matched_training
 from bubbleproof.reference_exec.transport import Blocked
 from bubbleproof.reference_exec.updates import Updates
@@ -20,30 +20,20 @@ from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.actions import Action
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
 from proofs_tests.reference_exec.training_cases import trained as run
 from proofs_tests.reference_exec.training_cases import training_plan
 
-FAMILIES = [
-    ("1f1b", {"p": 3, "m": 4}, "sgd"),
-    ("1f1b", {"p": 3, "m": 4}, "momentum"),
-    ("zb-h1", {"p": 2, "m": 3}, "adam"),
-    ("zb-v", {"p": 2, "m": 4}, "momentum"),
-    ("svpp", {"p": 2, "m": 2, "s": 2}, "adam"),
-    ("bpipe", {"p": 4, "m": 5}, "sgd"),
-    ("trecomp", {"p": 2, "m": 3}, "adam"),
-    ("toffload", {"p": 2, "m": 3}, "momentum"),
-    ("toffload", {"p": 2, "m": 3}, "adam"),
-    ("chimera", {"p": 2, "m": 4}, "adam"),
-    ("dualpipe", {"p": 2, "m": 4}, "momentum"),
-]
+RULES = (*OPTIMIZERS,)
 
 
-@pytest.mark.parametrize(("name", "params", "optimizer"), FAMILIES)
-def test_families_train(name: str, params: dict[str, int], optimizer: str) -> None:
-    case = family_case(name, **params)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_registered_family_trains(name: str) -> None:
+    case = family_case(name, **SHAPES.get(name, ORDINARY))
     for has_barrier, dtype in ((False, "float64"), (True, "float32")):
+        optimizer = RULES[(NAMES.index(name) + has_barrier) % len(RULES)]
         training = Training(optimizer=optimizer, steps=3, has_barrier=has_barrier)
-        report = run(case, training, replace(TINY, dtype=dtype))
+        report = run(case, training, replace(TINY, dtype=dtype, sequence=2))
         assert report.weights_equal
         assert report.ok, str(report)
         assert (report.optimizer, report.steps) == (optimizer, 3)
