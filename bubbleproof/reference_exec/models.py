@@ -121,6 +121,15 @@ def microbatch_target(
     return _data(spec, "target", microbatch, step, slice_index, num_slices)
 
 
+def require_steps(spec: ModelSpec, steps: int) -> None:
+    """Raise ``ValueError`` where a user's model changes the shape of microbatch 0 in a step.
+
+    What it does to others is found by the ranks that take them.
+    """
+    for step in range(1, steps if spec.kind == "own" else 0):
+        microbatch_input(spec, 0, step=step)
+
+
 def message_shape(
     spec: ModelSpec, stage: int, slice_index: int = 0, num_slices: int = 1
 ) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from bubbleproof.reference_exec.data_parallel import DataParallel, state_bytes
 from bubbleproof.reference_exec.model_state import StateBytes, predicted_state
+from bubbleproof.reference_exec.models import require_steps
 from bubbleproof.reference_exec.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.prediction import predicted_peak_bytes, runs_beside, with_bytes
 from bubbleproof.reference_exec.replicated import Replicated, replicated
@@ -85,6 +86,7 @@ def prepared(
     step = training_step(problem)
     spec = spec.on(step.num_stages)
     spec.require_slices(step.num_slices)
+    require_steps(spec, 1 if training is None else training.steps)
     verdict = check(problem, schedule)
     if not unsafe:
         require_ok(verdict)

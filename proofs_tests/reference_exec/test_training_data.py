@@ -97,3 +97,5 @@ def test_a_step_with_inputs_of_another_shape_is_refused() -> None:
     message = r"input of microbatch 0 of step 1 must be of shape \(3, 4\), got \(4, 4\)"
     with pytest.raises(ValueError, match=message):
         trained(own("growing"))
+    with pytest.raises(ValueError, match=message):
+        trained(own("growing"), backend="gloo")
