@@ -153,8 +153,9 @@ def test_a_process_that_hangs_before_a_plan_is_named(
     assert_works(pool)
     monkeypatch.setattr(gloo_run, "STARTUP_SECONDS", 1.0)
     os.kill(pid_of("rank 1"), signal.SIGSTOP)
+    plan = family_case("1f1b", p=2, m=1000).plan()  # half a megabyte, more than a pipe takes in
     with pytest.raises(RankFailed, match="rank 1 hangs before its first action"):
-        pool.run(PLAN)
+        pool.run(plan)
     monkeypatch.undo()
     assert_works(pool)
 
