@@ -97,13 +97,13 @@ class Fault:
 FAULTS = {
     "dies": Fault(message="rank 1 died with exit code -9 ", timeout=60, signal=signal.SIGKILL),
     "hangs": Fault(message="rank 1 is silent ", signal=signal.SIGSTOP),
-    "sends too little": Fault(message="rank 1 failed: BrokenProgram", plan=MUTE),
+    "sends too little": Fault(message="rank 1 failed: BrokenProgram", plan=MUTE, timeout=1.5),
     "waits for each other": Fault(
-        message="rank 0 stalled: 0B0 waits for 0RECV_B0 with rank 1 (timed out); rank 1 stalled: ",
+        message="rank 0 stalled: 0B0 waits for 0RECV_B0 with rank 1 (",
         plan=STUCK,
     ),
     "sends another message": Fault(
-        message="rank 1 failed: MessageMismatch", plan=CROSSED, debug_headers=True
+        message="rank 1 failed: MessageMismatch", plan=CROSSED, timeout=20, debug_headers=True
     ),
 }
 
