@@ -31,9 +31,9 @@ class RunOptions(OptionGroup):
     )
     seed: Annotated[int, Option(help="Picks the interleaving (virtual).")] = 0
     unsafe: Annotated[bool, Option("--unsafe", help="Run what is not verified too.")] = False
-    count_bytes: Annotated[
-        bool, Option("--count-bytes/--no-count-bytes", help="Count live bytes, and compare them.")
-    ] = True
+    no_count_bytes: Annotated[
+        bool, Option("--no-count-bytes", help="Leave the account of live bytes out.")
+    ] = False
     dialect: Dialect = None
 
 

@@ -66,7 +66,7 @@ class ReplayRequest:
             dialect=run.dialect,
             is_unsafe=run.unsafe,
             has_headers=communication.debug_headers,
-            counts_bytes=run.count_bytes,
+            counts_bytes=not run.no_count_bytes,
             data_parallel=training.data_parallel,
             levels=training.levels(),
             targets=output.output or (),

@@ -89,7 +89,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "Output",
     ]
     assert shown["Options"] == [
-        "--backend", "--device", "--seed", "--unsafe", "--count-bytes", "--dialect", "--help",
+        "--backend", "--device", "--seed", "--unsafe", "--no-count-bytes", "--dialect", "--help",
     ]  # fmt: skip
     assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]
