@@ -1,30 +1,23 @@
 """Replays on the stand-ins for ``torch.cuda`` and NCCL: no two operations race, seeded faults do.
 
-``virtual`` is one GPU for all ranks, ``queued`` a process per GPU over NCCL (``races.nccl``).
+``virtual`` is one GPU for all ranks, ``queued`` a process per GPU over NCCL (``races.queued``).
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 import torch
 
 from bubbleproof.reference_exec import collectives
-from bubbleproof.reference_exec import rank as rank_module
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.cuda import CudaDevice
-from bubbleproof.reference_exec.device import Lane
-from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.parking import Parked
 from bubbleproof.reference_exec.plan import Plan
 from bubbleproof.reference_exec.stepping import with_steps
 from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.updates import Updates
 from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.activation_offload import ActivationOffload
@@ -43,10 +36,10 @@ from proofs_tests.reference_exec.cases import (
     random_case,
 )
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
-from proofs_tests.reference_exec.races.nccl import Stalled, named_actions, run_queued
+from proofs_tests.reference_exec.races.queued import Stalled, named_actions, run_queued
 from proofs_tests.reference_exec.races.recorder import Recorder
-from proofs_tests.reference_exec.races.timelines import Timeline
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
+from proofs_tests.reference_exec.test_replicas import of_family, placed
 
 IS_SWEEP = bool(os.environ.get("BUBBLEPROOF_SWEEP"))
 SEEDS = range(3) if IS_SWEEP else range(1)
@@ -220,7 +213,16 @@ def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.Mo
         run_queued(plan)
 
 
-def _chosen_to_move() -> Plan:
+@pytest.mark.parametrize(("name", "levels"), [("1f1b", None), ("chimera", "3")])
+def test_whole_and_sharded_replicas_of_a_family_run_over_nccl_without_races(
+    name: str, levels: str | None
+) -> None:
+    _, plan = placed(of_family(name), levels)
+    plan = with_steps(replace(plan, training=TRAININGS["own steps"]))
+    assert said(run_queued(plan)[1]) == []
+
+
+def chosen_to_move() -> Plan:
     """One rank; microbatch 0's activation goes to the host, beside computation, and comes back."""
     moved = ActivationOffload(stage=0, microbatch=0, offload=3, reload=1)
     pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
@@ -235,165 +237,6 @@ def _cut_weights() -> Plan:
     return random_case(pipeline, 0).plan()
 
 
-@pytest.mark.parametrize("plan", [_chosen_to_move(), _cut_weights()], ids=["off-load", "parts"])
+@pytest.mark.parametrize("plan", [chosen_to_move(), _cut_weights()], ids=["off-load", "parts"])
 def test_other_choices_run_over_nccl_without_races(plan: Plan) -> None:
     assert said(run_queued(plan)[1]) == []
-
-
-# Faults, each put into the code that runs on a GPU
-
-
-def _no_join(monkeypatch: pytest.MonkeyPatch, *lanes: Lane) -> None:
-    right = CudaDevice.join
-
-    def join(self: CudaDevice, lane: Lane) -> None:
-        if lane not in lanes:
-            right(self, lane)
-
-    monkeypatch.setattr(CudaDevice, "join", join)
-
-
-def _no_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CudaDevice, "use", lambda _, tensor: tensor)
-
-
-def _no_wait_in_on(monkeypatch: pytest.MonkeyPatch, faulty: Lane) -> None:
-    right = CudaDevice.on
-
-    def on(self: CudaDevice, lane: Lane) -> object:
-        if lane is faulty:
-            return self._api.stream(self._streams[lane])
-        return right(self, lane)
-
-    monkeypatch.setattr(CudaDevice, "on", on)
-
-
-def _no_settle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CudaDevice, "settle", lambda *_: None)
-
-
-def _freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is parked is freed as soon as its copy is queued."""
-    right = Parked.copy_to
-
-    def copy_to(self: Parked, buffer: torch.Tensor) -> torch.Tensor:
-        result = right(self, buffer)
-        self.free()
-        return result
-
-    monkeypatch.setattr(Parked, "copy_to", copy_to)
-
-
-def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computation does not wait for messages."""
-
-    def wait(self: GroupTransfer, seconds: float) -> None:
-        del seconds
-        self.waited = True
-
-    monkeypatch.setattr(GroupTransfer, "wait", wait)
-
-
-def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_module.Rank, "_buffer", lambda self, shape: torch.empty(
-        shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
-
-
-def _gathers_before_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shards are received as messages are, which do not wait for computation."""
-    right = GroupTransport.among
-
-    def among(self: GroupTransport, plan: Plan, rank: int) -> GroupTransport:
-        return replace(right(self, plan, rank), receives=Lane.RECEIVES)
-
-    monkeypatch.setattr(GroupTransport, "among", among)
-
-
-def _signals_made_by_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The barrier as it once was: a receive overwrites what computation may still write."""
-    right = Updates._signal
-
-    def signal(self: Updates, sender: int, peer: int, *, is_send: bool) -> object:
-        device, self._device = self._device, _Everywhere(self._device)  # type: ignore[assignment]  # a stand-in
-        try:
-            yield from right(self, sender, peer, is_send=is_send)
-        finally:
-            self._device = device
-
-    monkeypatch.setattr(Updates, "_signal", signal)
-
-
-class _Everywhere:
-    """A device whose lanes are all computation's."""
-
-    def __init__(self, device: object) -> None:
-        self._device = device
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._device, name)
-
-    def on(self, lane: Lane) -> object:
-        del lane
-        return nullcontext()
-
-
-Fault = Callable[[pytest.MonkeyPatch], None]
-
-
-@pytest.mark.parametrize(
-    ("fault", "name", "training", "streams"),
-    [
-        (lambda m: _no_join(m, Lane.TRANSFERS), "toffload", "no step", {"transfers", "compute"}),
-        (_no_use, "zb-h1", "no step", {"compute", "nccl"}),
-        (_freed_at_once, "off-load", "no step", {"transfers", "compute"}),
-        (lambda m: _no_wait_in_on(m, Lane.SENDS), "1f1b", "no step", {"compute", "nccl"}),
-        (
-            lambda m: _no_wait_in_on(m, Lane.TRANSFERS),
-            "toffload",
-            "no step",
-            {"compute", "transfers"},
-        ),
-        (_no_settle, "toffload", "no step", {"transfers", "host"}),
-        (_no_wait, "1f1b", "no step", {"nccl", "compute"}),
-        (_received_into_memory_of_computation, "1f1b", "no step", {"compute", "nccl"}),
-        (_signals_made_by_computation, "1f1b", "a barrier", {"compute", "nccl"}),
-        (_gathers_before_their_room, "pipemesh", "no step", {"compute", "nccl"}),
-    ],
-    ids=[
-        "no join",
-        "no record_stream",
-        "freed while it is copied",
-        "sends do not wait",
-        "transfers do not wait",
-        "the host does not wait",
-        "messages are not waited for",
-        "a buffer of computation",
-        "a barrier's signal",
-        "gathers before their room",
-    ],
-)
-def test_a_fault_is_found(
-    fault: Fault,
-    name: str,
-    training: str,
-    streams: set[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if name == "off-load":
-        plan = _chosen_to_move()
-    elif name == "pipemesh":
-        plan = meshes.plan_of(meshes.mesh(3, m=2), replicas=2, levels="3")
-    else:
-        plan = plan_of(name, training)
-    fault(monkeypatch)
-    _, recorder = run_queued(plan, lateness=0.9)
-    racing = [
-        {_kind_of(race.first.timeline), _kind_of(race.second.timeline)}
-        for race in recorder.races.values()
-    ]
-    assert streams in racing
-
-
-def _kind_of(timeline: Timeline) -> str:
-    """The name without its rank and, of NCCL's streams, without the pair's."""
-    return timeline.name.split(": ")[1].split(" ")[0]

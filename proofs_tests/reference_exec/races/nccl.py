@@ -14,9 +14,8 @@ change before the send has ended. Two ends of different size never pass.
 
 from __future__ import annotations
 
-import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,15 +23,7 @@ from datetime import timedelta
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec import rank as rank_module
-from bubbleproof.reference_exec.broken import MessageMismatch
-from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.queued_headers import with_headers
-from bubbleproof.reference_exec.rank import Rank, RankResult
-from bubbleproof.reference_exec.transport import Blocked
-from bubbleproof.theory.actions import Action
-from proofs_tests.reference_exec.races.machine import CudaEvent, CudaStream, Machine, StandInDevice
+from proofs_tests.reference_exec.races.machine import CudaEvent, CudaStream, Machine
 from proofs_tests.reference_exec.races.patches import paused
 from proofs_tests.reference_exec.races.recorder import Recorder
 
@@ -144,12 +135,8 @@ class Net:
             sent.has_passed = received.has_passed = True
 
 
-class Stalled(RuntimeError):  # noqa: N818 - what happened to the run
-    """No rank can go on: the device of each waits for another's."""
-
-
 @contextmanager
-def _in_place(net: Net) -> Iterator[None]:
+def in_place(net: Net) -> Iterator[None]:
     names = ("new_group", "isend", "irecv", "send", "recv")
     right = {name: getattr(torch.distributed, name) for name in names}
     for name in names:
@@ -159,118 +146,3 @@ def _in_place(net: Net) -> Iterator[None]:
     finally:
         for name, function in right.items():
             setattr(torch.distributed, name, function)
-
-
-@contextmanager
-def named_actions(recorder: Recorder) -> Iterator[None]:
-    """Let a recorder know which action runs."""
-    right = Rank._timed
-
-    def timed(self: Rank, action: Action) -> Iterator[Blocked]:
-        steps = right(self, action)
-        while True:
-            recorder.machine.doing = str(action)
-            try:
-                event = next(steps)
-            except StopIteration:
-                recorder.machine.doing = "the end of a pass"
-                return
-            yield event
-
-    rank_module.Rank._timed = timed  # type: ignore[method-assign]  # put back below
-    try:
-        yield
-    finally:
-        rank_module.Rank._timed = right  # type: ignore[method-assign]  # as it was
-
-
-def run_queued(
-    plan: Plan, *, seed: int = 0, lateness: float = 0.5, debug_headers: bool = False
-) -> tuple[list[RankResult], Recorder]:
-    """Run every process of a plan as under torchrun with NCCL, all in this one.
-
-    The seed picks who goes on next. Raises ``Stalled`` where nobody can, and what ranks raise.
-    """
-    processes = range(plan.num_processes)
-    machines = [Machine(f"rank {r}: ", seed + r, lateness) for r in processes]
-    recorder = Recorder(machines[0])
-    net = Net(recorder, machines)
-    with _in_place(net), named_actions(recorder), recorder:
-        ranks: list[Rank] = []
-        transports: list[GroupTransport] = []
-        for process in processes:
-            net.turn_to(process)
-            device = StandInDevice(machines[process])
-            transport = GroupTransport.by_pairs(
-                plan, process, backend="nccl", device=device, seconds=1.0
-            )
-            if debug_headers:
-                transport = with_headers(transport, seconds=0.2)
-            replica, own = plan.seat(process)
-            within, among = transport.within(plan, replica), transport.among(plan, own)
-            ranks.append(Rank(plan, process, within, device, group=among))
-            transports.append(transport)
-        _take_turns(ranks, net, random.Random(seed))
-        results = []
-        for process, rank in enumerate(ranks):
-            net.turn_to(process)
-            if (why := transports[process].finished(1.0)) is not None:
-                raise Stalled(f"rank {process}: {why}")
-            results.append(rank.result())
-    return results, recorder
-
-
-def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
-    running = {rank.process: rank.run() for rank in ranks}
-    waiting: dict[int, Blocked] = {}
-    while running:
-        able = [r for r in running if r not in waiting or _can_go_on(waiting[r])]
-        if not able:
-            _look_at_headers(waiting.values())
-            raise Stalled("; ".join(f"rank {r}: {waiting[r]}" for r in sorted(waiting)))
-        process = choice.choice(able)
-        net.turn_to(process)
-        if process in waiting:
-            transfer = waiting.pop(process).transfer
-            assert isinstance(transfer, GroupTransfer)
-            transfer.wait(1.0)
-        try:
-            event = next(running[process])
-        except StopIteration:
-            del running[process]
-            continue
-        if event is not None:
-            waiting[process] = event
-
-
-def _look_at_headers(waiting: Iterable[Blocked]) -> None:
-    """Give all the time to see what has come in another's place."""
-    for blocked in waiting:
-        transfer = blocked.transfer
-        assert isinstance(transfer, GroupTransfer)
-        if not isinstance(transfer.work, Work):
-            try:
-                transfer.wait(0.0)
-            except MessageMismatch:
-                raise
-            except RuntimeError:
-                continue  # no header came, nor any in another's place
-
-
-def _can_go_on(blocked: Blocked) -> bool:
-    """On NCCL any host can; here what is received has to be there, as operations run at once."""
-    transfer = blocked.transfer
-    assert isinstance(transfer, GroupTransfer)
-    ends = _ends(transfer.work)
-    is_send = all(end.is_send for end in ends)
-    return (is_send and not transfer.is_awaited) or all(
-        end.has_passed or end.is_stuck for end in ends
-    )
-
-
-def _ends(work: object) -> list[Work]:
-    """What was posted for a transfer: the message, and its header where there is one."""
-    if isinstance(work, Work):
-        return [work]
-    header, message = work.header.work, work.message  # type: ignore[attr-defined]  # of ``queued_headers``
-    return [*_ends(header), *_ends(message)]
