@@ -24,9 +24,9 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.machine import this_machine
-from bubbleproof.reference_exec.gloo import GlooPool
+from bubbleproof.reference_exec.drivers.gloo import GlooPool
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.theory.families import member
 
 FAMILIES = ("gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipev")

@@ -38,17 +38,17 @@ from rich.console import Console
 
 from benchmarks.machine import this_machine
 from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED, Team, plan_of
-from bubbleproof.reference_exec.compute import Gradients
-from bubbleproof.reference_exec.gloo import run_gloo
-from bubbleproof.reference_exec.judged import summed_replicas
-from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.prepared import replay_plan
-from bubbleproof.reference_exec.rank import RankResult
-from bubbleproof.reference_exec.spec import KINDS, ModelSpec
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.torch_runtime import run_torch_runtime
-from bubbleproof.reference_exec.torch_table import as_pytorch_adds
+from bubbleproof.reference_exec.drivers.gloo import run_gloo
+from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.models.spec import KINDS, ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prepared import replay_plan
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
+from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
+from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import member
 from bubbleproof.theory.lowering import lower
 

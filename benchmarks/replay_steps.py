@@ -37,13 +37,13 @@ import numpy.typing as npt
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.compute import Gradients
-from bubbleproof.reference_exec.gloo_worker import Seat
-from bubbleproof.reference_exec.group_transport import GroupTransport
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.rank import Rank
-from bubbleproof.reference_exec.rank_report import stall
-from bubbleproof.reference_exec.torch_worker import TorchRank
+from bubbleproof.reference_exec.drivers.gloo_worker import Seat
+from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
+from bubbleproof.reference_exec.drivers.rank_report import stall
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.pytorch.worker import TorchRank
+from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.rank import Rank
 
 OURS, UNCOUNTED, TORCH = "ours", "ours, no bytes counted", "PyTorch"
 EXECUTORS = (OURS, UNCOUNTED, TORCH)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.own import OwnModel
+from bubbleproof.reference_exec.models.own import OwnModel
 
 WORDS, WIDTH, LENGTH, SAMPLES = 11, 12, 5, 2
 

@@ -59,6 +59,12 @@ def imported_modules(source: str, module: str) -> set[str]:
     return found
 
 
+# The parts of the executor; each may import those before it.
+EXECUTOR = (
+    "broken", "saved", "models", "plans", "runtime", "evidence", "drivers", "replay", "pytorch",
+)  # fmt: skip
+
+
 def files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -109,6 +115,31 @@ def test_imports_run_one_way(path: Path) -> None:
 )
 def test_a_wrong_import_is_found(where: str, line: str) -> None:
     assert forbidden(PACKAGE / where, line) != []
+
+
+def too_early(path: Path, source: str) -> list[str]:
+    """The imports of a file of the executor that lead to a later part."""
+    own = EXECUTOR.index(path.relative_to(PACKAGE / "reference_exec").parts[0].removesuffix(".py"))
+    names = (name.split(".") for name in sorted(imported_modules(source, module_of(path))))
+    ours = ["bubbleproof", "reference_exec"]
+    parts = {name[2] for name in names if name[:2] == ours and name[2:]}
+    return [part for part in parts if EXECUTOR.index(part) > own]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in files() if path.parent.parent == PACKAGE / "reference_exec"],
+    ids=lambda p: str(p.relative_to(PACKAGE)),
+)
+def test_the_parts_of_the_executor_are_in_order(path: Path) -> None:
+    assert too_early(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_an_import_of_a_later_part_is_found() -> None:
+    where = PACKAGE / "reference_exec" / "plans" / "x.py"
+    later = "from bubbleproof.reference_exec.runtime.rank import Rank"
+    assert too_early(where, later) == ["runtime"]
+    assert too_early(where, "from bubbleproof.reference_exec.models import spec") == []
 
 
 def reached(module: str) -> set[str]:

@@ -18,10 +18,10 @@ from bubbleproof.formats.measured_problem import (
     problem_text,
 )
 from bubbleproof.formats.problem_toml import read_problem
-from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.models.spec import ModelSpec
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.profile import StageProfile, Times
+    from bubbleproof.reference_exec.evidence.profile import StageProfile, Times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
             raise ValueError(f"profile {name} must be 1 or more, got {value}")
     tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
     with torch_needed():
-        from bubbleproof.reference_exec.device import open_device
-        from bubbleproof.reference_exec.profile import profile_stages
+        from bubbleproof.reference_exec.evidence.profile import profile_stages
+        from bubbleproof.reference_exec.runtime.device import open_device
     device = open_device(measurement.device)
     stages = profile_stages(
         request.spec,

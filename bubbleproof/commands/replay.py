@@ -13,10 +13,10 @@ from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
-from bubbleproof.reference_exec.gloo_server import FIRST_OPTIMIZER, start_server
+from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, start_server
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.report import ReplayReport
+    from bubbleproof.reference_exec.evidence.report import ReplayReport
 
 OWN_BACKENDS = ("virtual", "gloo")
 BACKENDS = (*OWN_BACKENDS, BACKEND)

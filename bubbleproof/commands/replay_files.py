@@ -8,11 +8,11 @@ from pathlib import Path
 from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import say
 from bubbleproof.formats import replay_content, write_measured_trace, write_replay
-from bubbleproof.reference_exec.machine import Machine, this_machine
-from bubbleproof.reference_exec.measured import measured_schedule
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.unchecked import not_checked
+from bubbleproof.reference_exec.evidence.machine import Machine, this_machine
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.unchecked import not_checked
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
 from bubbleproof.theory.schedule import Schedule

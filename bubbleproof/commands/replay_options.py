@@ -11,9 +11,9 @@ from bubbleproof.commands.option_groups import OptionGroup
 from bubbleproof.commands.options import Dialect, Json
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.spec import ModelSpec
-    from bubbleproof.reference_exec.training import Training
-    from bubbleproof.reference_exec.zero_levels import ZeroLevels
+    from bubbleproof.reference_exec.models.spec import ModelSpec
+    from bubbleproof.reference_exec.plans.training import Training
+    from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class ModelOptions(OptionGroup):
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
-        from bubbleproof.reference_exec.spec import ModelSpec
+        from bubbleproof.reference_exec.models.spec import ModelSpec
 
         own = ":" in self.model
         return ModelSpec(
@@ -113,7 +113,7 @@ class TrainingOptions(OptionGroup):
 
     def training(self) -> Training | None:
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
-        from bubbleproof.reference_exec.training import Training
+        from bubbleproof.reference_exec.plans.training import Training
 
         asked = (self.optimizer, self.steps, self.learning_rate, self.barrier)
         if asked == (None, None, None, False):
@@ -127,7 +127,7 @@ class TrainingOptions(OptionGroup):
 
     def levels(self) -> ZeroLevels | None:
         """The ZeRO levels that are asked for, None where none are. Raises ``ValueError``."""
-        from bubbleproof.reference_exec.zero_levels import ZeroLevels
+        from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
         return None if self.zero is None else ZeroLevels.parse(self.zero)
 

@@ -12,9 +12,9 @@ from bubbleproof.commands.replay_options import (
     RunOptions,
     TrainingOptions,
 )
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replay_request import ReplayRequest
-from bubbleproof.reference_exec.gloo_server import start_server
+from bubbleproof.reference_exec.drivers.gloo_server import start_server
 from bubbleproof.verify.communication import Semantics
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.torch_runtime import TorchRuntimeReport
+    from bubbleproof.reference_exec.pytorch.runtime import TorchRuntimeReport
 
 BACKEND = "torch-runtime"
-WORKER = "bubbleproof.reference_exec.torch_worker"  # what each of its processes needs
+WORKER = "bubbleproof.reference_exec.pytorch.worker"  # what each of its processes needs
 
 
 def run_replay_torch(request: ReplayRequest) -> int:
@@ -25,7 +25,7 @@ def run_replay_torch(request: ReplayRequest) -> int:
     """
     given = read_given(request.words, dialect=request.dialect)
     start_server("bubbleproof.cli", WORKER)  # which loads torch while this process does
-    from bubbleproof.reference_exec.torch_runtime import compare_with_torch_runtime
+    from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime
 
     try:
         report = compare_with_torch_runtime(

@@ -46,7 +46,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import (

@@ -16,18 +16,18 @@ from bubbleproof.commands.output import BROKEN, UNUSABLE, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_request import ReplayRequest
-from bubbleproof.reference_exec.device import Device
-from bubbleproof.reference_exec.gloo import RankFailed
-from bubbleproof.reference_exec.judged import judged
-from bubbleproof.reference_exec.oracle import single_threaded
-from bubbleproof.reference_exec.prepared import Prepared, chosen_semantics, prepared
-from bubbleproof.reference_exec.torchrun import (
+from bubbleproof.reference_exec.drivers.gloo import RankFailed
+from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
     Meeting,
     Place,
     open_backend,
     require_processes,
 )
+from bubbleproof.reference_exec.evidence.judged import judged
+from bubbleproof.reference_exec.evidence.oracle import single_threaded
+from bubbleproof.reference_exec.plans.prepared import Prepared, chosen_semantics, prepared
+from bubbleproof.reference_exec.runtime.device import Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

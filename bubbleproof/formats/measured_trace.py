@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.perfetto import Json, trace
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule

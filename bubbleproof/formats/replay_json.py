@@ -47,10 +47,10 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
 from bubbleproof.formats.replay_layout import ReplayLayout
 from bubbleproof.formats.validation import validate, where
-from bubbleproof.reference_exec.machine import Machine
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.evidence.machine import Machine
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 

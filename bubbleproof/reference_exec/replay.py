@@ -11,17 +11,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from bubbleproof.reference_exec.device import open_device
-from bubbleproof.reference_exec.gloo import GlooPool, run_gloo
-from bubbleproof.reference_exec.judged import judged
-from bubbleproof.reference_exec.oracle import single_threaded
-from bubbleproof.reference_exec.prepared import chosen_semantics, prepared
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.verification import NotVerified
-from bubbleproof.reference_exec.virtual import run_virtual
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.drivers.gloo import GlooPool, run_gloo
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.judged import judged
+from bubbleproof.reference_exec.evidence.oracle import single_threaded
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.prepared import chosen_semantics, prepared
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.verification import NotVerified
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.runtime.device import open_device
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify.communication import Semantics

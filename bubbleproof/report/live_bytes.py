@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.interactive import Json
 from bubbleproof.report.units import Scale
 

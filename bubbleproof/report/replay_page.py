@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.document import ReplayRow, chart, document, plot, replay_table
 from bubbleproof.report.files import write_atomically
 from bubbleproof.report.html import definitions, paragraph, preformatted

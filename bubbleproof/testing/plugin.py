@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bubbleproof.reference_exec.gloo import GlooPool
+    from bubbleproof.reference_exec.drivers.gloo import GlooPool
     from bubbleproof.verify import Verdict
 
 
@@ -37,9 +37,9 @@ def assert_valid_file() -> Callable[..., Verdict]:
 def gloo_pool() -> Iterator[GlooPool]:
     """Processes for ``replay(..., backend="gloo", pool=gloo_pool)``, started by the first replay.
 
-    They stay until the session ends; see ``bubbleproof.reference_exec.gloo_pool``. Needs torch.
+    They stay until the session ends; see ``reference_exec.drivers.gloo_pool``. Needs torch.
     """
-    from bubbleproof.reference_exec.gloo import GlooPool
+    from bubbleproof.reference_exec.drivers.gloo import GlooPool
 
     with GlooPool() as pool:
         yield pool

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.commands.read_sharded import read_sharded
 from bubbleproof.formats import read_replay
 from bubbleproof.formats.schedule_json import ScheduleFile, write_schedule
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
 

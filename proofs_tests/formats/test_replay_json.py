@@ -15,11 +15,11 @@ from bubbleproof.formats import (
     write_measured_trace,
     write_replay,
 )
-from bubbleproof.reference_exec.machine import Machine
-from bubbleproof.reference_exec.measured import measured_schedule
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.evidence.machine import Machine
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import member
 

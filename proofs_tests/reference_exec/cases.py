@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.step import training_step
+from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import families
 from bubbleproof.theory.families.family import FamilyMember

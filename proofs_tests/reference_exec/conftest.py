@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.reference_exec.oracle import single_threaded
+from bubbleproof.reference_exec.evidence.oracle import single_threaded
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from bubbleproof.reference_exec import gloo_worker
-from bubbleproof.reference_exec.gloo_worker import Line, Seat, work
-from bubbleproof.reference_exec.rank import Rank
-from bubbleproof.reference_exec.rank_report import Report
-from bubbleproof.reference_exec.transport import Blocked
+from bubbleproof.reference_exec.drivers import gloo_worker
+from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.rank_report import Report
+from bubbleproof.reference_exec.runtime.rank import Rank
+from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.actions import Action
 
 AT = "1B0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bubbleproof.reference_exec.gloo import GlooPool
+from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from proofs_tests.reference_exec import faulty
 from proofs_tests.reference_exec.cases import family_case
 

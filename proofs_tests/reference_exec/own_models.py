@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.own import OwnModel
+from bubbleproof.reference_exec.models.own import OwnModel
 
 SHAPE = (3, 4)
 

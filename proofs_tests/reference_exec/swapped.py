@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.gloo_worker import Line, Seat, work
-from bubbleproof.reference_exec.rank_report import Report
+from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.rank_report import Report
 from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.schedule import Program
 

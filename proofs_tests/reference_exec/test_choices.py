@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec import compute, moves, prediction, sliced
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.footprint import footprint, input_bytes
-from bubbleproof.reference_exec.judged import summed_replicas
-from bubbleproof.reference_exec.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.runtime import compute, moves, sliced
 from bubbleproof.theory.families import families
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.pipeline import Pipeline

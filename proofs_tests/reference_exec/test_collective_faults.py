@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.replay import NotVerified
-from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
 from bubbleproof.theory.actions import Action, Kind
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
 from proofs_tests.reference_exec.swapped import swapped

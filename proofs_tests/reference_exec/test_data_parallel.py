@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.sharded import ShardedPipeline
 from bubbleproof.verify.communication import Semantics

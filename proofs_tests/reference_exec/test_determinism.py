@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 # What ``words.CrossEntropy`` scatters goes to one word of each row: no two meet in any order.

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case

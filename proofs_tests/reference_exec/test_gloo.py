@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.gloo import GlooPool
+from bubbleproof.reference_exec.drivers.gloo import GlooPool
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.safe_programs import replay_safe_programs

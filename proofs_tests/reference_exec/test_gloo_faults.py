@@ -6,9 +6,13 @@ import time
 
 import pytest
 
-from bubbleproof.reference_exec.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
-from bubbleproof.reference_exec.judged import summed_replicas
-from bubbleproof.reference_exec.oracle import max_relative_error, order_matched, single_threaded
+from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
+from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.oracle import (
+    max_relative_error,
+    order_matched,
+    single_threaded,
+)
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import faulty

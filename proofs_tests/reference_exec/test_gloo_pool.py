@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.gloo import GlooPool, RankFailed, run_gloo
-from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.rank import RankResult
+from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec import watchful
 from proofs_tests.reference_exec.cases import (

@@ -9,7 +9,7 @@ from multiprocessing.context import ForkServerContext
 
 import pytest
 
-from bubbleproof.reference_exec import gloo_server
+from bubbleproof.reference_exec.drivers import gloo_server
 from proofs_tests.own_process import run_alone
 
 RARE = "colorsys"  # a module that nothing here imports

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from bubbleproof.reference_exec.gloo import RankFailed, run_gloo
+from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import edited, family_case
 from proofs_tests.reference_exec.meshes import mesh, plan_of

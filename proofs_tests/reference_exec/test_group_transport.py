@@ -9,12 +9,12 @@ from datetime import timedelta
 import pytest
 import torch
 
-from bubbleproof.reference_exec.device import CPU, CpuDevice, Lane
-from bubbleproof.reference_exec.group_transport import (
+from bubbleproof.reference_exec.drivers.group_transport import (
     Channels,
     ConnectionClosed,
     GroupTransport,
 )
+from bubbleproof.reference_exec.runtime.device import CPU, CpuDevice, Lane
 from bubbleproof.theory.actions import Action, Kind
 
 FIRST = Action(stage=1, kind=Kind.RECV_F, microbatch=0)

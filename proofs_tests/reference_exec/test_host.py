@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from bubbleproof.reference_exec import host
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.footprint import weight_bytes
-from bubbleproof.reference_exec.models import Stage
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.models.footprint import weight_bytes
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.runtime import host
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.toffload import TOffload

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec import llama, sliced
-from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.llama import LlamaLayer, RMSNorm, rotary_angles, turned
-from bubbleproof.reference_exec.models import Stage, microbatch_input
+from bubbleproof.reference_exec.models import llama
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
+from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.runtime import sliced
 from bubbleproof.reference_exec.saved import Ledger
-from bubbleproof.reference_exec.spec import ModelSpec
 from proofs_tests.reference_exec.cases import family_case
 
 SMALL = ModelSpec(kind="llama", hidden=8, heads=4, kv_heads=2, sequence=5, batch=2)

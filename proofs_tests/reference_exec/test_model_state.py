@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.footprint import parameter_tensors
-from bubbleproof.reference_exec.model_state import StateBytes
-from bubbleproof.reference_exec.models import Stage
-from bubbleproof.reference_exec.optimizers import optimizer_of
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.state_walk import walked
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.updates import Updates
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.footprint import parameter_tensors
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
+from bubbleproof.reference_exec.runtime.state_walk import walked
+from bubbleproof.reference_exec.runtime.updates import Updates
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained

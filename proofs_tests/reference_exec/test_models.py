@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.layers import TransformerLayer
-from bubbleproof.reference_exec.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.losses import squared_error
-from bubbleproof.reference_exec.models import (
+from bubbleproof.reference_exec.models.layers import TransformerLayer
+from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
+from bubbleproof.reference_exec.models.losses import squared_error
+from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.saved import Ledger
-from bubbleproof.reference_exec.spec import ModelSpec
 
 SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
          for dtype in ("float64", "float32")]  # fmt: skip

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from bubbleproof.reference_exec.examined import examined
-from bubbleproof.reference_exec.models import Stage
-from bubbleproof.reference_exec.own import build
-from bubbleproof.reference_exec.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.own import build
+from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
 from proofs_tests.reference_exec.cases import family_case
 
 ROOT = Path(__file__).resolve().parent.parent.parent

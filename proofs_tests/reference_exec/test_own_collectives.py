@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.own_collectives import level_of, own_collectives
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.plans.own_collectives import level_of, own_collectives
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.replication import (

@@ -15,18 +15,18 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from bubbleproof.reference_exec import collectives
-from bubbleproof.reference_exec.device import CpuDevice
-from bubbleproof.reference_exec.layers import TransformerLayer
-from bubbleproof.reference_exec.own import build
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.profile import profile_stages
-from bubbleproof.reference_exec.rank import Rank
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.stepping import with_steps
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.training_oracle import matched_training
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.evidence.training_oracle import matched_training
+from bubbleproof.reference_exec.models.layers import TransformerLayer
+from bubbleproof.reference_exec.models.own import build
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.stepping import with_steps
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.runtime import collectives
+from bubbleproof.reference_exec.runtime.device import CpuDevice
+from bubbleproof.reference_exec.runtime.rank import Rank
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import TINY, family_case
 

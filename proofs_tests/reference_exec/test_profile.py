@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.reference_exec.device import CpuDevice, Mark
-from bubbleproof.reference_exec.footprint import footprint, weight_bytes
-from bubbleproof.reference_exec.profile import profile_stages
-from bubbleproof.reference_exec.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.runtime.device import CpuDevice, Mark
 
 
 class Moment:

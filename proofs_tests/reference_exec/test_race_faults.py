@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec import rank as rank_module
-from bubbleproof.reference_exec.cuda import CudaDevice
-from bubbleproof.reference_exec.device import Lane
-from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.parking import Parked
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.updates import Updates
+from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.runtime import rank as rank_module
+from bubbleproof.reference_exec.runtime.cuda import CudaDevice
+from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.parking import Parked
+from bubbleproof.reference_exec.runtime.updates import Updates
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.races.queued import run_queued
 from proofs_tests.reference_exec.races.timelines import Timeline

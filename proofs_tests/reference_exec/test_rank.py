@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.plan import Plan, require_runnable
-from bubbleproof.reference_exec.rank import Rank
+from bubbleproof.reference_exec.drivers.virtual import Endpoint, Network, run_virtual
+from bubbleproof.reference_exec.plans.plan import Plan, require_runnable
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.reference_exec.saved import Hold
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.virtual import Endpoint, Network, run_virtual
 from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.pipeline import Pipeline

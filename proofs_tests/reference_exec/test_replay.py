@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec import linear, prediction
-from bubbleproof.reference_exec.accumulation import accumulation_orders
-from bubbleproof.reference_exec.footprint import Footprint, footprint
-from bubbleproof.reference_exec.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.models import linear
+from bubbleproof.reference_exec.models.footprint import Footprint, footprint
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans import prediction
+from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import left_shift

@@ -13,12 +13,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec import collectives
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.stepping import with_steps
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.stepping import with_steps
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.runtime import collectives
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline

@@ -16,20 +16,21 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec import collectives, prepared, updates, whole_sums
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans import prepared
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.verification import verify_collectives
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.replicated import Replicated, replicated
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.transport import Blocked
-from bubbleproof.reference_exec.verification import verify_collectives
-from bubbleproof.reference_exec.virtual import run_virtual
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.runtime import collectives, updates, whole_sums
+from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.actions import Action, ActionTable, Kind
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline

@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from bubbleproof.reference_exec.footprint import footprint
-from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.models import (
+from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
+from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors, storage_key
-from bubbleproof.reference_exec.spec import ModelSpec
 
 SHAPES = [  # (hidden, heads, sequence, batch, layers)
     (8, 2, 4, 2, 1),

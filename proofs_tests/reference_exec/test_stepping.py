@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.stepping import with_steps, without_steps
-from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run

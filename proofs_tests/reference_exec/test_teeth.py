@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.accumulation import accumulation_orders
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from proofs_tests.reference_exec.cases import (

@@ -13,15 +13,15 @@ pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is n
 import torch
 
 from bubbleproof.formats.pytorch_writer import write_table
-from bubbleproof.reference_exec.gloo import RankFailed
-from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.torch_runtime import compare_with_torch_runtime, run_torch_runtime
-from bubbleproof.reference_exec.torch_table import (
+from bubbleproof.reference_exec.drivers.gloo import RankFailed
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.plans.verification import NotVerified
+from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime, run_torch_runtime
+from bubbleproof.reference_exec.pytorch.table import (
     reordered_stages,
     require_sayable,
     table_text,
 )
-from bubbleproof.reference_exec.verification import NotVerified
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program

@@ -12,12 +12,22 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.read_sharded import read_to_replay
-from bubbleproof.reference_exec.device import CPU
-from bubbleproof.reference_exec.gloo import RankFailed
-from bubbleproof.reference_exec.group_transport import GroupTransport, evicting, talking, twins
-from bubbleproof.reference_exec.prepared import prepared
-from bubbleproof.reference_exec.rank_report import Report, gravest
-from bubbleproof.reference_exec.torchrun import Meeting, Place, open_backend, require_processes
+from bubbleproof.reference_exec.drivers.gloo import RankFailed
+from bubbleproof.reference_exec.drivers.group_transport import (
+    GroupTransport,
+    evicting,
+    talking,
+    twins,
+)
+from bubbleproof.reference_exec.drivers.rank_report import Report, gravest
+from bubbleproof.reference_exec.drivers.torchrun import (
+    Meeting,
+    Place,
+    open_backend,
+    require_processes,
+)
+from bubbleproof.reference_exec.plans.prepared import prepared
+from bubbleproof.reference_exec.runtime.device import CPU
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 

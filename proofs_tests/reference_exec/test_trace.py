@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from bubbleproof.reference_exec.footprint import footprint
-from bubbleproof.reference_exec.measured import measured_schedule
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.trace import RankTrace
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
 from bubbleproof.verify.check import check

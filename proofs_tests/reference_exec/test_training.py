@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.compute import Compute
-from bubbleproof.reference_exec.optimizers import optimizer_of
-from bubbleproof.reference_exec.plan import Key
-from bubbleproof.reference_exec.training import OPTIMIZERS, Training
-from bubbleproof.reference_exec.training_oracle import matched_training
-from bubbleproof.reference_exec.transport import Blocked
-from bubbleproof.reference_exec.updates import Updates
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.training_oracle import matched_training
+from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
+from bubbleproof.reference_exec.runtime.compute import Compute
+from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
+from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.actions import Action
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case

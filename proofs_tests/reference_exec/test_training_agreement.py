@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.judged import weights_are_equal
-from bubbleproof.reference_exec.members import whole_results
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.replicated import Replicated, replicated
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.stepping import without_training
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.training_oracle import Matched, matched_training
-from bubbleproof.reference_exec.verification import verify_collectives, verify_plan
-from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.evidence.judged import weights_are_equal
+from bubbleproof.reference_exec.evidence.members import whole_results
+from bubbleproof.reference_exec.evidence.training_oracle import Matched, matched_training
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.stepping import without_training
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.verification import verify_collectives, verify_plan
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify.communication import Semantics
 from bubbleproof.verify.verdict import Verdict, join

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bubbleproof.formats import write_measured_trace
-from bubbleproof.reference_exec.measured import measured_schedule
-from bubbleproof.reference_exec.stepping import with_steps
-from bubbleproof.reference_exec.training import Training
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.plans.stepping import with_steps
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program

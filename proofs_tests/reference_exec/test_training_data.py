@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.batch import Batch
-from bubbleproof.reference_exec.models import Stage, microbatch_input, microbatch_target
-from bubbleproof.reference_exec.own import description
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.own import description
+from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import MOMENTUM, Training
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import MOMENTUM, Training
-from bubbleproof.reference_exec.virtual import run_virtual
+from bubbleproof.reference_exec.runtime.batch import Batch
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.training_cases import training_plan
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import NotVerified
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.training_cases import trained, training_orders

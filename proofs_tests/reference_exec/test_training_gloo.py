@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.gloo_pool import GlooPool
-from bubbleproof.reference_exec.training import OPTIMIZERS, Training
+from bubbleproof.reference_exec.drivers.gloo_pool import GlooPool
+from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bubbleproof.reference_exec.plans.transfers import with_transfers
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.transfers import with_transfers
 from bubbleproof.theory.activation_offload import ActivationOffload
 from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.bpipe import BPipe

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
+from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 from bubbleproof.verify.communication import Semantics, check_communication

@@ -11,22 +11,22 @@ import pytest
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec import weight_parts
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.footprint import footprint
-from bubbleproof.reference_exec.linear import WeightGradStore
-from bubbleproof.reference_exec.models import Stage
-from bubbleproof.reference_exec.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.prediction import predicted_peak_bytes
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.shares import shares
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prediction import predicted_peak_bytes
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.reference_exec.report import ReplayReport
+from bubbleproof.reference_exec.runtime import weight_parts
 from bubbleproof.reference_exec.saved import Ledger
-from bubbleproof.reference_exec.shares import shares
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.step import training_step
-from bubbleproof.reference_exec.torch_table import require_sayable
-from bubbleproof.reference_exec.virtual import run_virtual
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.offload import Offload, OffloadingPipeline

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.footprint import footprint, input_bytes, weight_bytes
-from bubbleproof.reference_exec.losses import cross_entropy
-from bubbleproof.reference_exec.models import Stage, microbatch_input, microbatch_target
+from bubbleproof.reference_exec.drivers.virtual import run_virtual
+from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
+from bubbleproof.reference_exec.models.losses import cross_entropy
+from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.training import Training
-from bubbleproof.reference_exec.updates import Updates, exchanging
-from bubbleproof.reference_exec.virtual import run_virtual
-from bubbleproof.reference_exec.words import EMBEDDING, HEAD
+from bubbleproof.reference_exec.runtime.updates import Updates, exchanging
 from bubbleproof.verify.communication import Semantics
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.meshes import mesh

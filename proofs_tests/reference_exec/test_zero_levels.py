@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bubbleproof.reference_exec.footprint import weight_bytes
-from bubbleproof.reference_exec.models import Stage
-from bubbleproof.reference_exec.shard_layout import Segment, StageLayout
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.models.footprint import weight_bytes
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.shard_layout import Segment, StageLayout
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
 
 def test_levels_go_by_the_parts_of_a_name() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.reference_exec.plan import Plan
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.stepping import with_steps
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.report import ReplayReport
-from bubbleproof.reference_exec.spec import ModelSpec
-from bubbleproof.reference_exec.stepping import with_steps
-from bubbleproof.reference_exec.training import Training
 from proofs_tests.reference_exec.cases import TINY, Case
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.gloo_worker import Line, Seat, work
-from bubbleproof.reference_exec.rank import Rank
-from bubbleproof.reference_exec.rank_report import Report
+from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
+from bubbleproof.reference_exec.drivers.rank_report import Report
+from bubbleproof.reference_exec.runtime.rank import Rank
 
 _AT_FIRST: dict[str, object] = {}  # what a new process has
 

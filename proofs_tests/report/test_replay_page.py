@@ -9,8 +9,8 @@ from pathlib import Path
 import plotly.graph_objects
 import pytest
 
-from bubbleproof.reference_exec.measured import measured_schedule
-from bubbleproof.reference_exec.trace import RankTrace
+from bubbleproof.reference_exec.evidence.measured import measured_schedule
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.replay_page import ReplayPage, render, write_replay_page

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import torch
 
-from bubbleproof.reference_exec.cuda import CudaDevice
-from bubbleproof.reference_exec.device import Lane
+from bubbleproof.reference_exec.runtime.cuda import CudaDevice
+from bubbleproof.reference_exec.runtime.device import Lane
 from proofs_tests.reference_exec.races.memory import Pool
 from proofs_tests.reference_exec.races.timelines import Clock, Timeline
 

@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from bubbleproof.reference_exec import rank as rank_module
 from bubbleproof.reference_exec.broken import MessageMismatch
-from bubbleproof.reference_exec.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.plan import Plan
-from bubbleproof.reference_exec.queued_headers import with_headers
-from bubbleproof.reference_exec.rank import Rank, RankResult
-from bubbleproof.reference_exec.transport import Blocked
+from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
+from bubbleproof.reference_exec.drivers.queued_headers import with_headers
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.runtime import rank as rank_module
+from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.actions import Action
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.nccl import Net, Work, in_place

@@ -1,0 +1,1 @@
+"""How ranks run together: in one process, in processes on gloo, or under torchrun."""

@@ -1,0 +1,308 @@
+"""Messages between real processes, over ``torch.distributed`` process groups.
+
+Messages carry no tags, as on NCCL: what arrives is what the order says. EVICT and LOAD have groups
+of their own, so that a message never stands in the way of a transfer. A receive is posted at its
+RECV and waited for where it is used; a send's buffer is kept, and waited for, until the end.
+
+On NCCL a transfer is *queued* on the device, and so is the wait for it: the host goes on, and only
+the end of the run tells whether all of it went through (``unfinished``). An un-batched send or
+receive of NCCL runs in order with all others of its communicator, in both directions. With a group
+of its own for each unordered pair of ranks (``by_pairs``) that is ``pair-stream`` of ``verify``,
+whatever torch would make of one group for all.
+
+The replicas of a rank have a group for each direction of each pair: in a collective every member
+sends before it receives, which one stream for both directions would not let through. Computation
+makes the room that these messages come into, so their receives come after it, and the host waits
+for their ends, as it has to look at what came.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import pairwise, permutations
+from typing import Protocol
+
+import torch
+import torch.distributed
+
+from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.updates import exchanging
+from bubbleproof.theory.actions import Action
+
+Group = torch.distributed.ProcessGroup | None
+Pair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)
+POLL_SECONDS = 0.0005
+
+
+class ConnectionClosed(RuntimeError):  # noqa: N818 - what happened to the connection
+    """A transfer that cannot be posted any more: the peer gave up, or is gone."""
+
+
+class Work(Protocol):
+    """The part of ``torch.distributed.Work`` used here."""
+
+    def is_completed(self) -> bool: ...
+
+    def wait(self, timeout: timedelta = ...) -> bool: ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class GroupTransfer:
+    """A posted send or receive, with the buffer that must live until it ends.
+
+    The host does not wait for one that ``is_queued``, unless it ``is_awaited``.
+    """
+
+    tag: Action
+    work: Work
+    tensor: torch.Tensor = field(repr=False)
+    device: Device
+    is_queued: bool
+    is_awaited: bool = False
+    waited: bool = False
+
+    def is_done(self) -> bool:
+        return self.waited or (self.is_queued and self.work.is_completed())
+
+    def get(self) -> torch.Tensor:
+        return self.device.use(self.tensor)
+
+    def wait(self, seconds: float) -> None:
+        """Block until the transfer ends, or queue that computation waits for it.
+
+        Raises torch's ``RuntimeError`` where it does not end in time.
+        """
+        if self.is_queued:
+            if self.is_awaited:
+                await_end(self.work, seconds)
+            self.work.wait()
+        else:
+            self.work.wait(timedelta(seconds=max(seconds, 0.001)))
+        self.waited = True
+
+
+def await_end(work: Work, seconds: float) -> None:
+    """Wait here, on the host, for a queued transfer. Raises ``RuntimeError`` after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not work.is_completed():
+        if time.monotonic() > deadline:
+            raise RuntimeError("timed out")
+        time.sleep(POLL_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """Process groups: one for each pair of processes named, another for the others.
+
+    Where it ``is_directed`` a pair is named as (sender, receiver), else the lower first.
+    """
+
+    everyone: Group = None
+    pairs: Mapping[Pair, torch.distributed.ProcessGroup] = field(default_factory=dict)
+    is_directed: bool = False
+
+    def between(self, sender: int, receiver: int) -> Group:
+        pair = (sender, receiver)
+        return self.pairs.get(pair if self.is_directed else _sorted(pair), self.everyone)
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupTransport:
+    """One rank's transport: messages in the groups ``messages``, transfers in ``links``.
+
+    ``members`` are the groups of replicas (``among``). ``receives`` is the lane that receives come
+    after. ``processes`` says which process a peer is, by its number; without it they are numbered
+    alike.
+    """
+
+    rank: int
+    messages: Channels
+    links: Channels
+    members: Channels = field(default_factory=Channels)
+    receives: Lane = Lane.RECEIVES
+    is_awaited: bool = False
+    device: Device = CPU
+    is_queued: bool = False
+    is_blocking: bool = False
+    processes: tuple[int, ...] | None = None
+    _posted: list[GroupTransfer] = field(default_factory=list)
+
+    @classmethod
+    def by_default(cls, plan: Plan, rank: int) -> GroupTransport:
+        """All messages in the default group. Every process of the plan calls it."""
+        links = torch.distributed.new_group() if plan.acceptors else None
+        return cls(rank=rank, messages=Channels(), links=Channels(everyone=links))
+
+    @classmethod
+    def by_pairs(
+        cls, plan: Plan, rank: int, *, backend: str, device: Device, seconds: float
+    ) -> GroupTransport:
+        """A group per pair of processes that talk, one per pair that evicts, each used once here.
+
+        ``rank`` is this process's number; to connect may take so many ``seconds``. Every process of
+        the plan calls it. The first use of a group makes its connection, which blocks both ends;
+        all do so in one order, so none waits for another in a circle.
+        """
+        limit = timedelta(seconds=seconds)
+        messages, links, members = (
+            _opened(pairs, backend, limit)
+            for pairs in (talking(plan), _in_replicas(plan, evicting(plan)), twins(plan))
+        )
+        for groups in (messages, links, members):
+            for pair in sorted(groups):
+                if rank in pair:
+                    _greet(pair, rank, groups[pair], device)
+        return cls(
+            rank=rank,
+            messages=Channels(pairs=messages),
+            links=Channels(pairs=links),
+            members=Channels(pairs=members, is_directed=True),
+            device=device,
+            is_queued=backend == "nccl",
+        )
+
+    def within(self, plan: Plan, replica: int) -> GroupTransport:
+        """The same between the ranks of one replica."""
+        first = replica * plan.num_ranks
+        return replace(self, processes=tuple(range(first, first + plan.num_ranks)))
+
+    def among(self, plan: Plan, rank: int) -> GroupTransport:
+        """The same among the replicas of one rank."""
+        return replace(
+            self,
+            processes=tuple(range(rank, plan.num_processes, plan.num_ranks)),
+            messages=self.members,
+            receives=Lane.SENDS,  # which come after computation
+            is_awaited=True,
+        )
+
+    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
+        message = tensor.contiguous()
+        peer = self._process(destination)
+        lane, group = self._way(tag, peer, is_send=True)
+        with self.device.on(lane), connected(tag, destination):
+            work = torch.distributed.isend(message, peer, group=group)
+        assert work is not None, f"{tag}: no process group to send in"
+        return self._transfer(tag, work, message)
+
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
+        peer = self._process(source)
+        lane, group = self._way(tag, peer, is_send=False)
+        with self.device.on(lane), connected(tag, source):
+            work = torch.distributed.irecv(buffer, peer, group=group)
+        assert work is not None, f"{tag}: no process group to receive in"
+        return self._transfer(tag, work, buffer)
+
+    def finished(self, seconds: float) -> str | None:
+        """Wait until the device has run all that was queued; what has not ended, or None."""
+        if self.device.finish(seconds):
+            return None
+        open_ = [str(t.tag) for t in self._posted if not t.work.is_completed()]
+        return f"the device is still busy; not through: {', '.join(open_) or 'no message'}"
+
+    def _process(self, peer: int) -> int:
+        return peer if self.processes is None else self.processes[peer]
+
+    def _way(self, tag: Action, peer: int, *, is_send: bool) -> tuple[Lane, Group]:
+        ends = (self.rank, peer) if is_send else (peer, self.rank)
+        if tag.kind in TRANSFER_KINDS:
+            return Lane.TRANSFERS, self.links.between(*ends)
+        return Lane.SENDS if is_send else self.receives, self.messages.between(*ends)
+
+    def _transfer(self, tag: Action, work: Work, tensor: torch.Tensor) -> GroupTransfer:
+        transfer = GroupTransfer(
+            tag=tag,
+            work=work,
+            tensor=tensor,
+            device=self.device,
+            is_queued=self.is_queued,
+            is_awaited=self.is_awaited,
+        )
+        if self.is_queued:
+            self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
+            self._posted.append(transfer)
+        return transfer
+
+
+@contextmanager
+def connected(tag: Action, peer: int) -> Iterator[None]:
+    """Say ``ConnectionClosed`` where torch refuses to post; the cause is the peer's to tell."""
+    try:
+        yield
+    except RuntimeError as error:
+        why = reason(error)
+        raise ConnectionClosed(f"{tag} cannot be posted to rank {peer} ({why})") from error
+
+
+def reason(error: Exception) -> str:
+    """Why a transfer did not end: what torch says of connections and clocks, in our words."""
+    text = str(error).strip()
+    if "closed" in text.lower() or "reset" in text.lower():
+        return "the connection was closed"
+    if "timed out" in text.lower() or "timeout" in text.lower():
+        return "timed out"
+    return f"{type(error).__name__}: {(text.splitlines() or ['no message'])[0]}"
+
+
+def talking(plan: Plan) -> frozenset[Pair]:
+    """The pairs of processes of a replica that send each other messages, in a pass or after it.
+
+    They hold neighbouring stages for some microbatch, or the same stage.
+    """
+    neighbours = _pairs(
+        ends
+        for microbatch in range(plan.num_microbatches)
+        for ends in pairwise(plan.rank_of(g, microbatch) for g in range(plan.num_stages))
+    )
+    return _in_replicas(plan, neighbours | exchanging(plan))
+
+
+def twins(plan: Plan) -> frozenset[Pair]:
+    """The processes of one rank in two replicas, as (sender, receiver), both ways."""
+    return frozenset(
+        ends
+        for rank in range(plan.num_ranks)
+        for ends in permutations(range(rank, plan.num_processes, plan.num_ranks), 2)
+    )
+
+
+def _in_replicas(plan: Plan, pairs: frozenset[Pair]) -> frozenset[Pair]:
+    """The pairs of ranks as pairs of processes, in every replica."""
+    firsts = range(0, plan.num_processes, plan.num_ranks)
+    return frozenset((first + low, first + high) for first in firsts for low, high in pairs)
+
+
+def evicting(plan: Plan) -> frozenset[Pair]:
+    """The pairs of ranks between which activations move."""
+    return _pairs((plan.rank_of(*sample), peer) for sample, peer in plan.acceptors.items())
+
+
+def _pairs(ends: Iterable[Pair]) -> frozenset[Pair]:
+    return frozenset(_sorted(pair) for pair in ends if pair[0] != pair[1])
+
+
+def _sorted(pair: Pair) -> Pair:
+    return min(pair), max(pair)
+
+
+def _opened(
+    pairs: frozenset[Pair], backend: str, timeout: timedelta
+) -> dict[Pair, torch.distributed.ProcessGroup]:
+    """A group for each pair, opened in one order on all ranks."""
+    new_group = torch.distributed.new_group
+    return {pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)}
+
+
+def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:
+    """Send one byte from the first of a pair to the second."""
+    byte = torch.zeros(1, dtype=torch.uint8, device=device.torch_device)
+    if rank == pair[0]:
+        torch.distributed.send(byte, pair[1], group=group)
+    else:
+        torch.distributed.recv(byte, pair[0], group=group)
+    device.settle(Lane.COMPUTE)

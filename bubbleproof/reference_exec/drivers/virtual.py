@@ -1,0 +1,231 @@
+"""The virtual driver: all ranks in one process, interleaved at random but reproducibly.
+
+A message passes when both its ends are posted and each is at the head of its queue. What shares a
+queue is the *semantics*, named as in ``verify``:
+
+- ``buffered``: one queue per ordered pair of ranks and end; a send is done as soon as it is posted;
+- ``rendezvous``: the same queues, but SEND and RECV block their rank until the message has passed;
+- ``pair-stream``: a rank keeps one queue per peer for sends and receives together;
+- ``rank-stream``: a rank keeps one queue for everything.
+
+EVICT and LOAD have queues of their own, always one per unordered pair of ranks: a link carries one
+transfer at a time. The replicas of one rank have queues of their own too, always ``buffered``.
+Real channels carry no tags; here every message does, and two ends that meet with different tags,
+shapes or types are a ``MessageMismatch``. A run that cannot go on is a
+``ReplayStalled`` with what each rank waits for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
+from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from bubbleproof.reference_exec.runtime.transport import Blocked
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.verify.communication import Semantics
+
+QueueKey = tuple[int, ...]
+
+
+class ReplayStalled(RuntimeError):  # noqa: N818 - what happened to the run
+    """Ranks that wait for each other, or for one that ended; the message lists them all."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Post:
+    """One end of a message, waiting in a queue of ``rank``."""
+
+    rank: int
+    peer: int
+    tag: Action
+    is_send: bool
+    tensor: torch.Tensor | None = field(default=None, repr=False)
+    done: bool = False
+
+    def is_done(self) -> bool:
+        return self.done
+
+    def get(self) -> torch.Tensor:
+        if not self.done:
+            raise BrokenProgram(f"{self.tag} has not arrived")
+        assert self.tensor is not None
+        return self.tensor
+
+    def key(self, semantics: Semantics) -> QueueKey:
+        """The queue this end stands in."""
+        if self.tag.kind in TRANSFER_KINDS:
+            return (self.rank, self.peer, 0, 0)
+        if semantics is Semantics.RANK_STREAM:
+            return (self.rank,)
+        if semantics is Semantics.PAIR_STREAM:
+            return (self.rank, self.peer)
+        return (self.rank, self.peer, int(self.is_send))
+
+    def other_key(self, semantics: Semantics) -> QueueKey:
+        """The queue in which the other end of this message stands or will stand."""
+        mirrored = _Post(rank=self.peer, peer=self.rank, tag=self.tag, is_send=not self.is_send)
+        return mirrored.key(semantics)
+
+
+class Network:
+    """The queues of all ranks, which compute on ``device``."""
+
+    def __init__(self, semantics: Semantics, device: Device = CPU) -> None:
+        self._semantics, self._device = semantics, device
+        self._queues: defaultdict[QueueKey, deque[_Post]] = defaultdict(deque)
+
+    def post(self, post: _Post) -> None:
+        """Queue one end and let every message pass that now can."""
+        buffered = self._semantics is Semantics.BUFFERED and post.tag.kind not in TRANSFER_KINDS
+        post.done = post.is_send and buffered
+        key = post.key(self._semantics)
+        self._queues[key].append(post)
+        self._pass(key)
+
+    def _pass(self, key: QueueKey) -> None:
+        heads = [key]
+        while heads:
+            queue = self._queues[heads.pop()]
+            if not queue:
+                continue
+            post = queue[0]
+            other_queue = self._queues[post.other_key(self._semantics)]
+            if not other_queue or not _are_opposite(post, other_queue[0]):
+                continue
+            other = other_queue[0]
+            _transfer(*((post, other) if post.is_send else (other, post)), self._device)
+            queue.popleft()
+            other_queue.popleft()
+            heads += [post.key(self._semantics), other.key(self._semantics)]
+
+
+def _are_opposite(post: _Post, other: _Post) -> bool:
+    return (other.rank, other.peer) == (post.peer, post.rank) and other.is_send != post.is_send
+
+
+def _transfer(send: _Post, receive: _Post, device: Device) -> None:
+    if send.tag != receive.tag:
+        raise MessageMismatch(
+            f"rank {send.rank} sent {send.tag} where rank {receive.rank} expected {receive.tag}"
+        )
+    assert send.tensor is not None
+    assert receive.tensor is not None
+    if (send.tensor.shape, send.tensor.dtype) != (receive.tensor.shape, receive.tensor.dtype):
+        raise MessageMismatch(
+            f"rank {send.rank} sent {send.tag} as {tuple(send.tensor.shape)} {send.tensor.dtype}, "
+            f"rank {receive.rank} expected {tuple(receive.tensor.shape)} {receive.tensor.dtype}"
+        )
+    for lane in (Lane.RECEIVES, Lane.TRANSFERS):  # where the buffer was made, and perhaps filled
+        device.join(lane)
+    device.use(receive.tensor).copy_(send.tensor.detach())
+    send.tensor = None
+    send.done = receive.done = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One rank's transport into a network."""
+
+    network: Network
+    rank: int
+    is_blocking: bool
+
+    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
+        post = _Post(rank=self.rank, peer=destination, tag=tag, is_send=True, tensor=tensor)
+        self.network.post(post)
+        return post
+
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
+        post = _Post(rank=self.rank, peer=source, tag=tag, is_send=False, tensor=buffer)
+        self.network.post(post)
+        return post
+
+
+_UNTAGGED = Action(stage=0, kind=Kind.UNSHARD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One replica's transport to the others of its rank: what is sent is copied at once.
+
+    Collectives know by their own headers what arrives, so messages are not told apart here.
+    """
+
+    network: Network
+    replica: int
+    is_blocking = False
+
+    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
+        del tag
+        return self._end.isend(_UNTAGGED, tensor.clone(), destination=destination)
+
+    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
+        del tag
+        return self._end.irecv(_UNTAGGED, buffer, source=source)
+
+    @property
+    def _end(self) -> Endpoint:
+        return Endpoint(network=self.network, rank=self.replica, is_blocking=False)
+
+
+def run_virtual(
+    plan: Plan,
+    *,
+    seed: int = 0,
+    semantics: Semantics = Semantics.PAIR_STREAM,
+    progress: Callable[[str], None] | None = None,
+    device: Device = CPU,
+) -> list[RankResult]:
+    """Run every rank of a plan; the seed picks who goes on next. Results in rank order.
+
+    All ranks compute on ``device``, in the streams of one rank; messages pass as copies there.
+    The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
+    and ``BrokenProgram`` where a program uses what is not there.
+    """
+    ranks = _ranks(plan, semantics, device)
+    choice = random.Random(seed)
+    running = {rank.process: rank.run() for rank in ranks}
+    blocked: dict[int, Blocked] = {}
+    while running:
+        able = [r for r in running if r not in blocked or blocked[r].transfer.is_done()]
+        if not able:
+            raise ReplayStalled(_stall(plan, semantics, seed, blocked))
+        rank = choice.choice(able)
+        blocked.pop(rank, None)
+        try:
+            event = next(running[rank])
+        except StopIteration:
+            del running[rank]
+            if progress is not None:
+                progress(f"{plan.name(rank)} has ended")
+            continue
+        if event is not None:
+            blocked[rank] = event
+    return [rank.result() for rank in ranks]
+
+
+def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
+    """The ranks of all replicas: a network in each, and one for the replicas of each rank."""
+    networks = [Network(semantics, device) for _ in range(plan.num_replicas)]
+    groups = [Network(Semantics.BUFFERED, device) for _ in range(plan.num_ranks)]
+    blocking = semantics is Semantics.RENDEZVOUS
+    found = []
+    for process in range(plan.num_processes):
+        replica, rank = plan.seat(process)
+        within = Endpoint(network=networks[replica], rank=rank, is_blocking=blocking)
+        group = Member(network=groups[rank], replica=replica)
+        found.append(Rank(plan, process, within, device, group))
+    return found
+
+
+def _stall(plan: Plan, semantics: Semantics, seed: int, blocked: dict[int, Blocked]) -> str:
+    waits = "; ".join(f"{plan.name(each)}: {blocked[each]}" for each in sorted(blocked))
+    return f"the replay stalled under {semantics}, seed {seed}: {waits}"

@@ -1,0 +1,155 @@
+"""What a replay's ranks computed, compared with both oracles and with the predicted bytes.
+
+Gradients, losses and stepped weights must have the bits of the order-matched oracle
+(``training_oracle.matched_training``) and lie within ``oracle.TOLERANCES`` of the ordinary one;
+peak bytes must be those that the schedule promised.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from bubbleproof.reference_exec.evidence.members import members_agree, whole_results
+from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, are_equal, max_relative_error
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.training_oracle import (
+    Ordinary,
+    matched_training,
+    ordinary_training,
+    with_ties,
+)
+from bubbleproof.reference_exec.plans.prepared import Prepared
+from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.rank import RankResult
+from bubbleproof.reference_exec.runtime.trace import RankTrace, traces_of
+
+
+def judged(
+    ready: Prepared,
+    results: list[RankResult],
+    *,
+    backend: str,
+    seed: int = 0,
+    seconds: float,
+    stopped: str = "",
+    device: Device = CPU,
+    allocator_peak_bytes: tuple[int, ...] = (),
+) -> ReplayReport:
+    """Compare the results of all ranks with both oracles, run on ``device``, and the prediction.
+
+    ``allocator_peak_bytes`` are those of the devices that were used, where they keep count;
+    ``stopped`` is what ended an unsafe run, which then has no results.
+    """
+    plan = ready.plan
+    losses: dict[tuple[int, int], torch.Tensor] = {}
+    for result in results:
+        losses |= result.losses
+    matched, exact = matched_training(plan, device), ordinary_training(plan)
+    has_one_sum = members_agree(plan, results)
+    results = whole_results(plan, results, matched.gradients)
+    gradients = with_ties(plan, summed_replicas(results))
+    training = plan.training
+    loss = sum(losses[part].item() for part in sorted(losses))
+    on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
+    hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
+    return ReplayReport(
+        backend=backend,
+        semantics=ready.semantics.value,
+        seed=seed,
+        model=plan.spec.kind,
+        dtype=plan.spec.dtype,
+        ranks=plan.num_ranks,
+        stages=plan.num_stages,
+        microbatches=plan.num_microbatches,
+        data_parallel=plan.num_replicas,
+        zero="" if plan.parallel is None or not plan.is_sharded else str(plan.parallel.levels),
+        measured_state_bytes=tuple(r.state_bytes for r in results) if ready.state else (),
+        predicted_state_bytes=ready.state,
+        measured_model_state=tuple(r.model_state[0] for r in results),
+        predicted_model_state=ready.model_state[0],
+        measured_host_model_state=tuple(r.model_state[1] for r in results),
+        predicted_host_model_state=ready.model_state[1],
+        gradients_equal=has_one_sum and are_equal(gradients, matched.gradients),
+        losses_equal=losses.keys() == matched.losses.keys()
+        and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
+        max_relative_error=_relative_error(gradients, loss, exact) if results else math.inf,
+        tolerance=TOLERANCES[plan.spec.dtype],
+        loss=loss,
+        counts_bytes=plan.counts_bytes,
+        measured_peak_bytes=tuple(
+            max(r.live_bytes, default=0) for r in results if plan.counts_bytes
+        ),
+        predicted_peak_bytes=on_ranks * plan.num_replicas,
+        measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
+        predicted_host_peak_bytes=on_hosts * plan.num_replicas,
+        weights_equal=weights_are_equal(results, matched.weights),
+        max_weight_error=max_weight_error(results, exact.weights),
+        optimizer="" if training is None else training.optimizer,
+        steps=0 if training is None else training.steps,
+        has_barrier=training is not None and training.has_barrier,
+        num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.updated()),
+        live_bytes=tuple(result.live_bytes for result in results),
+        seconds=seconds,
+        device=device.description,
+        allocator_peak_bytes=allocator_peak_bytes,
+        torch_version=torch.__version__,
+        unsafe=ready.is_unsafe,
+        broken_rules=tuple(ready.broken),
+        violations=tuple(ready.broken.values()),
+        stopped=stopped,
+        losses=tuple(losses[part].item() for part in sorted(losses)),
+        traces=_traces(ready, results),
+    )
+
+
+def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float:
+    """The larger of the gradients' error and the loss's, relative to the ordinary oracle's."""
+    return max(
+        max_relative_error(gradients, exact.gradients),
+        abs(loss - exact.loss) / max(abs(exact.loss), 1e-300),
+    )
+
+
+def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]:
+    return traces_of(
+        [ready.plan.name(process) for process in range(len(results))],
+        [ready.plan.order(process) for process in range(len(results))],
+        [result.rows for result in results],
+        [result.live_bytes for result in results],
+        ready.stairs * ready.plan.num_replicas,
+    )
+
+
+def weights_are_equal(results: list[RankResult], expected: Gradients) -> bool:
+    """Whether all ranks together stepped what is expected, to the expected bits on each of them."""
+    stepped = {key for result in results for key in result.updated}
+    return stepped == expected.keys() and all(
+        torch.equal(weight, expected[key])
+        for result in results
+        for key, weight in result.updated.items()
+    )
+
+
+def max_weight_error(results: list[RankResult], expected: Gradients) -> float:
+    """The largest relative error of any rank's weights, as in ``max_relative_error``.
+
+    0 where none are expected, infinite where one is missing.
+    """
+    found: Gradients = {}
+    for result in results:
+        found |= result.updated
+    if not found.keys() >= expected.keys():
+        return math.inf
+    return max_relative_error(found, expected) if expected else 0.0
+
+
+def summed_replicas(results: list[RankResult]) -> Gradients:
+    """The gradients of all ranks; where two hold a stage, the higher's are added to the lower's."""
+    total: Gradients = {}
+    for result in results:
+        for key, gradient in result.gradients.items():
+            total[key] = total[key] + gradient if key in total else gradient
+    return total

@@ -1,0 +1,249 @@
+"""Oracles: what the gradients of a replay must be.
+
+- *Order-matched*: the contribution of each microbatch alone, by torch's ordinary unpipelined
+  backward, then summed in the program's own order (``accumulation``). Where samples are sliced,
+  each slice has a copy of the weights of its own, so that one backward of the whole sample, through
+  the keys and values that slices share, gives the contribution of each. Where a stage is on two
+  ranks, each sums its own and the sum of the higher rank is added to that of the lower. Where
+  replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes, the replicas'
+  sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank in the order
+  in which they end. Sums depend on their order and on nothing else here, so a replay must equal
+  this bit for bit (``torch.equal``).
+- *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
+  must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
+  wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
+  of the stage, since single parameters may have gradients that cancel to rounding noise.
+
+Neither uses the weight-gradient store, the split backward or a rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from bubbleproof.reference_exec.models.reference import (
+    Stage,
+    microbatch_input,
+    microbatch_loss,
+    microbatch_target,
+)
+from bubbleproof.reference_exec.plans.accumulation import accumulation_orders, part_of_weights
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.reduction_order import summed_together
+from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.host import LEARNING_RATE
+from bubbleproof.theory.actions import NONE
+
+TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Run torch on one thread, as the ranks do: its sums may depend on the number of threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _AttachedPrefix:
+    """An ``attention.Prefix`` whose keys and values stay in one graph."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Pair] = []
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(key.shape[1] for key, _ in self._blocks)
+
+    def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
+        earlier = list(self._blocks)
+        self._blocks.append((key, value))
+        return earlier
+
+
+def order_matched(
+    plan: Plan, weights: Gradients | None = None, device: Device = CPU, *, step: int = 0
+) -> tuple[Gradients, dict[tuple[int, int], torch.Tensor]]:
+    """The gradients, and the losses by (microbatch, slice), that the replay must equal.
+
+    ``weights`` by (stage, name) stand in the place of the initial ones; the data are those of
+    optimizer step ``step``. All is computed on ``device``, since kernels of different devices
+    differ in their last bits, and returned on the host.
+    """
+    slices = range(plan.num_slices)
+    copies = [_with_weights(plan, weights, device.torch_device) for _ in slices]
+    alone: dict[tuple[int, int], Gradients] = {}
+    losses = {}
+    for microbatch in range(plan.num_samples):
+        own = _sample_losses(plan, copies, (step, microbatch), device)
+        torch.autograd.backward(own)
+        for k in slices:
+            losses[microbatch, k] = own[k].detach().cpu()
+            alone[microbatch, k] = _gradients(copies[k])
+    parts = range(max(plan.weight_parts.values(), default=0))
+    gemm = {part: accumulation_orders(plan, part)[0] for part in (NONE, *parts)}
+    _, other = accumulation_orders(plan)
+    total: Gradients = {}
+    for stage, rank in sorted(other):
+        part_of = part_of_weights(plan, stage, copies[0][stage].gemms())
+        for name, _ in copies[0][stage].named_parameters():
+            orders = gemm[part_of[name]] if name in part_of else other
+            reductions = summed_together(
+                plan, stage, rank, name, orders[stage, rank], part_of.get(name)
+            )
+            each = {part: gradients[stage, name] for part, gradients in alone.items()}
+            replica = _reduced(plan, reductions, each)
+            total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
+    return {key: value.cpu() for key, value in total.items()}, losses
+
+
+def _with_weights(
+    plan: Plan, weights: Gradients | None, where: torch.device | torch.dtype
+) -> list[Stage]:
+    stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
+    for module in stages:
+        module.to(where)
+    with torch.no_grad():
+        for (stage, name), value in (weights or {}).items():
+            stages[stage].get_parameter(name).copy_(value)
+    return stages
+
+
+def _reduced(
+    plan: Plan, reductions: list[list[tuple[int, int]]], own: dict[tuple[int, int], torch.Tensor]
+) -> torch.Tensor:
+    """One parameter's gradient on one rank: all replicas', one reduction after another."""
+    sums = [
+        _sum(
+            [
+                _sum([own[plan.sample(replica, microbatch), k] for microbatch, k in parts])
+                for replica in range(plan.num_replicas)
+            ]
+        )
+        for parts in reductions
+    ]
+    return _sum(sums)
+
+
+def _sample_losses(
+    plan: Plan, copies: list[list[Stage]], sample: tuple[int, int], device: Device
+) -> list[torch.Tensor]:
+    """The loss of each slice of one (step, microbatch), slice k on the weights of ``copies[k]``."""
+    spec, slices = plan.spec, plan.num_slices
+    step, microbatch = sample
+    prefixes = None
+    if slices > 1:
+        layers = [spec.layers_of(stage) for stage in range(plan.num_stages)]
+        prefixes = [[_AttachedPrefix() for _ in range(count)] for count in layers]
+    losses = []
+    for k, stages in enumerate(copies):
+        y = device.put(microbatch_input(spec, microbatch, k, slices, step=step))
+        for stage, module in enumerate(stages):
+            module.zero_grad(set_to_none=True)
+            y = module(y, None, None if prefixes is None else prefixes[stage])
+        target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
+        losses.append(microbatch_loss(spec, y, target, plan.num_samples))
+    return losses
+
+
+def stepped(plan: Plan, gradients: Gradients) -> Gradients:
+    """The weights that the host or shards update, after torch's own SGD with the gradients."""
+    found: Gradients = {}
+    sharded = range(plan.num_stages) if plan.is_sharded else ()
+    for stage in sorted({*plan.updated(), *sharded}):
+        module = Stage(plan.spec, stage)
+        for name, parameter in module.named_parameters():
+            parameter.grad = gradients[stage, name]
+        torch.optim.SGD(module.parameters(), lr=LEARNING_RATE).step()
+        found |= {(stage, name): p.detach() for name, p in module.named_parameters()}
+    return found
+
+
+def ordinary(
+    plan: Plan, weights: Gradients | None = None, *, step: int = 0
+) -> tuple[Gradients, float]:
+    """The gradients and the loss of a step's whole batch in float64, ``weights`` where given."""
+    spec, microbatches = plan.spec, range(plan.num_samples)
+    stages = _with_weights(plan, weights, torch.float64)
+    if spec.kind == "own":
+        return _ordinary_of_own(plan, stages, step)
+    y = torch.cat([microbatch_input(spec, j, step=step) for j in microbatches])
+    target = torch.cat([microbatch_target(spec, j, step=step) for j in microbatches])
+    if spec.tied:
+        embedding, head = stages[0].embedding, stages[-1].head
+        assert embedding is not None
+        assert head is not None
+        head.linear.weight = embedding.weight
+    y = y if spec.vocabulary else y.double()
+    for module in stages:
+        y = module(y, None)
+    if spec.vocabulary:
+        loss = torch.nn.functional.cross_entropy(y.flatten(0, 1), target.flatten())
+    else:
+        loss = (y - target.double()).square().mean() / 2
+    torch.autograd.backward(loss)
+    return _gradients(stages), loss.item()
+
+
+def _ordinary_of_own(plan: Plan, stages: list[Stage], step: int) -> tuple[Gradients, float]:
+    """One backward of the summed losses: a user's loss need not be a mean over the batch."""
+    total = torch.zeros((), dtype=torch.float64)
+    for microbatch in range(plan.num_samples):
+        y, target = (
+            microbatch_input(plan.spec, microbatch, step=step),
+            microbatch_target(plan.spec, microbatch, step=step),
+        )
+        y, target = (t.double() if t.is_floating_point() else t for t in (y, target))
+        for module in stages:
+            y = module(y, None)
+        total = total + microbatch_loss(plan.spec, y, target, plan.num_samples)
+    torch.autograd.backward(total)
+    return _gradients(stages), total.item()
+
+
+def are_equal(found: Gradients, expected: Gradients) -> bool:
+    """Whether both hold the same parameters with the same gradients, bit for bit."""
+    return found.keys() == expected.keys() and all(
+        torch.equal(found[key], expected[key]) for key in expected
+    )
+
+
+def max_relative_error(found: Gradients, expected: Gradients) -> float:
+    """The largest over stages of max |found - expected| / max |expected|, over its parameters.
+
+    Infinite where anything is not finite; absolute where all that is expected is 0.
+    """
+    error: dict[int, float] = {}
+    scale: dict[int, float] = {}
+    for (stage, name), value in expected.items():
+        off = (found[stage, name].double() - value).abs().max().item()
+        if not math.isfinite(off):
+            return math.inf
+        error[stage] = max(error.get(stage, 0.0), off)
+        scale[stage] = max(scale.get(stage, 0.0), value.abs().max().item())
+    return max(error[stage] / (scale[stage] or 1.0) for stage in error)
+
+
+def _gradients(stages: list[Stage]) -> Gradients:
+    result: Gradients = {}
+    for stage, module in enumerate(stages):
+        for name, parameter in module.named_parameters():
+            assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
+            result[stage, name] = parameter.grad
+    return result
+
+
+def _sum(contributions: list[torch.Tensor]) -> torch.Tensor:
+    total = contributions[0].clone()
+    for contribution in contributions[1:]:
+        total += contribution
+    return total

@@ -1,0 +1,189 @@
+"""Replay reports: what a replay showed, and whether it is what was promised.
+
+Three promises: the gradients (and losses) equal the order-matched oracle bit for bit, they agree
+with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
+to the byte on every rank. Where the host updates stages, or they are sharded, two more: their
+weights after the step equal torch's own step on the oracle's gradients, and so do the hosts' peaks
+or the shards' bytes the predicted ones. ``live_bytes`` and the
+peaks are sampled at action boundaries (see ``rank.RankResult``).
+
+A replay that was forced (``unsafe``) names the rules that its schedule or program breaks; those are
+failures too, whatever the run showed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+
+from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.runtime.trace import RankTrace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """The outcome of one replay.
+
+    ``semantics`` is what the communication was verified (and, on ``virtual``, run) under;
+    ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
+    ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
+    against the ordinary backward. In a training, gradients and losses are those of its last pass,
+    ``max_weight_error`` is that of the weights after it. ``seconds`` is the time of the ranks
+    alone, start included.
+    ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
+    keeps count: live bytes, and weights, gradients, messages and work space too.
+    ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
+    each with its first violation in ``violations``. Where the schedule has collectives,
+    ``data_parallel`` replicas ran it, ``microbatches`` each, with the levels ``zero``; bytes are
+    then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
+    ``*_model_state`` are the bytes of weights, gradients and optimizer state as the run ends, on
+    each rank and on each rank's host.
+    ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
+    nothing is equal.
+    Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
+    ``losses`` are those of the (microbatch, slice), in that order; ``traces`` (of the last pass)
+    say when each rank did what, and what it held then.
+    """
+
+    backend: str
+    semantics: str
+    seed: int
+    model: str
+    dtype: str
+    ranks: int
+    stages: int
+    microbatches: int
+    gradients_equal: bool
+    losses_equal: bool
+    max_relative_error: float
+    tolerance: float
+    loss: float
+    counts_bytes: bool = True
+    measured_peak_bytes: tuple[int, ...]
+    predicted_peak_bytes: tuple[int, ...]
+    measured_host_peak_bytes: tuple[int, ...] = ()
+    predicted_host_peak_bytes: tuple[int, ...] = ()
+    data_parallel: int = 1
+    zero: str = ""
+    measured_state_bytes: tuple[int, ...] = ()
+    predicted_state_bytes: tuple[int, ...] = ()
+    measured_model_state: tuple[StateBytes, ...] = ()
+    predicted_model_state: tuple[StateBytes, ...] = ()
+    measured_host_model_state: tuple[StateBytes, ...] = ()
+    predicted_host_model_state: tuple[StateBytes, ...] = ()
+    weights_equal: bool = True
+    max_weight_error: float = 0.0
+    optimizer: str = ""
+    steps: int = 0
+    has_barrier: bool = False
+    num_updated_stages: int = 0
+    live_bytes: tuple[tuple[int, ...], ...]
+    seconds: float
+    device: str = "cpu"
+    allocator_peak_bytes: tuple[int, ...] = ()
+    torch_version: str
+    unsafe: bool = False
+    broken_rules: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    stopped: str = ""
+    losses: tuple[float, ...] = ()
+    traces: tuple[RankTrace, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise holds."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each promise that is broken."""
+        found = [
+            f"not verified, {rule}: {violation}"
+            for rule, violation in zip(self.broken_rules, self.violations, strict=True)
+        ]
+        if self.stopped:
+            return (*found, f"the run stopped: {self.stopped}")
+        if not self.gradients_equal:
+            found.append("gradients differ from those of each microbatch alone, summed in order")
+        if not self.losses_equal:
+            found.append("losses differ from those of each microbatch alone")
+        if not self.max_relative_error <= self.tolerance:
+            found.append(
+                f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
+                f"(relative), more than {self.tolerance:.0e}"
+            )
+        if not self.weights_equal:
+            found.append("updated weights differ from a step with the expected gradients")
+        if not self.max_weight_error <= self.tolerance:
+            found.append(
+                f"updated weights are off those of torch's own {self.optimizer} in float64 by "
+                f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"
+            )
+        for name, all_measured, all_predicted in (
+            ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
+            ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
+            ("model state of rank", self.measured_state_bytes, self.predicted_state_bytes),
+        ):
+            if self.broken_rules and not all_predicted:
+                continue  # a schedule that lacks tasks has no predicted peak
+            peaks = zip(all_measured, all_predicted, strict=True)
+            found += [
+                f"{name} {self._seat(number)} held {measured} bytes at its peak, "
+                f"{predicted} were predicted"
+                for number, (measured, predicted) in enumerate(peaks)
+                if measured != predicted
+            ]
+        found += self._state_failures()
+        if not self.broken_rules:
+            found += [
+                f"{trace.name}: the bytes of {trace.num_differing} actions are not the model's"
+                for trace in self.traces
+                if trace.num_differing
+            ]
+        return tuple(found)
+
+    def _state_failures(self) -> list[str]:
+        places = (
+            ("rank", self.measured_model_state, self.predicted_model_state),
+            ("the host of rank", self.measured_host_model_state, self.predicted_host_model_state),
+        )
+        return [
+            f"{name} {self._seat(number)} ends with {measured} bytes of weights, gradients and "
+            f"optimizer state, {predicted} were predicted"
+            for name, all_measured, all_predicted in places
+            for number, (measured, predicted) in enumerate(
+                zip(all_measured, all_predicted, strict=True)
+            )
+            if measured != predicted
+        ]
+
+    def _seat(self, process: int) -> str:
+        """The rank of a process, and its replica where there are several."""
+        replica, rank = divmod(process, self.ranks)
+        return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields but ``traces``, and ``ok``, for JSON.
+
+        The claims are booleans and integers, never floats.
+
+        A number that is not finite, which JSON cannot write, becomes None.
+        """
+        fields = asdict(replace(self, traces=()))
+        del fields["traces"]
+        for name, value in fields.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                fields[name] = None
+        return {"ok": self.ok, "failures": list(self.failures), **fields}
+
+    def __str__(self) -> str:
+        kind = "UNSAFE " if self.unsafe else ""
+        copies = f"{self.data_parallel} x " if self.data_parallel > 1 else ""
+        head = (
+            f"{kind}{self.backend} replay of {copies}{self.ranks} ranks, "
+            f"{self.microbatches} microbatches"
+        )
+        if self.ok:
+            peaks = f"peaks {list(self.measured_peak_bytes)} as predicted"
+            return f"{head}: gradients equal, {peaks if self.counts_bytes else 'bytes not counted'}"
+        return f"{head}: {'; '.join(self.failures)}"

@@ -1,0 +1,105 @@
+"""Oracles of a training: what gradients, losses and weights must be after k steps.
+
+Both oracles of ``oracle`` are carried on from step to step, each on its own weights and the data of
+the step:
+
+- *order-matched*: the order-matched gradients, then torch's own optimizer on each stage alone; a
+  replay's weights must equal these bit for bit;
+- *ordinary*: one backward of the whole batch in float64 and one torch optimizer over all
+  parameters, as a training loop without a pipeline has it; a replay must agree up to rounding.
+
+Neither uses a rank, its exchange of gradients, or its moment of stepping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from bubbleproof.reference_exec.evidence.oracle import order_matched, ordinary, stepped
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Matched:
+    """What a replay must equal: gradients and losses of its last pass, and weights after it.
+
+    ``weights`` has the stages that are stepped: all of them in a training, otherwise those that
+    the host updates.
+    """
+
+    gradients: Gradients
+    losses: dict[tuple[int, int], torch.Tensor]
+    weights: Gradients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ordinary:
+    """What a replay must come close to, in float64; ``weights`` is empty without a training."""
+
+    gradients: Gradients
+    loss: float
+    weights: Gradients
+
+
+def matched_training(plan: Plan, device: Device = CPU) -> Matched:
+    """The order-matched oracle, carried on for the steps of the plan's training."""
+    training = plan.training
+    if training is None:
+        gradients, losses = order_matched(plan, device=device)
+        gradients = with_ties(plan, gradients)
+        return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
+    stages = [Stage(plan.spec, stage).to(device.torch_device) for stage in range(plan.num_stages)]
+    optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
+    for step in range(training.steps):
+        gradients, losses = order_matched(plan, _weights(stages), device, step=step)
+        gradients = with_ties(plan, gradients)
+        _set_gradients(stages, gradients)
+        for optimizer in optimizers:
+            optimizer.step()
+    return Matched(gradients=gradients, losses=losses, weights=_weights(stages))
+
+
+def ordinary_training(plan: Plan) -> Ordinary:
+    """The ordinary oracle, carried on for the steps of the plan's training."""
+    training = plan.training
+    if training is None:
+        gradients, loss = ordinary(plan)
+        return Ordinary(gradients=gradients, loss=loss, weights={})
+    stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
+    optimizer = optimizer_of(training, (p for stage in stages for p in stage.parameters()))
+    for step in range(training.steps):
+        gradients, loss = ordinary(plan, _weights(stages), step=step)
+        _set_gradients(stages, gradients)
+        optimizer.step()
+    return Ordinary(gradients=gradients, loss=loss, weights=_weights(stages))
+
+
+def _weights(stages: list[Stage]) -> Gradients:
+    """Copies of all weights by (stage, name)."""
+    return {
+        (number, name): parameter.detach().cpu().clone()
+        for number, stage in enumerate(stages)
+        for name, parameter in stage.named_parameters()
+    }
+
+
+def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:
+    for number, stage in enumerate(stages):
+        for name, parameter in stage.named_parameters():
+            parameter.grad = gradients[number, name].to(parameter.device)
+
+
+def with_ties(plan: Plan, gradients: Gradients) -> Gradients:
+    """The gradients, those of a tied embedding and head replaced by their sum."""
+    last = (plan.num_stages - 1, HEAD)
+    if not plan.spec.tied or not {(0, EMBEDDING), last} <= gradients.keys():
+        return gradients
+    total = gradients[0, EMBEDDING] + gradients[last]
+    return {**gradients, (0, EMBEDDING): total, last: total}

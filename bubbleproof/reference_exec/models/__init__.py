@@ -1,0 +1,1 @@
+"""The models that replays train, and their closed-form bytes."""

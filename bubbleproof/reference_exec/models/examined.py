@@ -1,0 +1,194 @@
+"""A user's own model, examined before anything runs: shapes, bytes, and whether it can be replayed.
+
+One dry forward and backward per stage, on microbatch 0, measures what the closed forms of
+``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
+would make a replay wrong or unequal is refused: shapes that do not fit, randomness, buffers that a
+forward changes, parameters that two stages share, parameters and inputs that get no gradient, a
+factory that gives other weights each time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.own import OwnModel, build, one_line, own_batch
+from bubbleproof.reference_exec.models.own_layer import OwnLayer, replaceable
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.saved import Ledger, SavedTensors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFacts:
+    """One stage of a user's model: its input's shape and bytes, and the bytes that it holds.
+
+    ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
+    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
+    ``num_parameters`` parameters;
+    ``replaced`` are the linears whose gradients W computes.
+    """
+
+    input_shape: tuple[int, ...]
+    input_bytes: int
+    activation_bytes: int
+    operand_bytes: int
+    gemm_bytes: tuple[int, ...]
+    weight_bytes: int
+    num_parameters: int
+    replaced: tuple[str, ...]
+
+
+@lru_cache(maxsize=8)
+def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
+    """The facts of every stage. Raises ``ValueError`` naming the stage that cannot be replayed."""
+    model, again = build(spec), build(spec)
+    _require_same_weights(spec, model, again)
+    _require_own_parameters(model)
+    x, target = own_batch(spec, 0)
+    facts = []
+    with torch.random.fork_rng(devices=[]):
+        for stage, module in enumerate(model.stages):
+            x = x.detach().requires_grad_(stage > 0)
+            is_last = stage == len(model.stages) - 1
+            y = _output(stage, module, x, DTYPES[spec.dtype])
+            replaced = replaceable(module, x)
+            layer = OwnLayer(module, replaced)
+            score = partial(_score, model, target) if is_last else None
+            facts.append(_measured(stage, layer, replaced, x, score))
+            x = y
+    return tuple(facts)
+
+
+def own_layer(spec: ModelSpec, stage: int) -> OwnLayer:
+    """A new build of one stage, its linears replaced."""
+    return OwnLayer(build(spec).stages[stage], examined(spec)[stage].replaced)
+
+
+def require_own_stages(spec: ModelSpec, num_stages: int) -> None:
+    """Raise ``ValueError`` where the model has another number of stages."""
+    found = len(examined(spec))
+    if found != num_stages:
+        raise ValueError(f"model {spec.factory} has {found} stages, the schedule {num_stages}")
+
+
+def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> None:
+    pairs = zip(model.stages, again.stages, strict=True)
+    for stage, (first, second) in enumerate(pairs):
+        named = dict(second.named_parameters())
+        for name, parameter in first.named_parameters():
+            if not torch.equal(parameter, named[name]):
+                raise ValueError(
+                    f"model {spec.factory} gives stage {stage} {name} other values the second "
+                    "time; draw them from a seed of its own"
+                )
+
+
+def _require_own_parameters(model: OwnModel) -> None:
+    owner: dict[int, tuple[int, str]] = {}
+    for stage, module in enumerate(model.stages):
+        for name, parameter in module.named_parameters():
+            other = owner.setdefault(id(parameter), (stage, name))
+            if other[0] != stage:
+                raise ValueError(
+                    f"model stages {other[0]} and {stage} share the parameter {other[1]}; each "
+                    "stage must have its own"
+                )
+
+
+def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The output of a stage, after two forwards that must agree and leave its buffers alone."""
+    given = f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    outputs: list[torch.Tensor] = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        try:
+            y = module(x)
+        except Exception as error:  # a user's module may raise anything
+            why = str(error).strip().splitlines() or [type(error).__name__]
+            whose = f"what stage {stage - 1} gives, " if stage else "the input, "
+            raise ValueError(f"model stage {stage} cannot take {whose}{given}: {why[0]}") from error
+        if not isinstance(y, torch.Tensor) or y.dtype != dtype:
+            found = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
+            raise ValueError(f"model stage {stage} must give one tensor of {dtype}, got {found}")
+        outputs.append(y.detach())
+    for name, buffer in module.named_buffers():
+        if not torch.equal(buffer, before[name]):
+            raise ValueError(
+                f"model stage {stage} changes its buffer {name} in a forward; ranks see "
+                "microbatches in the schedule's order, so it must not"
+            )
+    if not torch.equal(*outputs):
+        raise ValueError(
+            f"model stage {stage} gives another output the second time; dropout and other "
+            "randomness must be off (p = 0 or eval())"
+        )
+    return outputs[0]
+
+
+def _measured(
+    stage: int,
+    layer: OwnLayer,
+    replaced: Sequence[str],
+    x: torch.Tensor,
+    score: Callable[[torch.Tensor], torch.Tensor] | None,
+) -> StageFacts:
+    """The bytes that lie in a ledger after a forward, with ``score`` its loss, and after an I."""
+    ledger = Ledger()
+    ledger.exclude([*layer.parameters(), *layer.buffers()])
+    store = WeightGradStore(ledger)
+    store.is_deferring = True
+    with SavedTensors(ledger) as saved:
+        root = layer(x, store)
+        if not root.requires_grad:
+            raise ValueError(
+                f"model stage {stage}: its output has no gradient; a stage needs parameters, or an "
+                "input of the stage before that it does not cut off"
+            )
+        root = root if score is None else score(root)
+    saved.end_with(root, x)
+    activation_bytes = ledger.live_bytes
+    torch.autograd.backward([root], [torch.ones_like(root)])
+    del root
+    if stage and x.grad is None:
+        raise ValueError(f"model stage {stage}: its input gets no gradient to send back")
+    gc.collect()
+    operand_bytes = ledger.live_bytes
+    gemm_bytes = []
+    for weight in filter(store.has, reversed(layer.gemm_weights())):
+        before = ledger.live_bytes
+        store.run([weight])
+        gemm_bytes.append(before - ledger.live_bytes)
+    for name, parameter in layer.module.named_parameters():
+        if parameter.grad is None or not parameter.requires_grad:
+            raise ValueError(f"model stage {stage}: its parameter {name} gets no gradient")
+    return StageFacts(
+        input_shape=tuple(x.shape),
+        input_bytes=x.numel() * x.element_size(),
+        activation_bytes=activation_bytes,
+        operand_bytes=operand_bytes,
+        gemm_bytes=tuple(gemm_bytes),
+        weight_bytes=sum(p.numel() * p.element_size() for p in layer.parameters()),
+        num_parameters=len([*layer.parameters()]),
+        replaced=tuple(replaced),
+    )
+
+
+def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+    """The loss of an output as a replay takes it. Raises ``ValueError`` where it is none."""
+    try:
+        loss = model.loss(output, target)
+    except Exception as error:  # whatever the user's function raises
+        raise ValueError(f"model loss failed: {one_line(error)}") from error
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        raise ValueError("model loss must be one number")
+    if not loss.requires_grad:
+        raise ValueError("model loss has no gradient; it must be computed from the output")
+    return loss / 1  # a replay divides it by the number of microbatches

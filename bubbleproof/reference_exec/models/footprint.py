@@ -1,0 +1,194 @@
+"""Footprints: the activation bytes of one microbatch on one stage, in closed form.
+
+With N = batch x sequence tokens, d = hidden, h heads, T = sequence, B = batch, L layers and b bytes
+per element, for llama also f = inner and e = kv_width, what autograd saves (each storage once,
+parameters and constants not counted) is
+
+    mlp          L (6 N d + 2 N) b              x, norm, tanh (4 N d); norm statistics
+    transformer  L (16 N d + 4 N + B h T^2) b   x, norm, q, k, v, attention, x', norm, 4 + 4 N d;
+                                                statistics of two norms; attention probabilities
+    llama        L (N (8 d + 2 e + 4 f + 2) + B h T^2) b
+                                                x, x', each norm's x / rms and output, turned q,
+                                                attention (8 d); turned k, v (2 e); gate, silu, up,
+                                                product (4 f); two norms' 1 / rms; probabilities
+                                                (the first of all layers saves no 1 / rms of its
+                                                first norm: its input takes no gradient)
+
+plus the root of the graph: the output, N d b, or on the last stage the error and the scalar loss,
+(N d + 1) b. After I the weight-gradient store holds the two operands of every weight GEMM:
+
+    mlp          10 L N d b                     inputs 1 + 4, output gradients 4 + 1
+    transformer  16 L N d b                     inputs 1 + 1 + 1 + 4, output gradients 3 + 1 + 4 + 1
+    llama        L N (6 d + 2 e + 3 f) b        inputs 3 d + f, output gradients 3 d + 2 e + 2 f
+
+A GEMM lets go of its output gradient, and of its input where no later one reads that. In the order
+of ``shares``, in units of N b:
+
+    mlp          down 5 d, up 5 d
+    transformer  down 5 d, up 5 d, output 2 d, value d, key d, query 2 d
+    llama        down d + f, up f, gate d + f, output 2 d, value e, key e, query 2 d
+
+So transformer and llama give bytes back at I, and the mlp takes more (its tanh saves only its
+output).
+
+With a vocabulary of V words (``words``) the first stage holds its N words, 8 bytes each, in the
+place of its input, and its first layer's input takes a gradient. The last holds more: its norm's
+input, statistics and output, (2 N d + 2 N) b, for llama (3 N d + N) b; and V in the place of d as
+the root's error, (N V + 1) b; after I the operands of one more GEMM, N (d + V) b.
+
+A slice of T_k tokens counts with T_k in the place of T, but attends to the slices before it: with
+T_0 + ... + T_k = U_k its probabilities are B h T_k U_k. The keys and values of earlier slices are
+theirs and are not counted again.
+These formulas are read off the shapes; nothing here is measured and torch is not loaded. A user's
+own model has no formula: its bytes are those of one dry run (``examined``, which loads torch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bubbleproof.reference_exec.models.shares import shares
+from bubbleproof.reference_exec.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.models.examined import StageFacts
+
+WORD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """Bytes one microbatch holds on a stage: from F to B or I, and from I to W.
+
+    ``gemm_bytes`` are what each GEMM of W lets go, in the order of ``shares``.
+    """
+
+    activation_bytes: int
+    gemm_bytes: tuple[int, ...]
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(self.gemm_bytes)
+
+    def part_bytes(self, num_parts: int) -> tuple[int, ...]:
+        """What each part of a W that is cut lets go."""
+        cut = shares(len(self.gemm_bytes), num_parts)
+        return tuple(sum(self.gemm_bytes[k] for k in share) for share in cut)
+
+    @property
+    def released_at_input_bytes(self) -> int:
+        """What I gives back at its end; negative where I acquires more at its start."""
+        return self.activation_bytes - self.weight_bytes
+
+
+def weight_bytes(spec: ModelSpec, stage: int) -> int:
+    """The bytes of a stage's parameters, which are those of its gradients too.
+
+    With d = hidden, a layer of the mlp has 8 d^2 + 7 d of them (two GEMMs, two biases, a norm), one
+    of the transformer 12 d^2 + 4 d (six GEMMs, two norms), one of llama 2 d^2 + 2 d e + 3 d f + 2 d
+    (seven GEMMs, two norms without bias). A vocabulary of V words adds V d to the first stage and
+    V d and a norm to the last.
+    """
+    if spec.kind == "own":
+        return _facts(spec, stage).weight_bytes
+    d, e, f = spec.hidden, spec.kv_width, spec.inner
+    layer = {
+        "mlp": 8 * d**2 + 7 * d,
+        "transformer": 12 * d**2 + 4 * d,
+        "llama": 2 * d**2 + 2 * d * e + 3 * d * f + 2 * d,
+    }
+    words = spec.vocabulary * d
+    elements = spec.layers_of(stage) * layer[spec.kind]
+    if spec.is_embedding(stage):
+        elements += words
+    if spec.is_head(stage):
+        elements += words + (d if spec.kind == "llama" else 2 * d)
+    return elements * spec.element_bytes
+
+
+def parameter_tensors(spec: ModelSpec, stage: int) -> int:
+    """The number of a stage's parameters.
+
+    A layer of the mlp has 6 (two GEMMs with bias, a norm of two), one of the transformer 10 (six
+    GEMMs, two norms of two), one of llama 9 (seven GEMMs, two norms of one). A vocabulary adds one
+    to the first stage, and one and a norm to the last.
+    """
+    if spec.kind == "own":
+        return _facts(spec, stage).num_parameters
+    tensors = spec.layers_of(stage) * {"mlp": 6, "transformer": 10, "llama": 9}[spec.kind]
+    tensors += spec.is_embedding(stage)
+    if spec.is_head(stage):
+        tensors += 2 if spec.kind == "llama" else 3
+    return tensors
+
+
+def input_bytes(spec: ModelSpec, stage: int = 0) -> int:
+    """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
+    if spec.kind == "own":
+        return _facts(spec, stage).input_bytes
+    if spec.is_embedding(stage):
+        return spec.batch * spec.sequence * WORD_BYTES
+    return spec.batch * spec.sequence * spec.hidden * spec.element_bytes
+
+
+def footprint(
+    spec: ModelSpec, stage: int, num_stages: int, *, slice_index: int = 0, num_slices: int = 1
+) -> Footprint:
+    """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
+    if spec.kind == "own":
+        facts = _facts(spec, stage)
+        return Footprint(activation_bytes=facts.activation_bytes, gemm_bytes=facts.gemm_bytes)
+    length = spec.slice_length(slice_index, num_slices)
+    attended = spec.slice_start(slice_index, num_slices) + length
+    tokens, element = spec.batch * length, spec.element_bytes
+    saved = spec.layers_of(stage) * _of_one_layer(spec, length, attended) + tokens * spec.hidden
+    gemms = spec.layers_of(stage) * _gemms_of_one_layer(spec)
+    words = 0
+    if spec.is_embedding(stage):
+        words = tokens * WORD_BYTES
+    elif spec.kind == "llama" and stage == 0:
+        saved -= tokens
+    if stage == num_stages - 1:
+        saved += 1
+    if stage == num_stages - 1 and spec.vocabulary:
+        saved += _of_head(spec, tokens)
+        gemms = (spec.hidden + spec.vocabulary, *gemms)
+    return Footprint(
+        activation_bytes=saved * element + words,
+        gemm_bytes=tuple(elements * tokens * element for elements in gemms),
+    )
+
+
+def _of_head(spec: ModelSpec, tokens: int) -> int:
+    """The elements that a head saves, and those of its error beyond the (tokens, hidden) ones."""
+    d = spec.hidden
+    norm = tokens * (3 * d + 1) if spec.kind == "llama" else tokens * (2 * d + 2)
+    return norm + tokens * (spec.vocabulary - d)
+
+
+def _of_one_layer(spec: ModelSpec, length: int, attended: int) -> int:
+    """The elements that a layer saves in F."""
+    tokens, d, e, f = spec.batch * length, spec.hidden, spec.kv_width, spec.inner
+    probabilities = spec.batch * spec.heads * length * attended
+    if spec.kind == "mlp":
+        return tokens * (6 * d + 2)
+    if spec.kind == "transformer":
+        return tokens * (16 * d + 4) + probabilities
+    return tokens * (8 * d + 2 * e + 4 * f + 2) + probabilities
+
+
+def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
+    """The elements per token that each GEMM of a layer lets go, see above."""
+    d, e, f = spec.hidden, spec.kv_width, spec.inner
+    return {
+        "mlp": (5 * d, 5 * d),
+        "transformer": (5 * d, 5 * d, 2 * d, d, d, 2 * d),
+        "llama": (d + f, f, d + f, 2 * d, e, e, 2 * d),
+    }[spec.kind]
+
+
+def _facts(spec: ModelSpec, stage: int) -> StageFacts:
+    from bubbleproof.reference_exec.models.examined import examined  # loads torch
+
+    return examined(spec)[stage]

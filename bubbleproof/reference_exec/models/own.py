@@ -1,0 +1,136 @@
+"""A user's own model: a list of modules, its data and its loss, named so that any process finds it.
+
+A *factory* is a function without arguments that returns an ``OwnModel``. It is named by a text,
+``package.module:function`` or ``path/to/file.py:function``, because every rank builds the model in
+a process of its own. It must return the same weights and data each time: draw them from seeds of
+its own. What does not hold is refused by ``examined``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.spec import ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OwnModel:
+    """Stages, each of one tensor to one tensor, with their data and loss.
+
+    ``batch(j)`` gives the input and the target of microbatch j, all of one shape; where it has a
+    parameter named ``step``, ``batch(j, step=i)`` gives those of optimizer step i, from 0 on, and
+    otherwise all steps of a training have one batch (``has_steps``);
+    ``loss(output, target)`` a scalar, of which a replay takes the mean over its microbatches.
+    Tensors of floating point are cast to the type of the ``ModelSpec``.
+    """
+
+    stages: Sequence[nn.Module]
+    batch: Callable[..., tuple[torch.Tensor, torch.Tensor]]
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether each optimizer step has a batch of its own."""
+        return "step" in inspect.signature(self.batch).parameters
+
+
+def build(spec: ModelSpec) -> OwnModel:
+    """A new model from the factory, its stages in the type of ``spec`` and in training mode.
+
+    Raises ``ValueError`` naming the factory where it cannot be found or returns something else.
+    """
+    factory = _factory(spec.factory)
+    try:
+        model = factory()
+    except Exception as error:  # whatever the user's function raises
+        raise ValueError(f"model {spec.factory} failed: {one_line(error)}") from error
+    if not isinstance(model, OwnModel):
+        raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
+    if not model.stages:
+        raise ValueError(f"model {spec.factory} has no stages")
+    _require_parts(spec, model)
+    for stage in model.stages:
+        stage.to(DTYPES[spec.dtype])
+    return model
+
+
+def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
+    for stage, module in enumerate(model.stages):
+        if not isinstance(module, nn.Module):
+            found = type(module).__name__
+            raise ValueError(f"model {spec.factory}: stage {stage} must be a module, got {found}")
+    for name, value in (("batch", model.batch), ("loss", model.loss)):
+        if not callable(value):
+            found = type(value).__name__
+            raise ValueError(f"model {spec.factory}: its {name} must be a function, got {found}")
+
+
+@lru_cache(maxsize=8)
+def description(spec: ModelSpec) -> OwnModel:
+    """A model whose data and loss are used; its stages are nobody's."""
+    return build(spec)
+
+
+def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Copies of the input and the target of one microbatch of a step, in the type of ``spec``.
+
+    Raises ``ValueError`` where ``batch`` fails or gives anything but two tensors.
+    """
+    model = description(spec)
+    try:
+        given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
+    except Exception as error:  # whatever the user's function raises
+        why = one_line(error)
+        raise ValueError(f"model {spec.factory}: batch({microbatch}) failed: {why}") from error
+    kinds = [type(t).__name__ for t in given] if isinstance(given, tuple | list) else []
+    if len(kinds) != 2 or not all(isinstance(t, torch.Tensor) for t in given):
+        found = ", ".join(kinds) or type(given).__name__
+        raise ValueError(f"model {spec.factory}: batch must give two tensors, got {found}")
+    dtype = DTYPES[spec.dtype]
+    x, target = (t.detach().to(dtype if t.is_floating_point() else t.dtype) for t in given)
+    return x.clone(), target.clone()
+
+
+@lru_cache(maxsize=8)
+def _factory(path: str) -> Callable[[], object]:
+    where, _, name = path.rpartition(":")
+    if not where or not name:
+        raise ValueError(f"model factory must be MODULE:FUNCTION or FILE.py:FUNCTION, got {path!r}")
+    try:
+        module = (
+            _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        )
+    except Exception as error:  # a user's module may raise anything
+        raise ValueError(f"model factory {path}: {one_line(error)}") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise ValueError(f"model factory {path}: {where} has no function {name}")
+    factory: Callable[[], object] = found
+    return factory
+
+
+def _from_file(path: Path) -> object:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None, path
+    assert spec.loader is not None, path
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def one_line(error: Exception) -> str:
+    """The first line of an error's message, or its kind."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,179 @@
+"""The reference models: stages of layers (``layers``, ``llama``), and their data.
+
+Everything follows from ``ModelSpec.seed`` and the stage's number, or the microbatch's and the
+optimizer step's, so each rank builds its own stages and the oracles build all of them, bit for bit
+the same; no two microbatches of a training have the same data. Values are drawn in
+float64 and rounded to the model's type. They come from numpy: torch's own generator looks at no
+more than 32 bits of its seed.
+
+A stage is called with a ``WeightGradStore`` by a rank (its linears then know F/B/I/W) and with
+``None`` by the oracles (plain torch).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.models.attention import Prefix
+from bubbleproof.reference_exec.models.examined import examined, own_layer
+from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, TransformerLayer
+from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
+from bubbleproof.reference_exec.models.llama import LlamaLayer
+from bubbleproof.reference_exec.models.losses import cross_entropy, squared_error
+from bubbleproof.reference_exec.models.own import description, own_batch
+from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD, Embedding, Head
+
+_STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}
+
+
+_LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] = {
+    "mlp": MLPLayer,
+    "transformer": TransformerLayer,
+    "llama": LlamaLayer,
+}
+
+
+class Stage(nn.Module):
+    """One pipeline stage: (batch, sequence, hidden) to the same shape, or a user's own."""
+
+    def __init__(self, spec: ModelSpec, stage: int) -> None:
+        super().__init__()
+        if spec.kind == "own":
+            self.layers = nn.ModuleList([own_layer(spec, stage)])
+            self.embedding, self.head = None, None
+            return
+        layer = _LAYERS[spec.kind]
+        self.layers = nn.ModuleList(layer(spec) for _ in range(spec.layers_of(stage)))
+        self.embedding = Embedding(spec) if spec.is_embedding(stage) else None
+        self.head = Head(spec) if spec.is_head(stage) else None
+        generator = _generator(spec, "weights", stage)
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                is_tied = spec.tied and name in (EMBEDDING, HEAD)
+                source = _generator(spec, "tied", 0) if is_tied else generator
+                parameter.copy_(_initial(name, parameter.shape, source))
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        store: WeightGradStore | None,
+        prefixes: Sequence[Prefix] | None = None,
+    ) -> torch.Tensor:
+        """The stage's output; ``prefixes`` has an entry per layer where the sample is sliced."""
+        if self.embedding is not None:
+            x = self.embedding(x)
+        for index, layer in enumerate(self.layers):
+            x = layer(x, store, None if prefixes is None else prefixes[index])
+        return x if self.head is None else self.head(x, store)
+
+    def gemm_weights(self) -> frozenset[str]:
+        """The names of the parameters whose gradient W computes; I computes the others'."""
+        return frozenset(self.gemms())
+
+    def gemms(self) -> tuple[str, ...]:
+        """The same names in the order of ``shares``, from the last parameter to the first."""
+        forward = [
+            f"{name}.weight"
+            for name, module in self.named_modules()
+            if isinstance(module, DeferredLinear | ReplacedLinear)
+        ]
+        return tuple(reversed(forward))
+
+
+def microbatch_loss(
+    spec: ModelSpec, y: torch.Tensor, target: torch.Tensor, num_microbatches: int
+) -> torch.Tensor:
+    """This microbatch's part of the batch loss, the mean of (y - target)^2 / 2 over the batch.
+
+    With a vocabulary it is the mean cross-entropy of words. A user's own loss is divided by the
+    number of microbatches.
+    """
+    if spec.kind == "own":
+        return description(spec).loss(y, target) / num_microbatches
+    if spec.vocabulary:
+        scale = 1.0 / (num_microbatches * spec.batch * spec.sequence)
+        return cross_entropy(y, target, scale)
+    return squared_error(y, target, 1.0 / (num_microbatches * math.prod(spec.shape)))
+
+
+def microbatch_input(
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1, *, step: int = 0
+) -> torch.Tensor:
+    """The input of one microbatch or of a slice of it: (batch, length, hidden), words without.
+
+    ``step`` counts the optimizer steps before; each has microbatches of its own. Raises
+    ``ValueError`` where a user's model gives a step inputs of another shape.
+    """
+    return _data(spec, "input", microbatch, step, slice_index, num_slices)
+
+
+def microbatch_target(
+    spec: ModelSpec, microbatch: int, slice_index: int = 0, num_slices: int = 1, *, step: int = 0
+) -> torch.Tensor:
+    """What the last stage should put out, (batch, length, hidden), or should score highest."""
+    return _data(spec, "target", microbatch, step, slice_index, num_slices)
+
+
+def require_steps(spec: ModelSpec, steps: int) -> None:
+    """Raise ``ValueError`` where a user's model changes the shape of microbatch 0 in a step.
+
+    What it does to others is found by the ranks that take them.
+    """
+    for step in range(1, steps if spec.kind == "own" else 0):
+        microbatch_input(spec, 0, step=step)
+
+
+def message_shape(
+    spec: ModelSpec, stage: int, slice_index: int = 0, num_slices: int = 1
+) -> tuple[int, ...]:
+    """The shape of the activation that enters ``stage``, and of its gradient."""
+    if spec.kind == "own":
+        return examined(spec)[stage].input_shape
+    return (spec.batch, spec.slice_length(slice_index, num_slices), spec.hidden)
+
+
+def _data(
+    spec: ModelSpec, stream: str, microbatch: int, step: int, slice_index: int, num_slices: int
+) -> torch.Tensor:
+    if spec.kind == "own":
+        return _own_data(spec, stream, microbatch, step)
+    generator = _generator(spec, stream, microbatch, step)
+    if spec.vocabulary:
+        sample = torch.from_numpy(generator.integers(spec.vocabulary, size=spec.shape[:2]))
+    else:
+        sample = torch.from_numpy(generator.standard_normal(spec.shape))
+    start = spec.slice_start(slice_index, num_slices)
+    values = sample[:, start : start + spec.slice_length(slice_index, num_slices)]
+    dtype = torch.int64 if spec.vocabulary else DTYPES[spec.dtype]
+    return values.contiguous().to(dtype, copy=True)  # torch's own alignment
+
+
+def _own_data(spec: ModelSpec, stream: str, microbatch: int, step: int) -> torch.Tensor:
+    given, target = own_batch(spec, microbatch, step)
+    expected = examined(spec)[0].input_shape
+    if tuple(given.shape) != expected:
+        raise ValueError(
+            f"model {spec.factory}: the input of microbatch {microbatch} of step {step} must be of "
+            f"shape {expected}, got {tuple(given.shape)}"
+        )
+    return target if stream == "target" else given
+
+
+def _generator(spec: ModelSpec, stream: str, number: int, step: int = 0) -> np.random.Generator:
+    """A generator of its own for every seed, stage, microbatch and step."""
+    return np.random.default_rng([spec.seed, _STREAMS[stream], number, step])
+
+
+def _initial(name: str, shape: torch.Size, generator: np.random.Generator) -> torch.Tensor:
+    """GEMM weights of variance 1 / inputs, norm gains around 1, biases around 0, in float64."""
+    values = torch.from_numpy(generator.standard_normal(tuple(shape)))
+    if len(shape) == 2:
+        return values / math.sqrt(shape[1])
+    return 0.1 * values + (1.0 if name.endswith("weight") else 0.0)

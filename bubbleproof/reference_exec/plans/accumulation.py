@@ -1,0 +1,59 @@
+"""In which order a program adds the contributions to a gradient.
+
+A full backward B adds to all parameters of its stage. Of a split one, W adds to the weights of the
+GEMMs, where W is cut the part of it with the weight's GEMM (``shares``), and I to all others. So
+the order is that of B and W, or of B and I, on each rank of the stage.
+"""
+
+from __future__ import annotations
+
+from bubbleproof.reference_exec.models.shares import shares
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.theory.actions import NONE, Action, Kind
+
+Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
+
+
+def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
+    """What each stage's GEMM weights (B, W) and its others (B, I) add, in order, by its ranks.
+
+    Where W is cut, the GEMM weights are those of one ``part``. Each contribution stands once, also
+    where a program that was not verified forgets it.
+    """
+    replicas = [(stage, rank) for rank in range(plan.num_ranks) for stage in plan.stages_of(rank)]
+    gemm: Orders = {replica: [] for replica in replicas}
+    other: Orders = {replica: [] for replica in replicas}
+    rows = zip(plan.program.actions, plan.program.resource.tolist(), strict=True)
+    for action, rank in rows:
+        done: Action = action.partner or action
+        if (done.stage, rank) not in gemm:
+            continue
+        if done.kind in (Kind.B, Kind.W) and done.part in (NONE, part):
+            gemm[done.stage, rank].append((done.microbatch, done.slice))
+        if done.kind in (Kind.B, Kind.I):
+            other[done.stage, rank].append((done.microbatch, done.slice))
+    whole = {(stage, rank): _parts(plan, stage, rank) for stage, rank in replicas}
+    return _completed(gemm, whole), _completed(other, whole)
+
+
+def _parts(plan: Plan, stage: int, rank: int) -> list[tuple[int, int]]:
+    """The (microbatch, slice) that a rank runs of a stage."""
+    own = [j for j in range(plan.num_microbatches) if plan.rank_of(stage, j) == rank]
+    return [(microbatch, k) for microbatch in own for k in range(plan.num_slices)]
+
+
+def _completed(orders: Orders, whole: Orders) -> Orders:
+    """The orders with each part of the whole once: where it first stands, or else at the end."""
+    found: Orders = {}
+    for replica, order in orders.items():
+        parts = set(whole[replica])
+        found[replica] = [p for p in dict.fromkeys([*order, *whole[replica]]) if p in parts]
+    return found
+
+
+def part_of_weights(plan: Plan, stage: int, gemms: tuple[str, ...]) -> dict[str, int]:
+    """The part of W that has the GEMM of each of these weights, ``NONE`` where W is whole."""
+    if stage not in plan.weight_parts:
+        return dict.fromkeys(gemms, NONE)
+    cut = shares(len(gemms), plan.weight_parts[stage])
+    return {gemms[k]: part for part, share in enumerate(cut) for k in share}

@@ -1,0 +1,206 @@
+"""Data parallelism: how many replicas there are, and which collective serves which computation.
+
+Each replica runs the whole program on microbatches of its own: of a batch of D m samples replica d
+has d m ... d m + m - 1. The replicas of one rank are the members of a group; they issue their
+collectives in the order of the one program, so they cannot differ by what a schedule says, and
+where they differ all the same the header of each collective tells (``collectives``).
+
+A problem with collectives says by its precedences what each serves: a visit is served by the
+UNSHARD of its number and its gradient summed by the REDUCE_GRAD of its number
+(``theory.collectives``). A problem without gets those of ``theory.replication`` (``replicated``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.shard_layout import StageLayout
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.collectives import Collective, collectives
+from bubbleproof.theory.extension import Change
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.replication import ADDERS, Placed, Use, memory_changes, uses_of
+from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.visits import visits
+
+Holder = tuple[int, int]  # (stage, rank)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DataParallel:
+    """The collectives of a plan.
+
+    Without ``levels`` replicas are whole: their REDUCE_GRADs sum gradients and nothing is sharded.
+    ``gathers`` has the number of the UNSHARD that brings level 3 for a computation, ``reductions``
+    that of the REDUCE_GRAD that takes levels 2 and 3 of what it adds; ``first`` and ``last`` by
+    (stage, rank) the first UNSHARD, which brings all levels, and the last REDUCE_GRAD, which takes
+    all. Where the problem frees or reduces less often these have one number for all. ``homes`` is
+    the rank of each collective; ``placed`` are those that the problem had not.
+    """
+
+    replicas: int
+    levels: ZeroLevels | None
+    gathers: Mapping[Use, int]
+    reductions: Mapping[Use, int]
+    first: Mapping[Holder, int]
+    last: Mapping[Holder, int]
+    homes: Mapping[Action, int]
+    placed: tuple[Placed, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.replicas < 1:
+            raise ValueError(f"data parallelism must have 1 replica or more, got {self.replicas}")
+
+    @classmethod
+    def of(cls, step: ShardedPipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
+        """The collectives of a training step; without levels all parameters have the highest.
+
+        Raises ``ValueError`` for no replica, and for a level that the step's collectives are too
+        few for.
+        """
+        zero = step.sharding.zero
+        levels = ZeroLevels(default=zero) if levels is None else levels
+        if levels.highest > zero:
+            raise ValueError(
+                f"ZeRO level {levels.highest} needs more collectives than the schedule has; "
+                f"they are enough for level {zero}"
+            )
+        listed = visits(step.stage_ranks, step.enqueue, step.dequeue)
+        found = [_of_visit(c) for c in collectives(listed, step.sharding)]
+        return cls.serving(found, replicas, levels)
+
+    @classmethod
+    def serving(
+        cls,
+        placed: list[Placed],
+        replicas: int,
+        levels: ZeroLevels | None,
+    ) -> DataParallel:
+        """The collectives by what they serve. Raises ``ValueError`` for no replica."""
+        numbers: dict[Kind, dict[Use, int]] = {Kind.UNSHARD: {}, Kind.REDUCE_GRAD: {}}
+        first: dict[Holder, int] = {}
+        last: dict[Holder, int] = {}
+        for c in placed:
+            holder = (c.stage, c.rank)
+            if c.kind is Kind.UNSHARD:
+                first[holder] = min(c.number, first.get(holder, c.number))
+            elif c.kind is Kind.REDUCE_GRAD:
+                last[holder] = max(c.number, last.get(holder, 0))
+            if c.kind in numbers:
+                numbers[c.kind] |= dict.fromkeys(c.uses, c.number)
+        return cls(
+            replicas=replicas,
+            levels=levels,
+            gathers=numbers[Kind.UNSHARD],
+            reductions=numbers[Kind.REDUCE_GRAD],
+            first=first,
+            last=last,
+            homes={c.action: c.rank for c in placed},
+        )
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each member keeps a shard, and steps on it."""
+        return self.levels is not None
+
+    def copy(self, kind: Kind, key: Key) -> int:
+        """The UNSHARD that brings level 3 for a computation; 0 where there is no level 3."""
+        return self.gathers.get(Use(kind, *key), 0)
+
+    def reduction(self, kind: Kind, key: Key, rank: int, part: int = NONE) -> int:
+        """The REDUCE_GRAD that takes levels 2 and 3 of what a computation adds."""
+        number = self.reductions.get(Use(kind, *key, part))
+        return self.last.get((key[0], rank), 0) if number is None else number
+
+    def changes(self, problem: Problem, spec: ModelSpec, num_stages: int) -> list[Change]:
+        """The bytes that collectives put into a problem (``placed``) acquire and release in it."""
+        if self.levels is None or not self.placed:
+            return []
+        layouts, element = self.layouts(spec, num_stages).values(), spec.element_bytes
+        parameter = [layout.size(3) * element for layout in layouts]
+        gradient = [layout.size(2, 3) * element for layout in layouts]
+        return memory_changes(problem, self.placed, parameter, gradient)
+
+    def rooms(
+        self, orders: Sequence[Sequence[Action]], spec: ModelSpec, num_stages: int
+    ) -> dict[Action, int]:
+        """The bytes of the gradient for which each computation of the orders makes room."""
+        if self.levels is None:
+            return {}
+        layouts = self.layouts(spec, num_stages)
+        found: dict[Action, int] = {}
+        for rank, order in enumerate(orders):
+            opened = set[tuple[int, int]]()
+            for action in order:
+                for use in uses_of(action):
+                    number = self.reduction(use.kind, use[1:4], rank, use.part)
+                    if use.kind in ADDERS and (use.stage, number) not in opened:
+                        opened.add((use.stage, number))
+                        found[action] = layouts[use.stage].size(2, 3) * spec.element_bytes
+        return found
+
+    def layouts(self, spec: ModelSpec, num_stages: int) -> dict[int, StageLayout]:
+        """The layout of every stage. Raises ``ValueError`` for levels of no parameter."""
+        levels = self.levels
+        assert levels is not None, "whole replicas have no shards"
+        found, names = {}, set[str]()
+        for stage in range(num_stages):
+            shapes = {n: tuple(p.shape) for n, p in Stage(spec, stage).named_parameters()}
+            names |= shapes.keys()
+            found[stage] = StageLayout.of(shapes, levels, self.replicas)
+        levels.require_names(names)
+        return found
+
+
+def _of_visit(collective: Collective) -> Placed:
+    """A collective of a visit by the computations that it serves; it runs when the problem says."""
+    visit = collective.visit
+    kind = Kind.F if visit.is_forward else Kind.B
+    return Placed(
+        kind=collective.kind,
+        stage=visit.stage,
+        rank=visit.rank,
+        number=collective.slice,
+        uses=tuple(Use(kind, visit.stage, j, 0) for j in range(visit.first, visit.end)),
+    )
+
+
+def in_replicas(
+    step: ShardedPipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
+) -> tuple[ShardedPipeline, DataParallel]:
+    """The step with the bytes of each stage's gathered parameters and summed gradients.
+
+    Raises ``ValueError`` for what its collectives cannot do (``DataParallel.of``).
+    """
+    parallel = DataParallel.of(step, replicas, levels)
+    layouts, element = parallel.layouts(spec, step.num_stages), spec.element_bytes
+    stages = range(step.num_stages)
+    sharding = replace(
+        step.sharding,
+        parameter=tuple(layouts[stage].size(3) * element for stage in stages),
+        gradient=tuple(layouts[stage].size(2, 3) * element for stage in stages),
+    )
+    return replace(step, sharding=sharding), parallel
+
+
+def state_bytes(step: Pipeline, spec: ModelSpec, parallel: DataParallel) -> tuple[int, ...]:
+    """The bytes of model state that each process holds all the time, replica by replica.
+
+    None where replicas are whole: weights and gradients that stay count as nothing there.
+    """
+    if not parallel.is_sharded:
+        return ()
+    layouts = parallel.layouts(spec, step.num_stages)
+    ranks = [set(row) for row in step.rank_grid.tolist()]
+    return tuple(
+        spec.element_bytes
+        * sum(layouts[g].state_size(member) for g, homes in enumerate(ranks) if rank in homes)
+        for member in range(parallel.replicas)
+        for rank in range(step.num_ranks)
+    )

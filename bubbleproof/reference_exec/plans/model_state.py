@@ -1,0 +1,101 @@
+"""Model state: the bytes of weights, gradients and optimizer state, as the shapes have them.
+
+What a rank and its host hold as a pass ends, so what stays from one optimizer step to the next.
+With w the bytes of a stage's parameters (``footprint.weight_bytes``), t its parameter tensors,
+
+                           weights    gradients   optimizer
+    on its rank            w          w           sgd 0, momentum w, adam 2 w + 4 t
+    updated by the host    2 w        0           the same, all of it on the host: master weights
+                                                  and the copy that comes up next
+    sharded, on a member   its shards of weights and of reduced gradients, whole weights of levels
+                           1 and 2, whole gradients of level 1; moments of its shards, with adam
+                           4 bytes per level
+
+Adam keeps a counter of steps for each tensor that it steps, a float32 in torch. A stage on two
+ranks has all of this on both. Sums that ranks exchange are gone once their STEP has taken them.
+Loads no torch unless stages are sharded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.reference_exec.models.footprint import parameter_tensors, weight_bytes
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.training import Training
+
+COUNTER_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateBytes:
+    """Bytes by what they hold."""
+
+    weights: int = 0
+    gradients: int = 0
+    optimizer: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimizer
+
+    def __add__(self, other: StateBytes) -> StateBytes:
+        return StateBytes(
+            weights=self.weights + other.weights,
+            gradients=self.gradients + other.gradients,
+            optimizer=self.optimizer + other.optimizer,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.weights}+{self.gradients}+{self.optimizer}"
+
+
+def predicted_state(plan: Plan) -> tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]]:
+    """The model state of each process, and of each process's host."""
+    ranks, hosts = [], []
+    for process in range(plan.num_processes):
+        replica, rank = plan.seat(process)
+        on_rank, on_host = StateBytes(), StateBytes()
+        for stage in plan.stages_of(rank):
+            if plan.is_sharded:
+                on_rank += _of_member(plan, stage, replica)
+            elif stage in plan.updated():
+                on_host += _of_host(plan, stage)
+            else:
+                on_rank += _of_rank(plan, stage)
+        ranks.append(on_rank)
+        hosts.append(on_host)
+    return tuple(ranks), tuple(hosts)
+
+
+def optimizer_bytes(training: Training | None, weights: int, tensors: int) -> int:
+    """What torch's optimizer keeps for tensors of so many bytes together."""
+    if training is None or training.optimizer == "sgd":
+        return 0
+    if training.optimizer == "momentum":
+        return weights
+    return 2 * weights + COUNTER_BYTES * tensors
+
+
+def _of_rank(plan: Plan, stage: int) -> StateBytes:
+    weights = weight_bytes(plan.spec, stage)
+    kept = optimizer_bytes(plan.training, weights, parameter_tensors(plan.spec, stage))
+    return StateBytes(weights=weights, gradients=weights, optimizer=kept)
+
+
+def _of_host(plan: Plan, stage: int) -> StateBytes:
+    own = _of_rank(plan, stage)
+    return StateBytes(weights=2 * own.weights, optimizer=own.optimizer)
+
+
+def _of_member(plan: Plan, stage: int, member: int) -> StateBytes:
+    assert plan.parallel is not None
+    layout = plan.parallel.layouts(plan.spec, plan.num_stages)[stage]
+    element = plan.spec.element_bytes
+    bounds = [segment.bounds(member) for segment in layout.segments.values()]
+    shards = element * sum(end - begin for begin, end in bounds)
+    return StateBytes(
+        weights=shards + element * layout.size(1, 2),
+        gradients=shards + element * layout.size(1),
+        optimizer=optimizer_bytes(plan.training, shards, len(bounds)),
+    )

@@ -1,0 +1,82 @@
+"""Predicted stairs: the bytes that the memory model puts on each rank as each action runs.
+
+The events are theory's (``prediction``); here they happen in the order of a rank's own program, not
+at times, so what is predicted of an action depends on nothing that ran. What runs beside
+computation stands twice in a program: its first row is its start, its second its end. (RESHARD,
+which takes no time, stands once.) A computation that makes room for a gradient before it runs has
+one more prediction: the bytes when it has made it. So has an overlapped pair, whose forward comes
+before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from bubbleproof.reference_exec.plans.plan import (
+    COLLECTIVE_KINDS,
+    HOST_KINDS,
+    TRAINING_KINDS,
+    TRANSFER_KINDS,
+)
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
+from bubbleproof.theory.problem import Problem
+
+BESIDE = (*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS)
+UNCOUNTED = (*COMMUNICATION_KINDS, *TRAINING_KINDS)  # what changes no activation
+Stairs = tuple[tuple[tuple[int, ...], ...], ...]
+
+
+def predicted_stairs(
+    sized: Problem, orders: Sequence[Sequence[Action]], rooms: Mapping[Action, int]
+) -> Stairs:
+    """The bytes of each action of each rank: as it runs, and after it.
+
+    ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``), ``rooms`` the
+    bytes of gradients that it counts at the start of some actions; what is none of its tasks, in a
+    training STEPs and exchanges, changes nothing. Empty where an order has other actions that are
+    no task of it.
+    """
+    found = []
+    for rank, order in enumerate(orders):
+        changes = _changes(sized, rank)
+        tasks = sized.locate(ActionTable.from_actions(order)).tolist()
+        level, begun, stairs = sized.stores[rank].base, set[Action](), []
+        for action, task in zip(order, tasks, strict=True):
+            if task < 0 and action.kind not in UNCOUNTED:
+                return ()
+            is_second = action in begun
+            begun.add(action)
+            starts, ends = changes.get(task, (0, 0))
+            if action.kind in BESIDE and action.kind is not Kind.RESHARD:
+                starts, ends = (ends if is_second else starts), 0
+            after = level + starts + ends
+            stairs.append((*_running(action, level, starts, rooms.get(action, 0)), after))
+            level = after
+        found.append(tuple(stairs))
+    return tuple(found)
+
+
+def _running(action: Action, level: int, starts: int, room: int) -> tuple[int, ...]:
+    """The bytes as an action runs, at each sample that is taken then."""
+    if not room:
+        return (level + starts,)
+    if action.partner is None:
+        return (level + room,)
+    return (level + starts - room, level + starts)
+
+
+def _changes(problem: Problem, rank: int) -> dict[int, tuple[int, int]]:
+    """By task: what it adds to the rank's memory at its start, and at its end."""
+    events = problem.events
+    found: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+    here = events.store == rank
+    rows = zip(
+        events.task[here].tolist(),
+        events.at_end[here].tolist(),
+        events.delta[here].tolist(),
+        strict=True,
+    )
+    for task, at_end, delta in rows:
+        found[task][int(at_end)] += delta
+    return {task: (starts, ends) for task, (starts, ends) in found.items()}

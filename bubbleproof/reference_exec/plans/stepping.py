@@ -1,0 +1,131 @@
+"""Steps put into programs: where each rank adds its gradients up and takes its optimizer steps.
+
+The order that a rank runs in each pass of a training gets, for every stage g that it holds,
+
+    gSTEP           after its last B, I or W of stage g, and after the SENDs that follow it there,
+                    which others wait for; where there are replicas, after its last REDUCE_GRAD
+
+unless two ranks have to add their gradients. These stages come at the end of the order, ascending,
+the lower stage first on every rank:
+
+    gREDUCE_GRAD    on both ranks of a stage that two ranks hold: each gets the other's gradient
+    0REDUCE_GRAD.1  on all ranks of the first and the last stage where embedding and head are tied:
+                    the two gradients of the one matrix are added
+    gSTEP           of these stages, after all of it
+
+An exchange stands once and is waited for where it stands. (The REDUCE_GRADs among replicas are the
+problem's own, have other numbers, and stand twice.) With a barrier all STEPs come last. The barrier
+is no action of its own, since the vocabulary has no word for it: it is how the first STEP of a rank
+waits, until every rank that steps has come to its own first STEP of the pass. Stages that a host
+updates step there, by the problem's own STEP, barrier or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.reference_exec.plans.plan import TRAINING_KINDS, Plan
+from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.schedule import Program
+
+TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients
+_CONTRIBUTIONS = (Kind.B, Kind.I, Kind.W)
+_SENDS = (Kind.SEND_F, Kind.SEND_B)
+
+
+def with_steps(plan: Plan) -> Plan:
+    """The plan with the STEPs and exchanges of its training; a program that has any is kept.
+
+    Precondition: the plan has a training.
+    """
+    assert plan.training is not None
+    program = plan.program
+    if any(is_of_training(plan, action) for action in program.actions):
+        return plan
+    orders = [_stepped(plan, rank, order) for rank, order in _orders(plan)]
+    return replace(plan, program=Program.from_orders(orders))
+
+
+def without_steps(program: Program) -> Program:
+    """A lowered program less its STEPs and REDUCE_GRADs."""
+    mask = program.actions.is_kind(*TRAINING_KINDS)
+    return Program(actions=program.actions.take(~mask), resource=program.resource[~mask])
+
+
+def without_training(plan: Plan) -> Program:
+    """The program of a plan less what is there for its training."""
+    program = plan.program
+    kept = [row for row, a in enumerate(program.actions) if not is_of_training(plan, a)]
+    return Program(actions=program.actions.take(np.array(kept)), resource=program.resource[kept])
+
+
+def is_of_training(plan: Plan, action: Action) -> bool:
+    """Whether an action is there for the plan's training, and is no task of its problem."""
+    if action.kind is Kind.REDUCE_GRAD:
+        return plan.parallel is None or action not in plan.parallel.homes
+    return action.kind is Kind.STEP and action.stage not in plan.updated()
+
+
+def stepping_stages(plan: Plan, rank: int) -> list[int]:
+    """The stages that step on a rank, ascending."""
+    return [stage for stage in plan.stages_of(rank) if stage not in plan.updated()]
+
+
+def stepping_ranks(plan: Plan) -> list[int]:
+    """The ranks on which a stage steps, ascending: those that a barrier waits for."""
+    return [rank for rank in range(plan.num_ranks) if stepping_stages(plan, rank)]
+
+
+def is_shared(plan: Plan, stage: int) -> bool:
+    """Whether a stage's gradient has a part from another rank, or another stage."""
+    return stage in tied_stages(plan) or len(plan.ranks_of(stage)) > 1
+
+
+def tied_stages(plan: Plan) -> tuple[int, ...]:
+    """The stages of a tied embedding and head."""
+    return (0, plan.num_stages - 1) if plan.spec.tied else ()
+
+
+def _orders(plan: Plan) -> Iterable[tuple[int, list[Action]]]:
+    return enumerate(plan.program.orders(plan.num_ranks))
+
+
+def _stepped(plan: Plan, rank: int, order: list[Action]) -> list[Action]:
+    """The order of one rank with its exchanges and STEPs."""
+    assert plan.training is not None
+    stages = stepping_stages(plan, rank)
+    at_end = [g for g in stages if plan.training.has_barrier or is_shared(plan, g)]
+    ends = {g: _end_of_gradient(plan, order, g) for g in stages if g not in at_end}
+    found: list[Action] = []
+    for position, action in enumerate(order):
+        found.append(action)
+        found += [_step(stage) for stage, end in ends.items() if end == position]
+    return [*found, *_exchanges(plan, stages), *map(_step, at_end)]
+
+
+def _end_of_gradient(plan: Plan, order: list[Action], stage: int) -> int:
+    """The position after which the gradient of a stage is complete, and sent what waits for it."""
+    kinds = (Kind.REDUCE_GRAD,) if plan.parallel is not None else _CONTRIBUTIONS
+    done = [action.partner or action for action in order]
+    last = max(i for i, a in enumerate(done) if a.stage == stage and a.kind in kinds)
+    while last + 1 < len(order) and order[last + 1].kind in _SENDS:
+        last += 1
+    return last
+
+
+def _exchanges(plan: Plan, stages: list[int]) -> list[Action]:
+    found = [
+        Action(stage=stage, kind=Kind.REDUCE_GRAD)
+        for stage in stages
+        if len(plan.ranks_of(stage)) > 1
+    ]
+    if {*stages} & {*tied_stages(plan)}:
+        found.append(Action(stage=0, kind=Kind.REDUCE_GRAD, slice=TIE))
+    return found
+
+
+def _step(stage: int) -> Action:
+    return Action(stage=stage, kind=Kind.STEP)

@@ -1,0 +1,138 @@
+"""Verification before running: what must hold of a schedule, and of the program that is to run.
+
+``check`` decides rules 1 to 5 and 8 of the schedule. Of the lowered program its computations must
+be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
+must be that of the training step the problem poses (rule 7), by the schedule's times and by the
+program's order. Where EVICT and LOAD, or the STEPs and exchanges of a training, have been put into
+the program, rule 6 is asked again; of a training rule 7 is asked over all its passes. Where
+collectives have been put in, each must stand there whole, and rule 7 is asked with each where it
+ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.theory.actions import ActionTable
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.verify.collectives import check_collectives, check_one_at_a_time, program_of_ends
+from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.dataflow import (
+    check_dataflow,
+    check_dataflow_of_program,
+    check_training,
+)
+from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+
+REFUSAL = "replay refuses what is not verified"
+
+
+class NotVerified(ValueError):  # noqa: N818 - the schedule's state
+    """A schedule or program that does not pass ``verify``; the message is its first violation."""
+
+
+def require_ok(verdict: Verdict) -> None:
+    """Raise ``NotVerified`` with the first violation, or the first rule left undecided."""
+    if verdict.ok:
+        return
+    if verdict.violations:
+        raise NotVerified(f"{REFUSAL}: {verdict.violations[0]}")
+    rule, why = verdict.undecided[0]
+    raise NotVerified(f"{REFUSAL}: {rule.name.lower()} undecided: {why}")
+
+
+def first_violations(verdict: Verdict) -> dict[str, str]:
+    """The first violation of each broken rule, in one line, by the rule's name."""
+    found: dict[str, str] = {}
+    for violation in verdict.violations:
+        found.setdefault(violation.rule.name.lower(), violation.message)
+    return found
+
+
+def verify_program(
+    problem: Problem,
+    step: Pipeline,
+    schedule: Schedule,
+    lowered: Program,
+    semantics: Semantics,
+) -> Verdict:
+    """Whether the computations are the schedule's, and rules 6 and 7 hold."""
+    return join(
+        [
+            Verdict(findings=_same_computations(step, schedule, lowered)),
+            check_communication(step.problem(), lowered, (semantics,)),
+            Verdict(
+                findings=(
+                    check_dataflow(problem, schedule),
+                    check_dataflow_of_program(problem, _with_engines(step, schedule, lowered)),
+                )
+            ),
+        ]
+    )
+
+
+def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
+    """What was put into a program since: rule 6 with EVICT, LOAD and exchanges, rule 7 with STEPs.
+
+    Nothing where there is none of them. ``problem`` is that of the step, collectives included.
+    """
+    program, training = plan.program, plan.training
+    has_barrier = training is not None and training.has_barrier
+    findings: list[Finding] = []
+    if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
+        found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
+        findings += found.findings
+    if training is not None:
+        passes = [program] * training.steps
+        tied = plan.spec.tied
+        findings.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
+    return Verdict(findings=tuple(findings))
+
+
+def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -> Verdict:
+    """Whether the collectives put into a program are whole, and serve what they must (rule 7)."""
+    if not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
+        return Verdict(findings=())
+    ends = program_of_ends(program)
+    on_ranks = ~ends.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS)
+    engines = schedule.program
+    beside = (engines.resource >= problem.num_ranks) & ~engines.actions.is_kind(*COLLECTIVE_KINDS)
+    whole = Program.grouped(
+        actions=ActionTable.concatenate(
+            [ends.actions.take(on_ranks), engines.actions.take(beside)]
+        ),
+        resource=np.concatenate([ends.resource[on_ranks], engines.resource[beside]]),
+    )
+    return Verdict(
+        findings=(
+            check_collectives(problem, program),
+            check_one_at_a_time(program),
+            check_dataflow_of_program(problem, whole),
+        )
+    )
+
+
+def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:
+    on_ranks = schedule.program.resource < step.num_ranks
+    compute = compute_part(lowered)
+    pairs = (
+        (compute.actions, schedule.program.actions.take(on_ranks)),
+        (compute.resource, schedule.program.resource[on_ranks]),
+    )
+    if all(list(found) == list(expected) for found, expected in pairs):
+        return ()
+    sentence = "the lowered program's computations are not the schedule's, in its order"
+    violation = Violation(rule=Rule.EXCLUSIVE, tasks=(), at=None, message=sentence)
+    return (Finding(rule=Rule.EXCLUSIVE, count=1, violations=(violation,)),)
+
+
+def _with_engines(step: Pipeline, schedule: Schedule, lowered: Program) -> Program:
+    """The lowered program with the schedule's rows on links and engines."""
+    beside = schedule.program.resource >= step.num_ranks
+    return Program.grouped(
+        actions=ActionTable.concatenate([lowered.actions, schedule.program.actions.take(beside)]),
+        resource=np.concatenate([lowered.resource, schedule.program.resource[beside]]),
+    )

@@ -1,0 +1,1 @@
+"""The second executor: PyTorch's own pipeline runtime on the same program."""

@@ -1,0 +1,116 @@
+"""What PyTorch's pipeline runtime is told and asked: its table of a plan, and its order of sums.
+
+The table has one row per rank, one cell per action, as ``_PipelineScheduleRuntime._load_csv`` reads
+it. With SEND and RECV in it the runtime follows them; without, it places its own. It has no words
+for slices, parts of W, recomputation, eviction, off-loading or replicated stages. Its losses go by
+order of execution, so that microbatches must end in ascending order: any other order would give
+wrong gradients without an error. What cannot be said is refused by name.
+
+Two things differ from our ranks, neither in a term of a sum, only in the order of the terms:
+
+- a split backward adds the gradients of *all* parameters in W, where our ranks add those outside of
+  GEMMs (norms, biases) in I;
+- the first stage's I computes nothing there, and its W does the whole backward.
+
+So the bits are the same as ours wherever a stage's I and W go through its microbatches in one order
+and no B comes between the I and the W of another (``reordered_stages`` names where they do not).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, Kind
+from bubbleproof.theory.schedule import Program
+
+COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
+
+
+def has_communication(plan: Plan) -> bool:
+    """Whether the plan's program has its SENDs and RECVs."""
+    return bool(plan.program.actions.is_kind(*COMMUNICATION_KINDS).any())
+
+
+def table_text(plan: Plan) -> str:
+    """The table of a plan. Raises ``ValueError`` naming what a table cannot say."""
+    require_sayable(plan)
+    orders = plan.program.orders(plan.num_ranks)
+    return "".join(",".join(map(str, order)) + "\n" for order in orders)
+
+
+def require_sayable(plan: Plan) -> None:
+    """Raise ``ValueError`` unless PyTorch's runtime can be told the plan and gets it right."""
+    if plan.spec.kind == "own" or plan.spec.vocabulary:
+        raise ValueError(
+            "PyTorch's runtime is compared on the reference models, without a vocabulary; "
+            f"got kind {plan.spec.kind}, vocabulary {plan.spec.vocabulary}"
+        )
+    actions = plan.program.actions
+    foreign = ~actions.is_kind(*COMPUTE_KINDS, *COMMUNICATION_KINDS)
+    if foreign.any():
+        said = ", ".join(kind.name for kind in COMPUTE_KINDS)
+        label = actions.label(int(np.argmax(foreign)))
+        raise ValueError(f"a PyTorch table says {said}, SEND and RECV; got {label}")
+    if (actions.part != NONE).any():
+        label = actions.label(int(np.argmax(actions.part != NONE)))
+        raise ValueError(f"a PyTorch table says whole weight gradients; got {label}")
+    if plan.num_slices > 1:
+        raise ValueError(f"a PyTorch table says whole microbatches; got {plan.num_slices} slices")
+    if plan.is_bidirectional:
+        raise ValueError(
+            "a PyTorch table has each stage on one rank; got a bidirectional placement"
+        )
+    ends = [
+        action.microbatch
+        for action in actions
+        if action.kind in (Kind.F, Kind.OVERLAP_F_B) and action.stage == plan.num_stages - 1
+    ]
+    if ends != sorted(ends):
+        raise ValueError(
+            "PyTorch's runtime numbers losses by order of execution: the forwards of stage "
+            f"{plan.num_stages - 1} must ascend; got microbatches {ends}"
+        )
+
+
+def as_pytorch_adds(plan: Plan) -> Plan:
+    """The same sums in PyTorch's order, for the oracle: each W is a whole backward, I adds nothing.
+
+    >>> from bubbleproof.reference_exec.models.spec import ModelSpec
+    >>> order = ["0F0", "0F1", "0I0", "0B1", "0W0"]
+    >>> program = Program.from_orders([[Action.parse(text) for text in order]])
+    >>> plan = Plan(spec=ModelSpec(), program=program, stage_ranks=(0,), num_microbatches=2)
+    >>> [str(action) for action in as_pytorch_adds(plan).order(0)]
+    ['0F0', '0F1', '0B1', '0B0']
+    """
+    orders = [
+        [_whole(action) for action in order if action.kind is not Kind.I]
+        for order in plan.program.orders(plan.num_ranks)
+    ]
+    return replace(plan, program=Program.from_orders(orders))
+
+
+def reordered_stages(plan: Plan) -> tuple[int, ...]:
+    """The stages whose norms and biases PyTorch's runtime sums in another order than our ranks.
+
+    The first two terms of a sum may change places.
+    """
+    at_weight, at_input = accumulation_orders(plan)
+    return tuple(
+        sorted(
+            stage
+            for (stage, rank), order in at_weight.items()
+            if _sum_order(order) != _sum_order(at_input[stage, rank])
+        )
+    )
+
+
+def _whole(action: Action) -> Action:
+    return replace(action, kind=Kind.B) if action.kind is Kind.W else action
+
+
+def _sum_order(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [*sorted(order[:2]), *order[2:]]

@@ -1,0 +1,189 @@
+"""What each process of the second executor runs: one rank of PyTorch's own pipeline runtime.
+
+The rank reads its table from a file, as PyTorch's users would have it do, and runs one step with
+the model, data and loss of a replay; of our own runtime nothing is used. Gradients are not scaled
+(``scale_grads=False``), since a replay's losses add up to that of the batch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed
+from torch import nn
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
+
+from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat
+from bubbleproof.reference_exec.drivers.rank_report import Report
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.reference import (
+    Stage,
+    microbatch_input,
+    microbatch_loss,
+    microbatch_target,
+)
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.pytorch.table import has_communication, table_text
+from bubbleproof.reference_exec.runtime.rank import RankResult
+
+
+class _PlainStage(nn.Module):
+    """A stage of a reference model, called with its input alone."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
+        self.stage = stage
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.stage(x, None)
+        return y
+
+
+class _Watched(list[_Action]):
+    """A rank's actions; while they are run, the parent is told the plan's action they are at.
+
+    PyTorch's own additions (collectives, messages where it places them) are not the plan's.
+    """
+
+    def __init__(self, actions: list[_Action], seat: Seat, line: Line) -> None:
+        super().__init__(actions)
+        self._line = line
+        self._expected = [str(action) for action in seat.plan.order(seat.rank)]
+
+    def __iter__(self) -> Iterator[_Action]:
+        done = 0
+        for action in super().__iter__():
+            self._line.at(done)
+            yield action
+            done += done < len(self._expected) and str(action) == self._expected[done]
+        self._line.at(done)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> list[_Action]:
+        return self[:]  # PyTorch copies the schedule when it reports an error
+
+
+def work(seat: Seat, line: Line) -> Report:
+    """Run one rank in a process group of the plan's own, which is there when this returns."""
+    logging.disable()  # the runtime logs its whole schedule beside the error that it raises
+    try:
+        return _run(seat, line)
+    except Exception as error:  # whatever it is, the parent has to hear of it, and where it was
+        first = (str(error).strip().splitlines() or ["no message"])[0]
+        text = f"failed{_place(seat, line)}: {type(error).__name__}: {first}"
+        return Report(state="failed", text=text)
+
+
+def _place(seat: Seat, line: Line) -> str:
+    order, position = seat.plan.order(seat.rank), line.position[0]
+    return f" at {order[position]}" if 0 <= position < len(order) else ""
+
+
+def _run(seat: Seat, line: Line) -> Report:
+    torch.distributed.init_process_group(
+        "gloo",
+        store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
+            seat.rendezvous, seat.plan.num_ranks
+        ),
+        rank=seat.rank,
+        world_size=seat.plan.num_ranks,
+        timeout=timedelta(seconds=seat.timeout),
+    )
+    rank = TorchRank(seat, line)
+    line.ready()
+    losses = rank.step()
+    return Report.of(
+        RankResult(
+            gradients=rank.gradients(),
+            losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
+            live_bytes=(),
+        )
+    )
+
+
+class TorchRank:
+    """One rank of PyTorch's runtime with its model, data and table, ready for a step.
+
+    Precondition: the process group is there.
+    """
+
+    def __init__(self, seat: Seat, line: Line | None = None) -> None:
+        plan = seat.plan
+        self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
+        self._runtime = _runtime(seat, self._modules)
+        if line is not None:
+            actions = self._runtime.pipeline_order_with_comms[seat.rank]
+            watched = _Watched(actions, seat, line)
+            self._runtime.pipeline_order_with_comms[seat.rank] = watched
+        self._inputs = _data(plan, self._modules)
+        self._target = _targets(plan, self._modules)
+
+    def step(self) -> list[torch.Tensor]:
+        """One training step; the losses of the microbatches, on the last stage's rank."""
+        losses: list[torch.Tensor] = []
+        self._runtime.step(*self._inputs, target=self._target, losses=losses, return_outputs=False)
+        return losses
+
+    def gradients(self) -> dict[tuple[int, str], torch.Tensor]:
+        """The gradients of the steps since they were last dropped, summed."""
+        return _gradients(self._modules)
+
+    def drop_gradients(self) -> None:
+        """Forget them."""
+        for module in self._modules.values():
+            module.zero_grad(set_to_none=True)
+
+
+def _runtime(seat: Seat, modules: dict[int, Stage]) -> _PipelineScheduleRuntime:
+    """PyTorch's runtime with the table loaded."""
+    plan = seat.plan
+    example = torch.empty(plan.spec.shape, dtype=DTYPES[plan.spec.dtype])
+    stages = [
+        PipelineStage(
+            _PlainStage(module),
+            stage,
+            plan.num_stages,
+            torch.device("cpu"),
+            input_args=example.clone().requires_grad_(stage > 0),
+            output_args=example.clone().requires_grad_(),
+        )
+        for stage, module in modules.items()
+    ]
+
+    def loss(y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return microbatch_loss(plan.spec, y, target, plan.num_microbatches)
+
+    runtime = _PipelineScheduleRuntime(  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        stages, plan.num_microbatches, loss_fn=loss, scale_grads=False
+    )
+    path = Path(seat.rendezvous).with_name(f"table-{seat.rank}.csv")
+    path.write_text(table_text(plan), encoding="ascii")
+    runtime._load_csv(str(path), "compute_comms" if has_communication(plan) else "compute_only")
+    return runtime
+
+
+def _data(plan: Plan, modules: dict[int, Stage]) -> tuple[torch.Tensor, ...]:
+    """The whole batch where the first stage is; PyTorch cuts it into microbatches."""
+    if 0 not in modules:
+        return ()
+    return (torch.cat([microbatch_input(plan.spec, j) for j in range(plan.num_microbatches)]),)
+
+
+def _targets(plan: Plan, modules: dict[int, Stage]) -> torch.Tensor | None:
+    if plan.num_stages - 1 not in modules:
+        return None
+    return torch.cat([microbatch_target(plan.spec, j) for j in range(plan.num_microbatches)])
+
+
+def _gradients(modules: dict[int, Stage]) -> dict[tuple[int, str], torch.Tensor]:
+    found = {}
+    for stage, module in modules.items():
+        for name, parameter in module.named_parameters():
+            if parameter.grad is None:
+                raise RuntimeError(f"stage {stage} {name} has no gradient")
+            found[stage, name] = parameter.grad
+    return found

@@ -1,0 +1,297 @@
+"""What a rank computes: F, R, B, I and W on its stages, and the bytes that lie there meanwhile.
+
+The callers hand in what a stage needs and take what it makes; who sends it where is ``rank``'s
+business. What an action uses must have been left by an earlier one, which is asserted. Live bytes
+are sampled after each action. The forward of a sample that is recomputed is sampled twice: as it
+ends with everything saved, which is what ``theory.recompute`` counts while a forward runs, and
+after it has dropped all but its input. (A forward that saves nothing from the start would hold less
+while it runs.)
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import torch
+
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.reference import Stage, microbatch_loss
+from bubbleproof.reference_exec.plans.plan import Key, Plan
+from bubbleproof.reference_exec.runtime.batch import Batch
+from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.host import Host
+from bubbleproof.reference_exec.runtime.parking import Parked
+from bubbleproof.reference_exec.runtime.shards import StageShards
+from bubbleproof.reference_exec.runtime.sliced import SlicedSample
+from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
+from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors
+from bubbleproof.theory.actions import NONE, Kind
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.plans.data_parallel import DataParallel
+
+Gradients = dict[tuple[int, str], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Forwarded:
+    """What F leaves for B or I: the stage's input and output, and its GEMMs' store.
+
+    The store is there where the backward is split; a full one is torch's own from end to end.
+    ``saved`` is told of these two and of what autograd saved, and counts them; None where no bytes
+    are counted and nothing of the sample leaves the rank.
+    """
+
+    x: torch.Tensor = field(repr=False)
+    root: torch.Tensor = field(repr=False)
+    store: WeightGradStore | None
+    saved: SavedTensors | None
+
+
+class Compute:
+    """The stages of one rank, what their actions have left, and the ledger of its bytes."""
+
+    def __init__(self, plan: Plan, rank: int, device: Device = CPU, replica: int = 0) -> None:
+        self._plan = plan
+        self._rank, self._replica = rank, replica
+        self.device = device
+        self._stages = {
+            stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
+        }
+        self.stages = MappingProxyType(self._stages)
+        self._gemm_weights = {
+            g: [m.get_parameter(name) for name in m.gemms()] for g, m in self._stages.items()
+        }
+        self._recomputed = plan.recomputed()
+        self._split = plan.split()
+        self.batch = Batch(plan, rank, device, replica)
+        self.ledger = Ledger()
+        updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
+        self.host = Host(self.ledger, updated, device, plan.training)
+        self.state = Ledger()  # model state that is here all the time
+        self.shards: dict[int, StageShards] = {}
+        if plan.parallel is not None and plan.parallel.is_sharded:
+            self.shards = self._sharded(plan.parallel)
+        for stage, module in self._stages.items():
+            self.ledger.exclude(module.buffers())
+            if stage not in {*updated, *self.shards}:  # these count while they are here
+                self.ledger.exclude(module.parameters())
+        self._forwarded: dict[Key, _Forwarded] = {}
+        self._checkpoints: dict[Key, Hold] = {}
+        self._deferred: dict[Key, DeferredWeight] = {}
+        self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
+        self._sliced: dict[tuple[int, int], SlicedSample] = {}
+        self.losses: dict[tuple[int, int], torch.Tensor] = {}
+        self._leaving = {*plan.acceptors, *plan.stowed()}
+        self.live_bytes: list[int] = []
+        self.allocated_bytes: list[int] = []
+
+    def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+        """Run F; the stage's output, None on the last stage, where it is the loss."""
+        self.host.require_present(key[0])
+        left = (self._forwarded, self._checkpoints, self._parked)
+        if any(key in kept for kept in left):
+            raise BrokenProgram(f"{_label(key, 'F')} runs twice")
+        forwarded = self._run(Kind.F, key, x)
+        output = forwarded.root.detach()
+        self.sample()
+        if key in self._recomputed:
+            self._checkpoints[key] = Hold(self.ledger, x)
+            del forwarded
+            self.sample()
+        else:
+            self._forwarded[key] = forwarded
+        if not self._is_last(key):
+            return output
+        self.losses[self._plan.sample(self._replica, key[1]), key[2]] = output
+        return None
+
+    def recompute(self, key: Key) -> None:
+        """Run R: the forward again, from its input."""
+        self.host.require_present(key[0])
+        if key not in self._checkpoints:
+            raise BrokenProgram(f"{_label(key, 'R')} without its forward, or again")
+        x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
+        self._forwarded[key] = self._run(Kind.R, key, x)
+        del self._checkpoints[key]
+        self.sample()
+
+    def require_forwarded(self, key: Key, kind: str) -> None:
+        """Assert that the backward of ``key`` can start here and now."""
+        self.host.require_present(key[0])
+        if key in self._parked:
+            raise BrokenProgram(f"{_label(key, kind)} while its activation is away")
+        if key in self._checkpoints:
+            raise BrokenProgram(f"{_label(key, kind)} without its R")
+        if key not in self._forwarded:
+            raise BrokenProgram(f"{_label(key, kind)} without its forward, or again")
+
+    def backward(
+        self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
+    ) -> torch.Tensor | None:
+        """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
+        self._begin_gradient(Kind.I if is_split else Kind.B, key)
+        forwarded = self._forwarded.pop(key)
+        if forwarded.store is not None:
+            forwarded.store.is_deferring = is_split
+        roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
+        if self._plan.num_slices > 1:
+            sample = self._sliced[key[:2]]
+            if sample.num_forwarded != key[2] + 1:
+                raise BrokenProgram(f"{_label(key, 'B')} before a later slice's")
+            roots += sample.pop()
+        torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
+        del roots
+        if key[0] in self.shards:
+            self.shards[key[0]].unbind()
+        if is_split:
+            assert forwarded.store is not None
+            weights, num_parts = self._gemm_weights[key[0]], self._plan.weight_parts.get(key[0], 0)
+            self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
+        gradient = forwarded.x.grad
+        assert gradient is not None or key[0] == 0
+        del forwarded
+        self.sample()
+        return gradient
+
+    def weight(self, key: Key, part: int = NONE) -> None:
+        """Run W, or one part of it: the weight gradients that I left."""
+        label = _label(key, "W") + ("" if part == NONE else f"#{part}")
+        if key not in self._deferred:
+            raise BrokenProgram(f"{label} without its I, or again")
+        self._begin_gradient(Kind.W, key, part)
+        self._deferred[key].run(label, part)
+        if key[0] in self.shards:
+            self.shards[key[0]].unbind()
+        if not self._deferred[key].left:
+            del self._deferred[key]
+        self.sample()
+
+    def park(self, key: Key, kind: Kind) -> Parked:
+        """Everything saved for the backward of ``key``, which cannot run before ``unpark``."""
+        if key not in self._forwarded:
+            raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
+        forwarded = self._forwarded.pop(key)
+        assert forwarded.saved is not None
+        ends = forwarded.x.detach(), forwarded.root.detach()
+        parked = Parked(self.ledger, [*forwarded.saved.tensors(), *ends])
+        self._parked[key] = forwarded, parked
+        return parked
+
+    def parked(self, key: Key) -> Parked:
+        """What ``park`` took."""
+        if key not in self._parked:
+            raise BrokenProgram(f"stage {key[0]} microbatch {key[1]} is not away")
+        return self._parked[key][1]
+
+    def unpark(self, key: Key) -> None:
+        """Give back what was parked, allocated and filled again."""
+        self._forwarded[key] = self._parked.pop(key)[0]
+
+    def sample(self) -> None:
+        """Note the live bytes, and the allocator's where it keeps count; nothing if none should."""
+        if not self._plan.counts_bytes:
+            return
+        self.live_bytes.append(self.ledger.live_bytes)
+        if (allocated := self.device.allocated_bytes()) is not None:
+            self.allocated_bytes.append(allocated)
+
+    def gradients(self) -> Gradients:
+        """The gradients by (stage, parameter name). Precondition: the program has ended."""
+        found: Gradients = dict(self.host.gradients)
+        for shards in self.shards.values():
+            found |= shards.pieces(shards.reduced)
+        for stage in self._stages.keys() - self._plan.updated() - self.shards.keys():
+            module = self._stages[stage]
+            for name, parameter in module.named_parameters():
+                if not parameter.grad is not None:
+                    raise BrokenProgram(f"stage {stage} {name} has no gradient")
+                found[stage, name] = parameter.grad
+        return found
+
+    def left_over(self) -> list[str]:
+        """What was begun and not ended, one phrase each."""
+        deferred = self._deferred
+        return [
+            *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
+            *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
+            *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._parked),
+            *(f"{_label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
+            *self.host.left_over(),
+        ]
+
+    def _is_last(self, key: Key) -> bool:
+        return key[0] == self._plan.num_stages - 1
+
+    def _sharded(self, parallel: DataParallel) -> dict[int, StageShards]:
+        """The shards of all stages, whose parameters are hollow from now on."""
+        layouts = parallel.layouts(self._plan.spec, self._plan.num_stages)
+        return {
+            stage: StageShards(
+                stage,
+                module,
+                layouts[stage],
+                member=self._replica,
+                first=parallel.first.get((stage, self._rank), 0),
+                last=parallel.last.get((stage, self._rank), 0),
+                ledgers=(self.ledger, self.state),
+                training=self._plan.training,
+            )
+            for stage, module in self._stages.items()
+        }
+
+    def _begin_gradient(self, kind: Kind, key: Key, part: int = NONE) -> None:
+        """Bind the parameters and gradients of a sharded stage for what adds to the latter.
+
+        Room that is made for a gradient counts while the computation runs. W reads no parameters.
+        """
+        shards, parallel = self.shards.get(key[0]), self._plan.parallel
+        if shards is None or parallel is None:
+            return
+        if kind is not Kind.W:
+            shards.bind(parallel.copy(kind, key))
+        if shards.accumulate(parallel.reduction(kind, key, self._rank, part)):
+            self.sample()
+
+    def _run(self, kind: Kind, key: Key, x: torch.Tensor) -> _Forwarded:
+        """The stage on ``x``, and the loss on the last stage, with everything saved held."""
+        stage, _, slice_ = key
+        plan = self._plan
+        store = WeightGradStore(self.ledger) if key in self._split else None
+        prefixes = None
+        if plan.num_slices > 1:
+            sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
+            if sample.num_forwarded != slice_:
+                raise BrokenProgram(f"{_label(key, 'F')} before an earlier slice's")
+            sample.num_forwarded += 1
+            prefixes = sample.prefixes
+        shards = self.shards.get(stage)
+        if shards is not None and plan.parallel is not None:
+            shards.bind(plan.parallel.copy(kind, key))
+        with self._saving(key, shards) as saved:
+            root = self._stages[stage](x, store, prefixes)
+            if self._is_last(key):
+                target = self.batch.target(key)
+                root = microbatch_loss(plan.spec, root, target, plan.num_samples)
+        if shards is not None:
+            shards.unbind()
+        if saved is not None:
+            saved.end_with(root, x)
+        return _Forwarded(x=x, root=root, store=store, saved=saved)
+
+    def _saving(
+        self, key: Key, shards: StageShards | None
+    ) -> SavedTensors | AbstractContextManager[None]:
+        """The context of a forward that knows what autograd saves, where that is needed."""
+        if self._plan.counts_bytes or shards is not None or key[:2] in self._leaving:
+            return SavedTensors(self.ledger, None if shards is None else shards.lent)
+        return nullcontext()
+
+
+def _label(key: Key, kind: str) -> str:
+    stage, microbatch, slice_ = key
+    return f"{stage}{kind}{microbatch}" + (f".{slice_}" if slice_ else "")

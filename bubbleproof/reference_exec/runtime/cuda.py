@@ -1,0 +1,131 @@
+"""A GPU as a ``Device``: a stream per lane, events between them, pinned memory on the host.
+
+What is stated here of streams and of the caching allocator is CUDA's and torch's documentation;
+``docs/gpu.md`` says what was run. Computation runs on the stream that is current when the device is
+opened (torch's default). Memory belongs to the stream it was allocated on: a tensor of another lane
+is recorded for computation before it is let go (``use``), so that its memory is not given out again
+while a kernel still reads it.
+
+All calls into ``torch.cuda`` go through ``api``, which the tests replace by one that keeps account
+of what comes after what.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any  # torch.cuda's streams and events, or the tests' own
+
+import torch
+
+from bubbleproof.reference_exec.runtime.device import Lane, Mark
+
+POLL_SECONDS = 0.001
+_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+_FOR_WAITING_KERNELS = {
+    # Loading a kernel at its first use may wait for all that runs ("Lazy Loading", Potential
+    # Hazards, in the CUDA programming guide), a receive among it that needs what comes after.
+    "CUDA_MODULE_LOADING": "EAGER",
+    # Streams that share a connection to the device run in order; there are 8 unless told, 32 at
+    # most, and each pair of ranks has a stream.
+    "CUDA_DEVICE_MAX_CONNECTIONS": "32",
+    # Communicators start in the order of the program (NCCL 2.26).
+    "NCCL_LAUNCH_ORDER_IMPLICIT": "1",
+}
+
+
+def allow_waiting_kernels() -> None:
+    """Set what CUDA and NCCL need where kernels wait for other processes, unless it is set.
+
+    An NCCL receive occupies its device until the message comes; meanwhile other work has to start.
+    Precondition: CUDA has not been used in this process; it reads these once.
+    """
+    for name, value in _FOR_WAITING_KERNELS.items():
+        os.environ.setdefault(name, value)
+
+
+class CudaMark:
+    """An event on the computation's stream."""
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+
+    def seconds_since(self, earlier: Mark) -> float:
+        assert isinstance(earlier, CudaMark)
+        milliseconds: float = earlier._event.elapsed_time(self._event)
+        return milliseconds / 1000
+
+
+class CudaDevice:
+    """The GPU of one index on this machine. Precondition: it is there."""
+
+    def __init__(self, index: int = 0, api: ModuleType | Any = torch.cuda) -> None:
+        # cuBLAS gives the same bits on every run only with a work space of a fixed size.
+        os.environ.setdefault(_WORKSPACE, ":4096:8")
+        self._api = api
+        self._index = index
+        api.set_device(index)
+        self._streams: dict[Lane, Any] = {lane: api.Stream() for lane in Lane}
+        self._streams[Lane.COMPUTE] = api.current_stream()
+
+    @property
+    def torch_device(self) -> torch.device:
+        return torch.device("cuda", self._index)
+
+    @property
+    def description(self) -> str:
+        return f"{self._api.get_device_name(self._index)}, CUDA {torch.version.cuda}"
+
+    def put(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(self.torch_device)
+
+    def on(self, lane: Lane) -> AbstractContextManager[object]:
+        stream = self._streams[lane]
+        if lane not in (Lane.COMPUTE, Lane.RECEIVES):
+            stream.wait_stream(self._streams[Lane.COMPUTE])
+        context: AbstractContextManager[object] = self._api.stream(stream)
+        return context
+
+    def join(self, lane: Lane) -> None:
+        if lane is not Lane.COMPUTE:
+            self._streams[Lane.COMPUTE].wait_stream(self._streams[lane])
+
+    def settle(self, lane: Lane) -> None:
+        self._streams[lane].synchronize()
+
+    def use(self, tensor: torch.Tensor) -> torch.Tensor:
+        tensor.record_stream(self._streams[Lane.COMPUTE])
+        return tensor
+
+    def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, pin_memory=True)
+
+    def mark(self) -> Mark:
+        event = self._api.Event(enable_timing=True)
+        event.record(self._streams[Lane.COMPUTE])
+        return CudaMark(event)
+
+    def finish(self, seconds: float) -> bool:
+        """See ``Device``; polls, since a stream that never ends would keep a wait for ever."""
+        for lane in Lane:
+            self.join(lane)
+        event = self._api.Event()
+        event.record(self._streams[Lane.COMPUTE])
+        deadline = time.monotonic() + seconds
+        while not event.query():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
+
+    def allocated_bytes(self) -> int | None:
+        return int(self._api.memory_allocated(self._index))
+
+    def start_peak(self) -> None:
+        self._api.reset_peak_memory_stats(self._index)
+
+    def peak_bytes(self) -> int | None:
+        return int(self._api.max_memory_allocated(self._index))

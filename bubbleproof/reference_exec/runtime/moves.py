@@ -1,0 +1,125 @@
+"""Moves: what leaves a rank and comes back, to a paired rank or to the host.
+
+Each EVICT, LOAD, OFFLOAD, RELOAD and STEP stands twice in a program: the first begins it, the
+second ends it. An EVICT's or LOAD's bytes count on both ranks in between; what the host does beside
+its rank is ``host``'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan, key_of
+from bubbleproof.reference_exec.runtime.compute import Compute
+from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.saved import Hold
+from bubbleproof.theory.actions import Action, Kind
+
+
+class Moves:
+    """The moves of one rank that are under way, and what is parked on it for others."""
+
+    def __init__(self, plan: Plan, rank: int, compute: Compute, transport: Transport) -> None:
+        self._plan = plan
+        self._rank = rank
+        self._compute = compute
+        self._transport = transport
+        self._updated = plan.updated()
+        self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
+        self._hosted: dict[tuple[int, int], Hold] = {}  # parked here for another rank
+        self._stowing: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
+
+    def run(self, action: Action) -> Iterator[Blocked]:
+        """Begin an EVICT, LOAD, OFFLOAD, RELOAD or STEP, or end the one begun."""
+        if action.kind in TRANSFER_KINDS:
+            yield from self._move(action)
+        elif action.stage in self._updated:
+            self._compute.host.run(action)
+        else:
+            self._stow(action)
+        self._compute.sample()
+
+    def left_over(self) -> list[str]:
+        """What was begun and not ended, one phrase each."""
+        return [
+            *(f"{action} not waited for" for action in (*self._moving, *self._stowing)),
+            *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
+        ]
+
+    def _stow(self, action: Action) -> None:
+        """Begin or end the way of one sample's activation to the host or back."""
+        compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
+        device, ends = compute.device, action in self._stowing
+        (self._stowing.discard if ends else self._stowing.add)(action)
+        if action.kind is Kind.OFFLOAD and not ends:
+            parked = compute.park(key, Kind.OFFLOAD)
+            room = device.host_buffer((parked.num_bytes,), torch.uint8)
+            with device.on(Lane.TRANSFERS):
+                compute.host.keep(sample, parked.copy_to(room))
+        elif action.kind is Kind.OFFLOAD:
+            device.join(Lane.TRANSFERS)
+            compute.parked(key).free()
+        elif not ends:
+            compute.parked(key).allocate()
+            with device.on(Lane.TRANSFERS):
+                compute.parked(key).fill(compute.host.kept(sample))
+        else:
+            device.join(Lane.TRANSFERS)
+            compute.unpark(key)
+            compute.host.drop(sample)
+
+    def _move(self, action: Action) -> Iterator[Blocked]:
+        """Post an EVICT or a LOAD, or wait for the one posted."""
+        sample = (action.stage, action.microbatch)
+        home = self._plan.rank_of(*sample)
+        if action not in self._moving:
+            is_sender = (action.kind is Kind.EVICT) == (home == self._rank)
+            hold = self._cargo(action, is_home=home == self._rank)
+            peer = self._plan.acceptors[sample] if home == self._rank else home
+            if is_sender:
+                transfer = self._transport.isend(action, hold.tensor, destination=peer)
+            else:
+                transfer = self._transport.irecv(action, hold.tensor, source=peer)
+            waits = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+            self._moving[action] = waits, hold
+        else:
+            waits, hold = self._moving[action]
+            yield from until_done(waits)
+            del self._moving[action]
+            if home == self._rank and action.kind is Kind.LOAD:
+                parked = self._compute.parked(key_of(action))
+                parked.allocate()
+                parked.fill(waits.transfer.get())
+                self._compute.unpark(key_of(action))
+            elif home != self._rank and action.kind is Kind.EVICT:
+                self._hosted[sample] = hold
+
+    def _cargo(self, action: Action, *, is_home: bool) -> Hold:
+        """The bytes to send, or the buffer to receive into."""
+        sample = (action.stage, action.microbatch)
+        ledger = self._compute.ledger
+        size = footprint(self._plan.spec, action.stage, self._plan.num_stages).activation_bytes
+        if action.kind is Kind.LOAD and not is_home:
+            if sample not in self._hosted:
+                raise BrokenProgram(f"{action} of what is not here")
+            return self._hosted.pop(sample)
+        if action.kind is Kind.LOAD or not is_home:
+            return Hold(ledger, self._room(size))
+        parked = self._compute.park(key_of(action), Kind.EVICT)
+        if parked.num_bytes != size:
+            raise BrokenProgram(f"{action} moves {parked.num_bytes} bytes, {size} were expected")
+        device = self._compute.device.torch_device
+        content = parked.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
+        parked.free()
+        return Hold(ledger, content)
+
+    def _room(self, num_bytes: int) -> torch.Tensor:
+        """Memory to receive a transfer into."""
+        device = self._compute.device
+        with device.on(Lane.TRANSFERS):
+            return torch.empty(num_bytes, dtype=torch.uint8, device=device.torch_device)

@@ -1,0 +1,312 @@
+"""The rank runtime: runs one rank's program, action by action.
+
+``Rank.run`` is a generator, so the same code serves every driver: it yields ``None`` after each
+action (another rank may go on here) and ``Blocked`` where it cannot go on until a transfer ends.
+SEND and RECV only post (unless the transport is blocking); the action that consumes a message
+waits for it. EVICT and LOAD stand twice in the program of either of their ranks: the first posts
+the transfer, the second waits for it. Its bytes count on both ranks in between. UNSHARD and
+REDUCE_GRAD stand twice too.
+
+What the program promises is asserted as it runs: an action may only use what an earlier one left,
+and at the end nothing is left over, no storage is held and every parameter has a gradient.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import torch
+
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.reference import message_shape
+from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.plan import Plan, key_of
+from bubbleproof.reference_exec.runtime.collectives import Collectives
+from bubbleproof.reference_exec.runtime.compute import Compute, Gradients
+from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.moves import Moves
+from bubbleproof.reference_exec.runtime.trace import Row
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.runtime.updates import Updates
+from bubbleproof.theory.actions import Action, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankResult:
+    """What a rank has to show for its program.
+
+    ``gradients`` by (stage, parameter name); ``losses`` by (microbatch, slice), on the last stage's
+    rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
+    recomputed forward as itself and its drop) and after each post and wait of what runs beside
+    them. ``updated`` are the weights by (stage, parameter name) that the rank or its host has
+    stepped, ``host_live_bytes`` the host's own at the start and after each of its tasks' ends.
+    ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
+    is taken; empty on devices that keep no count. Where stages are sharded ``gradients`` and
+    ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
+    batch, and ``state_bytes`` is the model state that is here all the time. ``model_state`` is what
+    the rank, and its host, hold at the end. ``rows`` are those of the last pass, by action.
+    """
+
+    gradients: Gradients
+    losses: dict[tuple[int, int], torch.Tensor]
+    live_bytes: tuple[int, ...]
+    updated: Gradients = field(default_factory=dict)
+    host_live_bytes: tuple[int, ...] = ()
+    allocated_bytes: tuple[int, ...] = ()
+    state_bytes: int = 0
+    model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
+    rows: tuple[Row, ...] = ()
+
+
+class Rank:
+    """One rank of a plan in one replica, on ``device``; ``transport`` reaches the other ranks.
+
+    ``group`` reaches the replicas of the same rank; with one replica there is none.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        process: int,
+        transport: Transport,
+        device: Device = CPU,
+        group: Transport | None = None,
+    ) -> None:
+        self.process = process
+        self.replica, self.rank = plan.seat(process)
+        self.actions = plan.order(process)
+        self.position = 0
+        self._plan = plan
+        self._transport = transport
+        self._device = device
+        self._compute = Compute(plan, self.rank, device, self.replica)
+        self._moves = Moves(plan, self.rank, self._compute, transport)
+        self._collectives = Collectives(
+            self._compute.stages,
+            self._compute.shards,
+            members=plan.num_replicas,
+            member=self.replica,
+            group=group,
+            device=device,
+        )
+        self._updates = Updates(
+            plan, self.rank, self._compute.stages, self._compute.shards, transport, device
+        )
+        self._leaving_samples = {*plan.acceptors, *plan.stowed()}
+        self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
+        self._arriving: dict[Action, Blocked] = {}
+        self._leaving: list[Blocked] = []
+        self._rows: list[Row] = []
+        self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
+            Kind.F: self._forward,
+            Kind.B: self._backward,
+            Kind.I: self._backward,
+            Kind.W: self._weight,
+            Kind.R: self._recompute,
+            Kind.OVERLAP_F_B: self._overlap,
+            Kind.EVICT: self._moves.run,
+            Kind.LOAD: self._moves.run,
+            Kind.OFFLOAD: self._moves.run,
+            Kind.RELOAD: self._moves.run,
+            Kind.STEP: self._step,
+            Kind.UNSHARD: self._collective,
+            Kind.RESHARD: self._collective,
+            Kind.REDUCE_GRAD: self._reduce,
+            Kind.SEND_F: self._send,
+            Kind.SEND_B: self._send,
+            Kind.RECV_F: self._receive,
+            Kind.RECV_B: self._receive,
+        }
+
+    def run(self) -> Iterator[Blocked | None]:
+        """Run the program, once per step of a training; see the module for what is yielded."""
+        for step in range(self._plan.num_passes):
+            self._compute.batch.begin_pass(step)
+            self._updates.begin_pass()
+            self._collectives.begin_pass()
+            yield from self._run_once()
+            if self._plan.training is None:
+                yield from self._updates.step_shards()
+
+    def _run_once(self) -> Iterator[Blocked | None]:
+        self._rows.clear()
+        for position, action in enumerate(self.actions):
+            self.position = position
+            try:
+                yield from self._timed(action)
+            except BrokenProgram as error:
+                raise BrokenProgram(self._at(str(error))) from error
+            yield None
+        for sent in self._leaving:
+            yield from until_done(sent)
+        self._leaving.clear()
+        self._assert_nothing_left()
+
+    def _timed(self, action: Action) -> Iterator[Blocked]:
+        """Run one action and note when, and what it waited."""
+        samples, waited = len(self._compute.live_bytes), 0
+        begin = time.monotonic_ns()
+        for blocked in self._handlers[action.kind](action):
+            since = time.monotonic_ns() if waited else begin  # the first comes before all work
+            yield blocked
+            waited += time.monotonic_ns() - since
+        end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
+        self._rows.append(Row(begin, waited, end, samples, new))
+
+    def drop_gradients(self) -> None:
+        """Forget the gradients, so that the program can be run again."""
+        for module in self._compute.stages.values():
+            module.zero_grad(set_to_none=True)
+
+    def result(self) -> RankResult:
+        """The gradients, losses and live bytes. Precondition: ``run`` has ended."""
+        compute = self._compute
+        return RankResult(
+            gradients={key: value.cpu() for key, value in compute.gradients().items()},
+            losses={key: value.cpu() for key, value in compute.losses.items()},
+            live_bytes=tuple(compute.live_bytes),
+            updated=compute.host.stepped() | self._updates.weights() | self._collectives.weights(),
+            host_live_bytes=tuple(compute.host.live_bytes),
+            allocated_bytes=tuple(compute.allocated_bytes),
+            state_bytes=compute.state.live_bytes,
+            model_state=(self._updates.state(), compute.host.state()),
+            rows=tuple(self._rows),
+        )
+
+    def _forward(self, action: Action) -> Iterator[Blocked]:
+        if action.stage == 0:
+            x = self._compute.batch.input(key_of(action))
+        else:
+            x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
+        output = self._compute.forward(key_of(action), x)
+        if output is not None:
+            self._hand_over(_tag(action, Kind.RECV_F, 1), output)
+
+    def _backward(self, action: Action) -> Iterator[Blocked]:
+        key = key_of(action)
+        self._compute.require_forwarded(key, action.kind.name)
+        output_gradient = None
+        if action.stage < self._plan.num_stages - 1:
+            output_gradient = yield from self._take(action, Kind.RECV_B)
+        gradient = self._compute.backward(key, output_gradient, is_split=action.kind is Kind.I)
+        if action.stage > 0:
+            assert gradient is not None
+            self._hand_over(_tag(action, Kind.RECV_B, -1), gradient)
+
+    def _weight(self, action: Action) -> Iterator[Blocked]:
+        self._compute.weight(key_of(action), action.part)
+        yield from ()
+
+    def _recompute(self, action: Action) -> Iterator[Blocked]:
+        self._compute.recompute(key_of(action))
+        yield from ()
+
+    def _overlap(self, action: Action) -> Iterator[Blocked]:
+        assert action.partner is not None
+        yield from self._forward(action)
+        yield from self._backward(action.partner)
+
+    def _collective(self, action: Action) -> Iterator[Blocked]:
+        yield from self._collectives.run(action)
+        self._compute.sample()
+
+    def _step(self, action: Action) -> Iterator[Blocked]:
+        is_hosted = action.stage in self._plan.updated()
+        yield from (self._moves if is_hosted else self._updates).run(action)
+
+    def _reduce(self, action: Action) -> Iterator[Blocked]:
+        """Sum gradients: among replicas, or with another rank of this one."""
+        parallel = self._plan.parallel
+        if parallel is None or action not in parallel.homes:
+            yield from self._updates.run(action)
+        else:
+            yield from self._collective(action)
+
+    def _send(self, action: Action) -> Iterator[Blocked]:
+        forward = action.kind is Kind.SEND_F
+        step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
+        tag = _tag(action, kind, step)
+        if tag not in self._ready:
+            raise BrokenProgram(f"{action} has nothing to send")
+        peer = self._plan.rank_of(action.stage + step, action.microbatch)
+        transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
+        sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
+        self._leaving = [one for one in self._leaving if not one.transfer.is_done()]
+        self._leaving.append(sent)
+        if self._transport.is_blocking:
+            yield from until_done(sent)
+
+    def _receive(self, action: Action) -> Iterator[Blocked]:
+        plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
+        if action in self._arriving:
+            raise BrokenProgram(f"{action} runs twice")
+        peer = self._plan.rank_of(action.stage + step, action.microbatch)
+        entered = action.stage + (action.kind is Kind.RECV_B)
+        shape = message_shape(plan.spec, entered, action.slice, plan.num_slices)
+        buffer = self._buffer(shape)
+        transfer = self._transport.irecv(action, buffer, source=peer)
+        arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+        self._arriving[action] = arriving
+        if self._transport.is_blocking:
+            yield from until_done(arriving)
+
+    def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Memory to receive a message into, for which nothing computed before has a use."""
+        with self._device.on(Lane.RECEIVES):
+            return torch.empty(
+                shape, dtype=DTYPES[self._plan.spec.dtype], device=self._device.torch_device
+            )
+
+    def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
+        """Make a tensor ready for its SEND, or for its consumer on this rank.
+
+        The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
+        SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
+        """
+        if tag in self._ready:
+            raise BrokenProgram(f"{tag} is ready twice")
+        stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
+        leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
+        self._ready[tag] = tensor.clone() if stays or leaves else tensor
+
+    def _take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
+        """The message that ``action`` consumes, waiting for it where it comes from another rank."""
+        tag = _tag(action, kind, 0)
+        if tag in self._ready:
+            return self._ready.pop(tag)
+        if tag not in self._arriving:
+            raise BrokenProgram(f"{action} needs {tag}, which is not posted")
+        arriving = self._arriving.pop(tag)
+        waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
+        yield from until_done(waiting)
+        return waiting.transfer.get()
+
+    def _at(self, message: str) -> str:
+        return f"{self._plan.name(self.process)}, action {self.position}: {message}"
+
+    def _assert_nothing_left(self) -> None:
+        left = [
+            *self._compute.left_over(),
+            *self._moves.left_over(),
+            *self._collectives.left_over(),
+            *self._updates.left_over(),
+            *(f"{tag} never sent or used" for tag in self._ready),
+            *(f"{tag} never used" for tag in self._arriving),
+        ]
+        if left:
+            raise BrokenProgram(self._at(f"left over: {', '.join(left)}"))
+        held = self._compute.ledger.live_bytes
+        if held:
+            raise BrokenProgram(self._at(f"{held} bytes still held"))
+
+
+@lru_cache(maxsize=10_000)
+def _tag(action: Action, kind: Kind, step: int) -> Action:
+    """The RECV of the stage ``step`` further on that names a message of this microbatch."""
+    return Action(
+        stage=action.stage + step, kind=kind, microbatch=action.microbatch, slice=action.slice
+    )
