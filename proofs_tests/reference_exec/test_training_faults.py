@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import NotVerified
+from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.training_cases import trained, training_orders
@@ -173,3 +174,43 @@ def test_a_fault_is_refused_and_shows_where_it_is_forced(fault: Fault) -> None:
     else:
         assert report.stopped == ""
         assert not report.weights_equal
+
+
+@pytest.mark.parametrize(("family", "replicas"), [("1f1b", 1), ("zb-h1", 1), ("1f1b", 2)])
+@pytest.mark.parametrize("has_barrier", [False, True])
+def test_a_stage_whose_whole_gradient_is_lost_ends_a_forced_training(
+    family: str, replicas: int, has_barrier: bool
+) -> None:
+    case = family_case(family, p=2, m=2)
+    orders = [
+        [a for a in order if a.stage == 0 or a.kind not in (Kind.B, Kind.I, Kind.W)]
+        for order in case.lowered.orders(2)
+    ]
+    report = trained(
+        case,
+        replace(TWO, has_barrier=has_barrier),
+        program=Program.from_orders(orders),
+        data_parallel=replicas,
+        unsafe=True,
+    )
+    assert "dataflow" in report.broken_rules
+    assert not report.ok
+    assert report.stopped.startswith("BrokenProgram: rank 1"), report.stopped
+
+
+def test_a_program_of_nothing_ends_a_forced_training() -> None:
+    case = family_case("1f1b", p=2, m=2)
+    report = trained(case, TWO, program=Program.from_orders([[], []]), unsafe=True)
+    assert report.broken_rules
+    assert report.stopped.startswith("BrokenProgram: "), report.stopped
+
+
+def test_a_forward_on_a_rank_that_lacks_its_stage_ends_a_forced_run() -> None:
+    case = family_case("1f1b", p=2, m=2)
+    orders = case.lowered.orders(2)
+    first = orders[0].pop(0)
+    orders[1].insert(0, first)
+    assert str(first) == "0F0"
+    report = trained(case, TWO, program=Program.from_orders(orders), unsafe=True)
+    assert report.broken_rules
+    assert "rank 1, action 0: 0F0 of a stage that is not on rank 1" in report.stopped

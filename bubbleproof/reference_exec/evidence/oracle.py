@@ -25,6 +25,7 @@ from contextlib import contextmanager
 
 import torch
 
+from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
@@ -149,7 +150,8 @@ def _sample_losses(
         y = device.put(microbatch_input(spec, microbatch, k, slices, step=step))
         for stage, module in enumerate(stages):
             module.zero_grad(set_to_none=True)
-            y = module(y, None, None if prefixes is None else prefixes[stage])
+            given = as_message(y) if stage else y
+            y = module(given, None, None if prefixes is None else prefixes[stage])
         target = device.put(microbatch_target(spec, microbatch, k, slices, step=step))
         losses.append(microbatch_loss(spec, y, target, plan.num_samples))
     return losses

@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.own import OwnModel, build, one_line, own_batch
@@ -55,7 +56,7 @@ def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     facts = []
     with torch.random.fork_rng(devices=[]):
         for stage, module in enumerate(model.stages):
-            x = x.detach().requires_grad_(stage > 0)
+            x = as_message(x.detach()).requires_grad_(stage > 0)
             is_last = stage == len(model.stages) - 1
             y = _output(stage, module, x, DTYPES[spec.dtype])
             replaced = replaceable(module, x)

@@ -18,9 +18,15 @@ from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable
 
 
 class _Current:
-    """The weight-gradient store of the forward that runs."""
+    """The weight-gradient store of the forward or backward that runs, or ran last.
+
+    In a backward too, because a checkpoint of torch runs parts of the forward again there.
+    """
 
     store: WeightGradStore | None = None
+
+    def begin(self, store: WeightGradStore | None) -> None:
+        self.store = store
 
 
 class ReplacedLinear(nn.Module):
@@ -56,9 +62,11 @@ class OwnLayer(nn.Module):
         self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
     ) -> torch.Tensor:
         assert prefix is None, "a user's own stage takes whole samples"
-        self._current.store = store
+        current = self._current
+        current.begin(store)
         result: torch.Tensor = self.module(x)
-        self._current.store = None  # the graph has what it needs of it
+        if result.requires_grad:
+            result.register_hook(lambda _: current.begin(store))  # type: ignore[no-untyped-call]  # torch's stub
         return result
 
     def gemm_weights(self) -> list[torch.Tensor]:

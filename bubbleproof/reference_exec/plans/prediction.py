@@ -188,7 +188,7 @@ def predicted_peak_bytes(
     here (two actions of no duration would share an instant). Transfers, collectives and the host's
     tasks run beside computations, and when they do is told by the schedule's own times on its own
     problem. Hosts are there where something is off-loaded. What comes and goes again within one
-    instant (two transfers of no duration) the model does not see.
+    instant (two transfers of no duration) the model does not see (``instants``).
     """
     if runs_beside(problem):
         timed = with_bytes(problem, pipeline, spec, parallel)

@@ -13,6 +13,7 @@ import numpy as np
 from bubbleproof.reference_exec.models.reference import require_steps
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.data_parallel import DataParallel, state_bytes
+from bubbleproof.reference_exec.plans.instants import require_stays, require_ticks
 from bubbleproof.reference_exec.plans.model_state import StateBytes, predicted_state
 from bubbleproof.reference_exec.plans.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.plans.prediction import (
@@ -94,6 +95,9 @@ def prepared(
     verdict = check(problem, schedule)
     if not unsafe:
         require_ok(verdict)
+        if runs_beside(problem):
+            require_ticks(problem)
+            require_stays(problem, schedule)
     posed = replicated(problem, step, schedule, spec, replicas=data_parallel, levels=zero)
     if posed.problem is not problem:
         verdict = join([verdict, check(posed.problem, posed.schedule)])

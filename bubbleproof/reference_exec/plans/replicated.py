@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.data_parallel import DataParallel, in_replicas
+from bubbleproof.reference_exec.plans.instants import require_ticks
 from bubbleproof.reference_exec.plans.own_collectives import (
     level_of,
     own_collectives,
     require_numbers,
 )
-from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, COMPUTE_KINDS
+from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS
 from bubbleproof.reference_exec.plans.prediction import in_one_tick, in_order_alone, runs_beside
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.offload import OffloadingPipeline
@@ -103,7 +104,7 @@ def _served(
             f"enough for {f'level {level}' if level else 'whole replicas'}"
         )
     _require_levels_on_ranks(step, levels)
-    _require_ticks(problem)
+    require_ticks(problem)
     return replace(DataParallel.serving(placed, replicas, levels), placed=tuple(placed))
 
 
@@ -123,14 +124,5 @@ def _timed(problem: Problem, step: Pipeline, schedule: Schedule) -> tuple[Proble
             return alone, in_order_alone(alone, schedule)
         except UntimedProgram:  # not verified, and run all the same
             return problem, schedule
-    _require_ticks(problem)
+    require_ticks(problem)
     return problem, schedule
-
-
-def _require_ticks(problem: Problem) -> None:
-    instant = problem.actions.is_kind(*COMPUTE_KINDS) & (problem.duration < 1)
-    if instant.any():
-        raise ValueError(
-            "replicas of a schedule with transfers or collectives need computations of 1 tick or "
-            f"more; {problem.label(int(instant.argmax()))} takes none"
-        )

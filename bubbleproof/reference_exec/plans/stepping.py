@@ -58,8 +58,8 @@ def without_steps(program: Program) -> Program:
 def without_training(plan: Plan) -> Program:
     """The program of a plan less what is there for its training."""
     program = plan.program
-    kept = [row for row, a in enumerate(program.actions) if not is_of_training(plan, a)]
-    return Program(actions=program.actions.take(np.array(kept)), resource=program.resource[kept])
+    kept = np.array([not is_of_training(plan, a) for a in program.actions], dtype=np.bool_)
+    return Program(actions=program.actions.take(kept), resource=program.resource[kept])
 
 
 def is_of_training(plan: Plan, action: Action) -> bool:
@@ -107,10 +107,14 @@ def _stepped(plan: Plan, rank: int, order: list[Action]) -> list[Action]:
 
 
 def _end_of_gradient(plan: Plan, order: list[Action], stage: int) -> int:
-    """The position after which the gradient of a stage is complete, and sent what waits for it."""
+    """The position after which the gradient of a stage is complete, and sent what waits for it.
+
+    It is the last one where a program that was not verified adds nothing to the gradient.
+    """
     kinds = (Kind.REDUCE_GRAD,) if plan.parallel is not None else _CONTRIBUTIONS
     done = [action.partner or action for action in order]
-    last = max(i for i, a in enumerate(done) if a.stage == stage and a.kind in kinds)
+    adds = [i for i, a in enumerate(done) if a.stage == stage and a.kind in kinds]
+    last = max(adds, default=len(order) - 1)
     while last + 1 < len(order) and order[last + 1].kind in _SENDS:
         last += 1
     return last

@@ -92,6 +92,8 @@ class Compute:
 
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
         """Run F; the stage's output, None on the last stage, where it is the loss."""
+        if key[0] not in self._stages:
+            raise BrokenProgram(f"{_label(key, 'F')} of a stage that is not on rank {self._rank}")
         self.host.require_present(key[0])
         left = (self._forwarded, self._checkpoints, self._parked)
         if any(key in kept for kept in left):

@@ -271,7 +271,9 @@ class Rank:
             raise BrokenProgram(f"{tag} is ready twice")
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
         leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
-        self._ready[tag] = tensor.clone() if stays or leaves else tensor
+        message = tensor.contiguous()
+        is_shared = message is tensor and (stays or leaves)
+        self._ready[tag] = message.clone() if is_shared else message
 
     def _take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
         """The message that ``action`` consumes, waiting for it where it comes from another rank."""
