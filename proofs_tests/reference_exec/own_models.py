@@ -193,5 +193,9 @@ def failing() -> OwnModel:
     raise RuntimeError("no such weights")
 
 
+def leaving() -> OwnModel:
+    raise SystemExit(7)
+
+
 def nothing() -> int:
     return 0

@@ -104,6 +104,7 @@ def test_a_replaced_module_computes_what_the_user_wrote() -> None:
         ("lists", "own_models:lists: batch must give two tensors, got list, Tensor"),
         ("no_data", r"own_models:no_data: batch\(0\) failed: integer division"),
         ("failing", "own_models:failing failed: no such weights"),
+        ("leaving", "own_models:leaving failed: SystemExit 7"),
         ("nothing", "must return an OwnModel, got <class 'int'>"),
         ("absent", "own_models has no function absent"),
     ],

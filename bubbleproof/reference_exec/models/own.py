@@ -52,7 +52,7 @@ def build(spec: ModelSpec) -> OwnModel:
     factory = _factory(spec.factory)
     try:
         model = factory()
-    except Exception as error:  # whatever the user's function raises
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise ValueError(f"model {spec.factory} failed: {one_line(error)}") from error
     if not isinstance(model, OwnModel):
         raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
@@ -89,7 +89,7 @@ def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Te
     model = description(spec)
     try:
         given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
-    except Exception as error:  # whatever the user's function raises
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
         why = one_line(error)
         raise ValueError(f"model {spec.factory}: batch({microbatch}) failed: {why}") from error
     kinds = [type(t).__name__ for t in given] if isinstance(given, tuple | list) else []
@@ -110,7 +110,7 @@ def _factory(path: str) -> Callable[[], object]:
         module = (
             _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         )
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ValueError(f"model factory {path}: {one_line(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
@@ -130,7 +130,13 @@ def _from_file(path: Path) -> object:
     return module
 
 
-def one_line(error: Exception) -> str:
-    """The first line of an error's message, or its kind."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def one_line(error: BaseException) -> str:
+    """The first line of an error's message, behind its kind where that tells more.
+
+    >>> one_line(KeyError("norm")), one_line(AssertionError()), one_line(ValueError("no words"))
+    ("KeyError 'norm'", 'AssertionError', 'no words')
+    """
+    kind, lines = type(error).__name__, str(error).strip().splitlines()
+    if not lines:
+        return kind
+    return f"{kind} {lines[0]}" if isinstance(error, KeyError | SystemExit) else lines[0]
