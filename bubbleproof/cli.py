@@ -287,6 +287,8 @@ def main() -> None:
         status = refuse(error.format_message())
     except (ValueError, OSError) as error:
         status = refuse(str(error))
+    except MemoryError as error:
+        status = refuse(f"more than the memory here: {error or 'no room is left'}")
     except (KeyboardInterrupt, typer.Abort):
         status = refuse("interrupted")
     except BrokenPipeError:

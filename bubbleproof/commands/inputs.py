@@ -86,6 +86,7 @@ def read_given(
 
 def _read(words: Sequence[str], dialect: str | None) -> Given:
     suffix = Path(words[0]).suffix.lower()
+    _require_dialect(dialect, suffix)
     if words[0] in families():
         return _family_member(words)
     if suffix not in SUFFIXES:
@@ -96,6 +97,14 @@ def _read(words: Sequence[str], dialect: str | None) -> Given:
     if len(words) > 1:
         raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}")
     return _schedule_file(words[0]) if suffix == ".json" else _table(words[0], dialect)
+
+
+def _require_dialect(dialect: str | None, suffix: str) -> None:
+    """Raise ``ValueError`` for a dialect that is unknown, or of what is no table."""
+    if dialect not in DIALECTS:
+        raise ValueError(f"--dialect must be new or old, got {dialect!r}")
+    if dialect is not None and suffix != ".csv":
+        raise ValueError(f"--dialect is for a PyTorch table (.csv), got --dialect {dialect} alone")
 
 
 def _family_member(words: Sequence[str]) -> Given:
@@ -124,8 +133,6 @@ def _schedule_file(path: str) -> Given:
 
 
 def _table(path: str, dialect: str | None) -> Given:
-    if dialect not in DIALECTS:
-        raise ValueError(f"--dialect must be new or old, got {dialect!r}")
     table = read_table(path, dialect=DIALECTS[dialect])
     compute = compute_part(table.program) if table.has_communication else table.program
     pipeline = infer_pipeline(compute, subject=path)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table, say
 from bubbleproof.commands.profile_options import MeasurementOptions, PipelineOptions
-from bubbleproof.commands.replay import torch_needed
+from bubbleproof.commands.targets import make_folder, require_writable
+from bubbleproof.commands.torch_limits import room_needed, torch_needed
+from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.files import write_text
 from bubbleproof.formats.measured_problem import (
     MeasuredProblem,
     MeasuredStage,
@@ -45,21 +49,25 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
         if value < 1:
             raise ValueError(f"profile {name} must be 1 or more, got {value}")
     tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
+    require_writable([target])
+    _require_posable(pipeline, target)
     with torch_needed():
         from bubbleproof.reference_exec.evidence.profile import profile_stages
         from bubbleproof.reference_exec.runtime.device import open_device
     device = open_device(measurement.device)
-    stages = profile_stages(
-        request.spec,
-        pipeline.ranks * pipeline.chunks,
-        device=device,
-        warmup=measurement.warmup,
-        repeats=measurement.repeats,
-        progress=None if as_json else say,
-    )
+    with room_needed():
+        stages = profile_stages(
+            request.spec,
+            pipeline.ranks * pipeline.chunks,
+            device=device,
+            warmup=measurement.warmup,
+            repeats=measurement.repeats,
+            progress=None if as_json else say,
+        )
     problem = _problem(request, stages, tick, device.description, name=Path(target).stem)
-    Path(target).write_text(problem_text(problem), encoding="utf-8")
-    read_problem(target)  # says in one line what no problem can have, such as ranks without work
+    make_folder(target)
+    write_text(target, problem_text(problem))
+    read_problem(target)  # says in one line what no problem can have, such as too little memory
     if as_json:
         print_json(_as_json(request, problem, stages, device.description, target))
     else:
@@ -70,6 +78,28 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
             _rows(stages),
         )
     return HOLDS
+
+
+def _require_posable(pipeline: PipelineOptions, target: str) -> None:
+    """Raise ``UnusableInput`` for a pipeline that no times could make a problem of."""
+    nominal = MeasuredStage(
+        forward=1.0,
+        input_backward=1.0,
+        weight_backward=1.0,
+        backward=2.0,
+        activation_bytes=0,
+        released_at_input_bytes=0,
+        static_bytes=0,
+    )
+    stages = (nominal,) * (pipeline.ranks * pipeline.chunks)
+    posed = _posed(pipeline, stages, Tick.parsed("1s"), name=Path(target).stem)
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / "draft.toml"
+        draft.write_text(problem_text(posed), encoding="utf-8")
+        try:
+            read_problem(draft)
+        except UnusableInput as error:
+            raise UnusableInput(target, error.where, error.expected, error.found) from None
 
 
 def _problem(
@@ -102,6 +132,23 @@ def _problem(
             else (stage.forward, stage.input_backward, stage.weight_backward)
         )
     ]
+    return _posed(
+        pipeline,
+        measured,
+        fitting_tick(posed) if tick is None else tick,
+        name=name,
+        remarks=_remarks(request, stages, where),
+    )
+
+
+def _posed(
+    pipeline: PipelineOptions,
+    stages: tuple[MeasuredStage, ...],
+    tick: Tick,
+    *,
+    name: str,
+    remarks: tuple[str, ...] = (),
+) -> MeasuredProblem:
     return MeasuredProblem(
         name=name,
         ranks=pipeline.ranks,
@@ -109,11 +156,11 @@ def _problem(
         chunks=pipeline.chunks,
         placement=pipeline.placement,
         is_split=not pipeline.whole,
-        tick=fitting_tick(posed) if tick is None else tick,
+        tick=tick,
         latency=pipeline.latency,
         capacity=pipeline.capacity,
-        stages=measured,
-        remarks=_remarks(request, stages, where),
+        stages=stages,
+        remarks=remarks,
     )
 
 

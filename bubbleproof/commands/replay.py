@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.evidence import evidence, print_report
@@ -13,6 +11,8 @@ from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
+from bubbleproof.commands.targets import require_writable
+from bubbleproof.commands.torch_limits import room_needed, torch_needed
 from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, start_server
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 OWN_BACKENDS = ("virtual", "gloo")
 BACKENDS = (*OWN_BACKENDS, BACKEND)
-MISSING = 'replay needs PyTorch: pip install "bubbleproof[exec]"'
 
 
 def run_replay(request: ReplayRequest, *, torchrun: bool) -> int:
@@ -35,6 +34,7 @@ def run_replay(request: ReplayRequest, *, torchrun: bool) -> int:
             from bubbleproof.commands.torchrun import run_rank
         return run_rank(request)
     _require_backend(request)
+    require_writable(request.targets)
     if request.backend == BACKEND:
         with torch_needed():
             return run_replay_torch(request)
@@ -45,15 +45,17 @@ def run_replay(request: ReplayRequest, *, torchrun: bool) -> int:
         levels=request.levels,
     )
     try:
-        report = replay_given(given, request)
+        with room_needed():
+            report = replay_given(given, request)
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
         if request.as_json:
             print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
     rows = evidence(report)
+    status = print_report(given.name, report, as_json=request.as_json)
     write_files(request.targets, given, report, request.spec, rows, quiet=request.as_json)
-    return print_report(given.name, report, as_json=request.as_json)
+    return status
 
 
 def _require_backend(request: ReplayRequest) -> None:
@@ -77,17 +79,11 @@ def _require_backend(request: ReplayRequest) -> None:
         raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
     if request.is_sharded:
         raise ValueError(f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}")
-
-
-@contextmanager
-def torch_needed() -> Iterator[None]:
-    """Say what to install where torch is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ValueError(MISSING) from None
+    if request.has_headers or not request.counts_bytes:
+        option = "--debug-headers" if request.has_headers else "--no-count-bytes"
+        raise ValueError(f"replay {option} is for our own ranks, got {BACKEND}")
+    if request.device not in (None, "cpu"):
+        raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.device}")
 
 
 def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:

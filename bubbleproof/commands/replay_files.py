@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import say
+from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import replay_content, write_measured_trace, write_replay
 from bubbleproof.reference_exec.evidence.machine import Machine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
@@ -51,6 +52,7 @@ def write_files(
     schedule = given.timed_roughly() if report.unsafe else given.timed()
     machine, left_open = this_machine(), not_checked(report)
     for target in targets:
+        make_folder(target)
         if target.endswith(".html"):
             write_replay_page(target, _page(given, schedule, report, spec, evidence, machine))
         elif target.endswith(".perfetto.json"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.torch_limits import room_needed
 from bubbleproof.reference_exec.drivers.gloo_server import start_server
 from bubbleproof.verify.communication import Semantics
 
@@ -28,17 +29,20 @@ def run_replay_torch(request: ReplayRequest) -> int:
     from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime
 
     try:
-        report = compare_with_torch_runtime(
-            given.problem,
-            given.timed(),
-            request.spec,
-            program=given.program if given.has_communication else None,
-            semantics=request.comm or Semantics.BUFFERED,
-            timeout=request.timeout,
-            progress=None if request.as_json else say,
-        )
+        with room_needed():
+            report = compare_with_torch_runtime(
+                given.problem,
+                given.timed(),
+                request.spec,
+                program=given.program if given.has_communication else None,
+                semantics=request.comm or Semantics.BUFFERED,
+                timeout=request.timeout,
+                progress=None if request.as_json else say,
+            )
     except RuntimeError as error:  # a failed process; its message says which and where
         say(str(error))
+        if request.as_json:
+            print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
     if request.as_json:
         print_json({"name": given.name, **report.to_dict()})

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from bubbleproof.commands.evidence import evidence, print_report
 from bubbleproof.commands.inputs import Given
-from bubbleproof.commands.output import BROKEN, UNUSABLE, refuse, say
+from bubbleproof.commands.output import BROKEN, UNUSABLE, print_json, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.targets import require_writable
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
+from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
     Meeting,
@@ -53,7 +55,11 @@ def run_rank(request: ReplayRequest) -> int:
         status = _replayed(request, ready, meeting)
     except RankFailed as error:
         say(str(error))
+        if request.as_json and meeting.place.is_first:
+            print_json({"name": ready.given.name, "ok": False, "failures": [str(error)]})
         status = BROKEN
+    except (ValueError, OSError) as error:  # a file that could not be written after all
+        status = refuse(str(error))
     return meeting.agreed(status)
 
 
@@ -65,8 +71,9 @@ def backend_of(request: ReplayRequest) -> str:
 def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
     """The schedule verified and the device opened, or why this process cannot."""
     try:
-        if not request.timeout > 0:
-            raise ValueError(f"replay timeout must be more than 0 seconds, got {request.timeout}")
+        require_time_limit(request.timeout)
+        if place.is_first:  # which writes them
+            require_writable(request.targets)
         semantics = chosen_semantics(backend_of(request), request.comm, BACKENDS)
         given = read_to_replay(
             request.words,
@@ -118,5 +125,6 @@ def _replayed(request: ReplayRequest, ready: _Ready, meeting: Meeting) -> int:
             allocator_peak_bytes=meeting.peak_bytes,
         )
     rows = evidence(report)
+    status = print_report(ready.given.name, report, as_json=request.as_json)
     write_files(request.targets, ready.given, report, request.spec, rows, quiet=request.as_json)
-    return print_report(ready.given.name, report, as_json=request.as_json)
+    return status

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, run_gloo
+from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.judged import judged
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
@@ -159,8 +160,7 @@ def replay(
 
 def _require_together(backend: str, device: str, timeout: float, pool: GlooPool | None) -> None:
     """Raise ``ValueError`` for options that do not go together."""
-    if not timeout > 0:
-        raise ValueError(f"replay timeout must be more than 0 seconds, got {timeout}")
+    require_time_limit(timeout)
     if backend != "virtual" and device != "cpu":
         raise ValueError(
             f"replay on {backend} computes on the cpu, got {device}; GPUs run a process each "

@@ -52,6 +52,14 @@ def test_what_is_measured_is_solved_and_replayed(
         (("-o", "x.toml", "--ranks", 2, "--tick", "fast"), "a tick must be a whole number"),
         (("-o", "x.toml", "--ranks", 2, "--device", "tpu"), "device must be one of cpu, cuda"),
         (("-o", "x.toml", "--ranks", 2, "--layers", "1,2,3"), "model layers must be one number"),
+        (
+            ("-o", "x.toml", "--ranks", 2, "--placement", "spiral"),
+            "x.toml: placement: expected 'lo",
+        ),
+        (("-o", "x.toml", "--ranks", 2, "--capacity", "1 byte"), "x.toml: memory.capacity: expect"),
+        (("-o", "x.toml", "--ranks", 2, "--latency", -1), "x.toml: links.latency: expected a who"),
+        (("-o", "x.toml", "--ranks", 2, "--hidden", 10**7), "does not fit into the memory here"),
+        (("-o", ".", "--ranks", 2), "profile writes a problem file ending in .toml"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_line(

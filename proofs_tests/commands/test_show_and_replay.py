@@ -96,6 +96,54 @@ def test_replay_leaves_a_file_a_page_and_a_trace(command: Run, tmp_path: Path) -
     assert sum(event["ph"] == "X" for event in events) == 2 * 3 * 3
 
 
+def test_replay_knows_before_it_runs_that_a_file_cannot_be_written(
+    command: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").mkdir()
+    (tmp_path / "file").touch()
+    words = ["replay", "1f1b", "p=2", "m=2", "-o"]
+    answer = command(*words, tmp_path / "x.json")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.endswith("x.json: expected a regular file to write, found a folder\n")
+    answer = command(*words, tmp_path / "file" / "x.json")
+    assert (answer.status, answer.out) == (2, "")
+    assert "x.json: expected a file in a folder, found " in answer.err
+    assert "has ended" not in answer.err
+
+
+def test_replay_makes_the_folder_of_each_of_its_files(command: Run, tmp_path: Path) -> None:
+    targets = [tmp_path / ending / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
+    outputs = [word for target in targets for word in ("-o", target)]
+    assert command("replay", "1f1b", "p=2", "m=2", *outputs).status == 0
+    assert all(target.is_file() for target in targets)
+
+
+def test_replay_tells_what_it_found_also_where_its_file_cannot_be_written(
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("bubbleproof.commands.replay_files.write_replay", full)
+    answer = command("replay", "1f1b", "p=2", "m=2", "--json", "-o", tmp_path / "x.json")
+    assert answer.status == 2
+    assert json.loads(answer.out)["ok"] is True
+    assert "no space left on device" in answer.err
+
+
+def test_a_failed_comparison_with_pytorch_is_one_json_object_too(
+    command: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("rank 1 died")
+
+    runtime = "bubbleproof.reference_exec.pytorch.runtime.compare_with_torch_runtime"
+    monkeypatch.setattr(runtime, fail)
+    answer = command("replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"], found["failures"]) == (1, False, ["rank 1 died"])
+
+
 def test_replay_writes_no_other_file(command: Run, tmp_path: Path) -> None:
     answer = command("replay", "1f1b", "p=2", "m=2", "-o", tmp_path / "x.svg")
     assert answer.status == 2
@@ -216,6 +264,22 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
         (
             ["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--steps", "1"],
             "own ranks",
+        ),
+        *(
+            (["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", *words], message)
+            for words, message in (
+                (["--debug-headers"], "replay --debug-headers is for our own ranks"),
+                (["--no-count-bytes"], "replay --no-count-bytes is for our own ranks"),
+                (["--device", "cuda"], "torch-runtime computes on the cpu, got cuda"),
+                (["--timeout", "nan"], "timeout must be more than 0 and at most"),
+            )
+        ),
+        (["replay", "1f1b", "p=2", "m=2", "--dialect", "x"], "--dialect must be new or old, got"),
+        (["replay", "1f1b", "p=2", "m=2", "--dialect", "new"], "is for a PyTorch table (.csv), go"),
+        (["replay", "1f1b", "p=2", "m=99999999999"], "more than the memory here: Unable to alloc"),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--hidden", "10000000"],
+            "does not fit into the memory here: can't allocate memory: you tried to allocate 32000",
         ),
         (["replay", "1f1b", "p=2", "m=2", "--model", "none.py:f"], "none.py:f: no file none.py"),
         (["replay", "1f1b", "p=2", "m=2", "--tied"], "tied needs a vocabulary"),

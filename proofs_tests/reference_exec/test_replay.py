@@ -297,8 +297,9 @@ def test_unknown_options_are_refused() -> None:
         run(case, backend="nccl")
     with pytest.raises(ValueError, match=r"semantics must be one of buffered, .*, got 'mpi'"):
         run(case, semantics="mpi")
-    with pytest.raises(ValueError, match="timeout must be more than 0 seconds, got 0"):
-        run(case, backend="gloo", timeout=0)
+    for seconds in (0, float("nan"), float("inf"), 1e9):
+        with pytest.raises(ValueError, match=f"timeout must be more than 0 .* got {seconds}"):
+            run(case, backend="gloo", timeout=seconds)
     with pytest.raises(ValueError, match=r"one per stage \(2\), got 3"):
         run(case, replace(TINY, layers=(1, 1, 1)))
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
+from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.evidence.judged import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.models.spec import ModelSpec
@@ -111,6 +112,7 @@ def compare_with_torch_runtime(
     program is verified under; on gloo PyTorch's sends do not wait either. Raises as ``replay``
     does, and ``ValueError`` for what a table cannot say.
     """
+    require_time_limit(timeout)
     lowered = lower(problem, schedule) if program is None else program
     plan = replay_plan(problem, training_step(problem), schedule, lowered, spec)
     require_sayable(plan)

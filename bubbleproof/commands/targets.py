@@ -1,0 +1,40 @@
+"""Files that a command writes when its work is done (``-o``): whether they can be, beforehand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from bubbleproof.formats import UnusableInput
+
+
+def require_writable(targets: Iterable[str]) -> None:
+    """Raise ``UnusableInput`` where a target is no file or its folder takes none.
+
+    Folders that are missing do no harm: ``make_folder`` makes them. A full disk is seen only when
+    the file is written.
+    """
+    for target in targets:
+        _require_writable(target)
+
+
+def _require_writable(target: str) -> None:
+    path = Path(target)
+    if path.exists() and not path.is_file():
+        found = "a folder" if path.is_dir() else "a device or a pipe"
+        raise UnusableInput(target, "", "a regular file to write", found)
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir():
+        raise UnusableInput(target, "", "a file in a folder", f"{there}, which is none")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UnusableInput(target, "", "a file that can be written", f"{there} is read-only")
+
+
+def make_folder(target: str) -> None:
+    """Make the folder of ``target`` where it is missing; ``UnusableInput`` where that fails."""
+    try:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise UnusableInput(target, "", "a folder that can be made", why) from None
