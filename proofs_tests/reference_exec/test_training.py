@@ -145,6 +145,35 @@ def test_another_rule_is_off_the_ordinary_training(monkeypatch: pytest.MonkeyPat
     assert "off those of torch's own sgd in float64" in report.failures[-1]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rounding_that_a_training_makes_grow_is_no_error(dtype: str) -> None:
+    # at this rate the weights run away: what is one unit in the last place at first is much later
+    training = Training(steps=12, learning_rate=2.0)
+    report = run(family_case("1f1b", p=2, m=2), training, replace(TINY, dtype=dtype))
+    assert report.loss > 1e9
+    assert report.ok, str(report)
+
+
+def test_another_rule_in_the_midst_is_off_the_ordinary_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Faster(torch.optim.SGD):
+        num_steps = 0
+
+        def step(self) -> None:  # type: ignore[override]  # as it is called here
+            self.num_steps += 1
+            is_wrong = self.num_steps == 2 and len(self.param_groups[0]["params"]) < 20
+            self.param_groups[0]["lr"] = 0.125 * (1 + is_wrong)
+            super().step()
+
+    monkeypatch.setattr(torch.optim, "SGD", Faster)
+    report = run(family_case("1f1b", p=4, m=4), Training(steps=4))
+    assert report.weights_equal
+    assert report.max_relative_error <= report.tolerance
+    assert len(report.failures) == 1
+    assert "off those of torch's own sgd in float64" in report.failures[0]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

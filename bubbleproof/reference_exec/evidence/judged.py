@@ -47,7 +47,8 @@ def judged(
     losses: dict[tuple[int, int], torch.Tensor] = {}
     for result in results:
         losses |= result.losses
-    matched, exact = matched_training(plan, device), ordinary_training(plan)
+    matched = matched_training(plan, device)
+    exact = ordinary_training(plan, matched.course)
     has_one_sum = members_agree(plan, results)
     results = whole_results(plan, results, matched.gradients)
     gradients = with_ties(plan, summed_replicas(results))
@@ -86,7 +87,7 @@ def judged(
         measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
         predicted_host_peak_bytes=on_hosts * plan.num_replicas,
         weights_equal=weights_are_equal(results, matched.weights),
-        max_weight_error=max_weight_error(results, exact.weights),
+        max_weight_error=max(exact.drift, max_weight_error(results, exact.weights)),
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,

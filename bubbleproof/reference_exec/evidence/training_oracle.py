@@ -1,23 +1,33 @@
 """Oracles of a training: what gradients, losses and weights must be after k steps.
 
-Both oracles of ``oracle`` are carried on from step to step, each on its own weights and the data of
-the step:
+Both oracles of ``oracle`` are carried on from step to step, on the data of the step:
 
 - *order-matched*: the order-matched gradients, then torch's own optimizer on each stage alone; a
   replay's weights must equal these bit for bit;
 - *ordinary*: one backward of the whole batch in float64 and one torch optimizer over all
   parameters, as a training loop without a pipeline has it; a replay must agree up to rounding.
 
+Rounding grows from step to step as the training itself makes it grow, which may be by any factor.
+So each step of the ordinary one begins at the weights to which the order-matched one has come, and
+both must agree after every step (``drift``); the optimizer keeps its own state in float64.
+
 Neither uses a rank, its exchange of gradients, or its moment of stepping.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
-from bubbleproof.reference_exec.evidence.oracle import order_matched, ordinary, stepped
+from bubbleproof.reference_exec.evidence.oracle import (
+    max_relative_error,
+    order_matched,
+    ordinary,
+    stepped,
+)
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.plan import Plan
@@ -31,21 +41,26 @@ class Matched:
     """What a replay must equal: gradients and losses of its last pass, and weights after it.
 
     ``weights`` has the stages that are stepped: all of them in a training, otherwise those that
-    the host updates.
+    the host updates. ``course`` has all weights before each step of a training, and at its end.
     """
 
     gradients: Gradients
     losses: dict[tuple[int, int], torch.Tensor]
     weights: Gradients
+    course: tuple[Gradients, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ordinary:
-    """What a replay must come close to, in float64; ``weights`` is empty without a training."""
+    """What a replay must come close to, in float64; ``weights`` is empty without a training.
+
+    ``drift`` is the largest relative error of the order-matched weights after any step.
+    """
 
     gradients: Gradients
     loss: float
     weights: Gradients
+    drift: float = 0.0
 
 
 def matched_training(plan: Plan, device: Device = CPU) -> Matched:
@@ -57,28 +72,33 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
         return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
     stages = [Stage(plan.spec, stage).to(device.torch_device) for stage in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
+    course = [_weights(stages)]
     for step in range(training.steps):
-        gradients, losses = order_matched(plan, _weights(stages), device, step=step)
+        gradients, losses = order_matched(plan, course[-1], device, step=step)
         gradients = with_ties(plan, gradients)
         _set_gradients(stages, gradients)
         for optimizer in optimizers:
             optimizer.step()
-    return Matched(gradients=gradients, losses=losses, weights=_weights(stages))
+        course.append(_weights(stages))
+    return Matched(gradients=gradients, losses=losses, weights=course[-1], course=tuple(course))
 
 
-def ordinary_training(plan: Plan) -> Ordinary:
-    """The ordinary oracle, carried on for the steps of the plan's training."""
+def ordinary_training(plan: Plan, course: Sequence[Gradients]) -> Ordinary:
+    """The ordinary oracle for the steps of the plan's training, along the weights of ``course``."""
     training = plan.training
     if training is None:
         gradients, loss = ordinary(plan)
         return Ordinary(gradients=gradients, loss=loss, weights={})
     stages = [Stage(plan.spec, stage).double() for stage in range(plan.num_stages)]
     optimizer = optimizer_of(training, (p for stage in stages for p in stage.parameters()))
-    for step in range(training.steps):
-        gradients, loss = ordinary(plan, _weights(stages), step=step)
+    drift = 0.0
+    for step, (before, after) in enumerate(pairwise(course)):
+        gradients, loss = ordinary(plan, before, step=step)
+        _set_weights(stages, before)
         _set_gradients(stages, gradients)
         optimizer.step()
-    return Ordinary(gradients=gradients, loss=loss, weights=_weights(stages))
+        drift = max(drift, max_relative_error(after, _weights(stages)))
+    return Ordinary(gradients=gradients, loss=loss, weights=_weights(stages), drift=drift)
 
 
 def _weights(stages: list[Stage]) -> Gradients:
@@ -88,6 +108,12 @@ def _weights(stages: list[Stage]) -> Gradients:
         for number, stage in enumerate(stages)
         for name, parameter in stage.named_parameters()
     }
+
+
+@torch.no_grad()
+def _set_weights(stages: list[Stage], weights: Gradients) -> None:
+    for (stage, name), value in weights.items():
+        stages[stage].get_parameter(name).copy_(value)
 
 
 def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:
