@@ -28,8 +28,9 @@ class ReplayReport:
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
     against the ordinary backward. In a training, gradients and losses are those of its last pass,
-    ``max_weight_error`` the largest of the weights after any step, where the ordinary training takes
-    each step from the weights before it. ``seconds`` is the time of the ranks alone, start included.
+    ``max_weight_error`` the largest of the weights after any step, where the ordinary training
+    takes each step from the weights before it. ``seconds`` is the time of the ranks alone, start
+    included.
     ``allocator_peak_bytes`` is what torch's allocator had given out at most on each device that
     keeps count: live bytes, and weights, gradients, messages and work space too.
     ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
