@@ -108,6 +108,7 @@ def replay(
         A rank went astray all the same.
     """
     chosen = chosen_semantics(backend, semantics, BACKENDS)
+    _require_kinds(training, zero)
     _require_together(backend, device, timeout, pool)
     where = open_device(device)
     ready = prepared(
@@ -156,6 +157,14 @@ def replay(
             device=where,
             allocator_peak_bytes=() if peak is None else (peak,),
         )
+
+
+def _require_kinds(training: object, zero: object) -> None:
+    """Raise ``ValueError`` for a training or levels in another form than ours."""
+    if not isinstance(training, Training | None):
+        raise ValueError(f"replay training must be a Training(steps=...), got {training!r}")
+    if not isinstance(zero, ZeroLevels | None):
+        raise ValueError(f'replay zero must be ZeroLevels.parse("3,norm=1"), got {zero!r}')
 
 
 def _require_together(backend: str, device: str, timeout: float, pool: GlooPool | None) -> None:

@@ -259,7 +259,10 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
             ["replay", "1f1b", "p=2", "m=2", "--optimizer", "x"],
             "must be one of sgd, momentum, adam",
         ),
-        (["replay", "1f1b", "p=2", "m=2", "--steps", "0"], "replay steps must be 1 or more, got 0"),
+        (
+            ["replay", "1f1b", "p=2", "m=2", "--steps", "0"],
+            "replay steps must be 1 or more, whole, got 0",
+        ),
         (["replay", "1f1b", "p=2", "m=2", "--learning-rate", "-1"], "rate must be more than 0"),
         (
             ["replay", "1f1b", "p=2", "m=2", "--backend", "torch-runtime", "--steps", "1"],

@@ -300,6 +300,10 @@ def test_unknown_options_are_refused() -> None:
     for seconds in (0, float("nan"), float("inf"), 1e9):
         with pytest.raises(ValueError, match=f"timeout must be more than 0 .* got {seconds}"):
             run(case, backend="gloo", timeout=seconds)
+    with pytest.raises(ValueError, match=r"zero must be ZeroLevels.parse\(.*, got '3'"):
+        run(case, zero="3")
+    with pytest.raises(ValueError, match=r"training must be a Training\(.*, got 3"):
+        run(case, training=3)
     with pytest.raises(ValueError, match=r"one per stage \(2\), got 3"):
         run(case, replace(TINY, layers=(1, 1, 1)))
 

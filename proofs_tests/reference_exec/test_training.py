@@ -178,7 +178,8 @@ def test_another_rule_in_the_midst_is_off_the_ordinary_training(
     ("changes", "message"),
     [
         ({"optimizer": "lion"}, "optimizer must be one of sgd, momentum, adam, got 'lion'"),
-        ({"steps": 0}, "steps must be 1 or more, got 0"),
+        ({"steps": 0}, "steps must be 1 or more, whole, got 0"),
+        ({"steps": 2.5}, "steps must be 1 or more, whole, got 2.5"),
         ({"learning_rate": 0.0}, "learning rate must be more than 0, got 0.0"),
         ({"learning_rate": math.nan}, "learning rate must be more than 0, got nan"),
     ],

@@ -60,7 +60,7 @@ class ModelSpec:
         if self.dtype not in ELEMENT_BYTES:
             known = ", ".join(ELEMENT_BYTES)
             raise ValueError(f"model dtype must be one of {known}, got {self.dtype!r}")
-        layers = (self.layers,) if isinstance(self.layers, int) else self.layers
+        layers = self.layers if isinstance(self.layers, tuple) else (self.layers,)
         for name, value in (
             ("hidden", self.hidden),
             ("heads", self.heads),
@@ -69,8 +69,8 @@ class ModelSpec:
             ("batch", self.batch),
             *(("layers", count) for count in layers or (0,)),
         ):
-            if value < 1:
-                raise ValueError(f"model {name} must be 1 or more, got {value}")
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"model {name} must be 1 or more, whole, got {value!r}")
         if self.hidden < 4:
             raise ValueError(
                 f"model hidden must be 4 or more, got {self.hidden}; a norm over fewer elements "
@@ -87,10 +87,11 @@ class ModelSpec:
             raise ValueError(f"model seed must be 0 to 2**31 - 1, got {self.seed}")
 
     def _require_words(self) -> None:
-        if self.vocabulary and (self.vocabulary < 2 or self.kind == "own"):
+        given = self.vocabulary
+        if not isinstance(given, int) or (given and (given < 2 or self.kind == "own")):
             raise ValueError(
                 "model vocabulary must be 2 or more words, for a reference model, "
-                f"got {self.vocabulary} and kind {self.kind}"
+                f"got {given!r} and kind {self.kind}"
             )
         if self.tied and not self.vocabulary:
             raise ValueError("model tied needs a vocabulary: embedding and head are then one")

@@ -40,8 +40,8 @@ class Training:
         if self.optimizer not in OPTIMIZERS:
             known = ", ".join(OPTIMIZERS)
             raise ValueError(f"replay optimizer must be one of {known}, got {self.optimizer!r}")
-        if self.steps < 1:
-            raise ValueError(f"replay steps must be 1 or more, got {self.steps}")
+        if not isinstance(self.steps, int) or self.steps < 1:
+            raise ValueError(f"replay steps must be 1 or more, whole, got {self.steps!r}")
         if not (math.isfinite(self.rate) and self.rate > 0):
             raise ValueError(f"replay learning rate must be more than 0, got {self.learning_rate}")
 
