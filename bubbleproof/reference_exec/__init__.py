@@ -1,5 +1,17 @@
 """Runs verified schedules on torch and compares gradients and peak bytes with what was promised.
 
-``replay.replay(problem, schedule, spec.ModelSpec(...))`` gives a ``report.ReplayReport``. What is
-known without running (``spec``, ``footprint``, ``plan``, ``report``) loads no torch.
+``replay.replay(problem, schedule, models.spec.ModelSpec(...))`` gives an
+``evidence.report.ReplayReport``. Each part imports only those before it:
+
+    broken, saved   what goes wrong; the account of live bytes
+    models          the models that are trained, and their bytes in closed form
+    plans           from a verified schedule to what each rank has to run, and what that promises
+    runtime         one rank: its computations, moves, collectives and steps, on any device
+    evidence        oracles, and what a replay showed beside them
+    drivers         ranks together: virtual, gloo, torchrun with gloo or NCCL
+    replay          all of it, in one call
+    pytorch         the second executor, PyTorch's own pipeline runtime
+
+What is known without running (``models.spec``, ``models.footprint``, ``plans.plan``,
+``evidence.report``) loads no torch.
 """

@@ -77,5 +77,5 @@ def test_a_check_without_one_part_on_transfers_is_found_out(
 ) -> None:
     monkeypatch.setattr(moves.Moves, part, lambda *_, **__: nothing)
     small = {TRANSFERS: evicting()[:1]}
-    crippled = tally_of(small, 300, operators=TRANSFER_OPERATORS, to_the_first=True)
+    crippled = tally_of(small, 900, operators=TRANSFER_OPERATORS, to_the_first=True)
     assert crippled.disagreements != []
