@@ -196,9 +196,9 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
 # Stages on two ranks
 
 
-@pytest.mark.parametrize("m", [1, 2, 5])
-def test_random_bidirectional_programs_replay(m: int) -> None:
-    pipeline = Pipeline(num_ranks=2, num_microbatches=m, placement="bidirectional")
+@pytest.mark.parametrize(("p", "m"), [(2, 1), (2, 2), (2, 5), (3, 1), (3, 4)])
+def test_random_bidirectional_programs_replay(p: int, m: int) -> None:
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, placement="bidirectional")
     for seed in range(3):
         assert run(random_case(pipeline, seed), WIDE, seed=seed).ok
 

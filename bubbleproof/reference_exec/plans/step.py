@@ -67,7 +67,10 @@ def training_step(problem: Problem) -> Pipeline:
 
 
 def _placement(problem: Problem, num_stages: int) -> str | tuple[int, ...]:
-    """The rank of each stage, or ``bidirectional`` where every stage runs on two ranks."""
+    """The rank of each stage, or ``bidirectional`` where every stage runs on two ranks.
+
+    Of an odd number of ranks the middle one holds its stage for both directions.
+    """
     if num_stages % problem.num_ranks:
         raise ValueError(
             f"replay needs a multiple of {problem.num_ranks} stages (the ranks), got {num_stages}"
@@ -76,7 +79,8 @@ def _placement(problem: Problem, num_stages: int) -> str | tuple[int, ...]:
     homeless = [stage for stage in range(num_stages) if stage not in holders]
     if not homeless:
         return tuple(holders[stage] for stage in range(num_stages))
-    if len(homeless) == num_stages and num_stages == problem.num_ranks > 1:
+    middle = {num_stages // 2} if num_stages % 2 else set()
+    if num_stages == problem.num_ranks > 1 and {*range(num_stages)} - {*homeless} == middle:
         return BIDIRECTIONAL
     raise ValueError(
         "replay needs each stage on one rank, or each on two in opposite directions; "
