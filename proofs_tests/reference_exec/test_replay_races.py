@@ -38,8 +38,8 @@ from proofs_tests.reference_exec.cases import (
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.queued import Stalled, named_actions, run_queued
 from proofs_tests.reference_exec.races.recorder import Recorder
+from proofs_tests.reference_exec.replica_cases import of_family, placed
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
-from proofs_tests.reference_exec.test_replicas import of_family, placed
 
 IS_SWEEP = bool(os.environ.get("BUBBLEPROOF_SWEEP"))
 SEEDS = range(3) if IS_SWEEP else range(1)

@@ -1,4 +1,4 @@
-"""``show``, ``convert`` and ``replay``: every target, and what is refused."""
+"""``replay``: what it answers and writes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -7,57 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.read_sharded import read_sharded
 from bubbleproof.formats import read_replay
-from bubbleproof.formats.schedule_json import ScheduleFile, write_schedule
-from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.families import families
 from proofs_tests.commands.conftest import Run
-
-
-def test_show_on_the_terminal(command: Run) -> None:
-    answer = command("show", "1f1b", "p=2", "m=2")
-    assert answer.status == 0
-    assert "rank 0  F0 F1 .  .  B0--- .  B1---" in answer.out
-
-
-@pytest.mark.parametrize("ending", ["html", "svg", "png", "perfetto.json"])
-def test_show_writes_every_picture(command: Run, tmp_path: Path, ending: str) -> None:
-    target = tmp_path / f"x.{ending}"
-    assert command("show", "interleaved", "p=2", "m=4", "-o", target).status == 0
-    assert target.stat().st_size > 1000
-
-
-@pytest.mark.parametrize("ending", ["json", "csv"])
-def test_convert_round_trip(command: Run, tmp_path: Path, ending: str) -> None:
-    target = tmp_path / f"x.{ending}"
-    assert command("convert", "zb-h1", "p=3", "m=5", target).status == 0
-    assert command("verify", target).status == 0
-
-
-@pytest.mark.parametrize("family", families())
-def test_every_family_survives_a_file(command: Run, tmp_path: Path, family: str) -> None:
-    target = tmp_path / "x.json"
-    assert command("convert", family, "p=2", "m=4", target).status == 0
-    found, told = (
-        json.loads(command("verify", *words, "--json").out)
-        for words in ([target], [family, "p=2", "m=4"])
-    )
-    assert found["ok"]
-    assert found["measured"] == told["measured"]
-
-
-def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: Path) -> None:
-    target = tmp_path / "x.csv"
-    assert command("convert", "1f1b", "p=2", "m=2", target, "--communication").status == 0
-    assert target.read_text().startswith("0F0,0SEND_F0,0F1,")
-    assert command("verify", target).status == 0
-    assert command("replay", target).status == 0
-
-
-def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
-    answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
-    assert "lost: durations (in tick) are lost: a table counts steps" in answer.err
 
 
 def test_replay_answers_with_evidence(command: Run) -> None:
@@ -242,10 +193,6 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf"], "a picture's file must end in .html .svg"),
-        (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
-        (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
-        (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
         (
             ["replay", "1f1b", "p=2", "m=2", "--backend", "x"],
             "one of virtual, gloo, torch-runtime, or nc",
@@ -298,87 +245,3 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
     assert answer.err.count("\n") == 1
-
-
-def test_replicas_replay_with_levels_by_name(command: Run) -> None:
-    words = ["replay", "pipemesh", "p=2", "m=2", "--data-parallel", "2", "--zero", "3,norm=1"]
-    answer = command(*words, "--json")
-    assert answer.status == 0
-    report = json.loads(answer.out)
-    assert report["name"] == "pipemesh p=2 m=2 with ZeRO-3"
-    assert (report["data_parallel"], report["zero"]) == (2, "3,norm=1")
-    assert report["ok"]
-    assert len(report["measured_state_bytes"]) == 4
-    table = command(*words)
-    assert "2 replicas of 2" in table.out
-    assert "bytes of sharded and whole model state" in table.out
-
-
-def test_schedules_without_collectives_replay_on_replicas(command: Run) -> None:
-    words = ["replay", "zb-h1", "p=2", "m=2", "--data-parallel", "2"]
-    sharded = command(*words, "--zero", "3", "--json")
-    assert sharded.status == 0
-    report = json.loads(sharded.out)
-    assert (report["ok"], report["zero"], len(report["measured_state_bytes"])) == (True, "3", 4)
-    whole = command(*words)
-    assert whole.status == 0
-    assert "replicas" in whole.out
-    assert "model state" not in whole.out
-
-
-def test_files_name_the_replica_of_each_process(command: Run, tmp_path: Path) -> None:
-    targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
-    options = [word for target in targets for word in ("-o", str(target))]
-    words = ["replay", "zb-h1", "p=2", "m=2", "--data-parallel", "2", "--zero", "2"]
-    assert command(*words, *options).status == 0
-    names = [f"rank {rank} of replica {replica}" for replica in (0, 1) for rank in (0, 1)]
-    assert list(json.loads(targets[0].read_text())["trace"]) == names
-    page = targets[1].read_text()
-    assert all(name.replace(" of ", "\\u003cbr\\u003eof ") in page for name in names)
-    assert "Of the replicas it is the first." in page
-    assert "2 replicas of 2 ranks" in page
-    events = json.loads(targets[2].read_text())["traceEvents"]
-    called = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    assert list(called.values()) == names
-    drawn = {
-        pid: {e["name"] for e in events if (e["ph"], e["pid"]) == ("X", pid)} for pid in called
-    }
-    first, second, third, fourth = drawn.values()
-    assert first == third
-    assert second == fourth
-    assert any("REDUCE_GRAD" in name for name in third)
-    counted = {e["pid"] for e in events if e["name"] == "live bytes"}
-    assert counted == called.keys()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["toffload", "p=2", "m=2", "--zero", "1"], "with whole gradients, which no shards hold"),
-        (["pipemesh", "p=2", "m=2", "--zero", "4"], "a ZeRO level must be 1, 2 or 3, got 4"),
-        (["pipemesh", "p=2", "m=2", "--zero", "all"], "ZeRO levels must be a level"),
-        (["pipemesh", "p=2", "m=2", "--data-parallel", "0"], "must have 1 replica or more, got 0"),
-        (
-            ["1f1b", "p=2", "m=2", "--zero", "1", "--backend", "torch-runtime"],
-            "--data-parallel and --zero are for our own ranks",
-        ),
-    ],
-)
-def test_what_replicas_do_not_replay(command: Run, words: list[str], message: str) -> None:
-    answer = command("replay", *words)
-    assert answer.status == 2
-    assert message in answer.err
-
-
-def test_a_file_has_its_collectives_in_it(command: Run, tmp_path: Path) -> None:
-    given = read_sharded(["pipemesh", "p=2", "m=2"], ZeroLevels(default=2))
-    assert given is not None
-    path = str(tmp_path / "sharded.json")
-    write_schedule(path, ScheduleFile.of(given.problem, given.timed()))
-    answer = command("replay", path, "--data-parallel", "2", "--json")
-    assert answer.status == 0
-    report = json.loads(answer.out)
-    assert (report["ok"], report["data_parallel"], report["zero"]) == (True, 2, "2")
-    answer = command("replay", path, "--zero", "3")
-    assert answer.status == 2
-    assert "ZeRO level 3 needs more collectives than the schedule has" in answer.err

@@ -1,0 +1,72 @@
+"""``show`` and ``convert``: every target, and what is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.theory.families import families
+from proofs_tests.commands.conftest import Run
+
+
+def test_show_on_the_terminal(command: Run) -> None:
+    answer = command("show", "1f1b", "p=2", "m=2")
+    assert answer.status == 0
+    assert "rank 0  F0 F1 .  .  B0--- .  B1---" in answer.out
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png", "perfetto.json"])
+def test_show_writes_every_picture(command: Run, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"x.{ending}"
+    assert command("show", "interleaved", "p=2", "m=4", "-o", target).status == 0
+    assert target.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_convert_round_trip(command: Run, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"x.{ending}"
+    assert command("convert", "zb-h1", "p=3", "m=5", target).status == 0
+    assert command("verify", target).status == 0
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_family_survives_a_file(command: Run, tmp_path: Path, family: str) -> None:
+    target = tmp_path / "x.json"
+    assert command("convert", family, "p=2", "m=4", target).status == 0
+    found, told = (
+        json.loads(command("verify", *words, "--json").out)
+        for words in ([target], [family, "p=2", "m=4"])
+    )
+    assert found["ok"]
+    assert found["measured"] == told["measured"]
+
+
+def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: Path) -> None:
+    target = tmp_path / "x.csv"
+    assert command("convert", "1f1b", "p=2", "m=2", target, "--communication").status == 0
+    assert target.read_text().startswith("0F0,0SEND_F0,0F1,")
+    assert command("verify", target).status == 0
+    assert command("replay", target).status == 0
+
+
+def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
+    answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
+    assert "lost: durations (in tick) are lost: a table counts steps" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf"], "a picture's file must end in .html .svg"),
+        (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
+        (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
+        (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
+    ],
+)
+def test_unusable_words(command: Run, words: list[str], message: str) -> None:
+    answer = command(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1

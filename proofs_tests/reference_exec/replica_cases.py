@@ -1,0 +1,47 @@
+"""Schedules without collectives of their own, on replicas."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.reference_exec.replay import replay
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.families import families
+from proofs_tests.reference_exec.cases import TINY, Case, family_case
+from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+SPEC = replace(TINY, sequence=2)
+LEVELS = (None, "1", "2", "3", "3,norm=1,up=2")
+TURN = {name: LEVELS[1:][n % 4] for n, name in enumerate(sorted(families()))}
+COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+
+
+@cache
+def of_family(name: str) -> Case:
+    return family_case(name, **SHAPES.get(name, ORDINARY))
+
+
+def run(case: Case, levels: str | None, **options: object) -> ReplayReport:
+    zero = None if levels is None else ZeroLevels.parse(levels)
+    given: dict[str, object] = {"data_parallel": 2, "spec": SPEC, **options}
+    return replay(case.problem, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
+
+
+def placed(case: Case, levels: str | None, spec: ModelSpec = SPEC) -> tuple[Replicated, Plan]:
+    """The replicated step of a case on two replicas, and its plan."""
+    zero = None if levels is None else ZeroLevels.parse(levels)
+    step = training_step(case.problem)
+    posed = replicated(case.problem, step, case.schedule, spec, replicas=2, levels=zero)
+    whole = (posed.problem, posed.step, posed.schedule)
+    lowered = lowered_program(*whole, spec, posed.parallel)
+    return posed, replay_plan(*whole, lowered, spec, posed.parallel)
