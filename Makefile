@@ -23,7 +23,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.verify_speed
 	$(BIN)/python -m benchmarks.pytorch_tables
-	$(BIN)/python -m benchmarks.optimality --time-limit 2
+	$(BIN)/python -m benchmarks.optimality --ranks 4 --time-limit 2
 	$(BIN)/python -m benchmarks.solvers
 	$(BIN)/python -m benchmarks.replay_many
 	$(BIN)/python -m benchmarks.replay_speed

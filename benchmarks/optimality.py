@@ -1,57 +1,79 @@
 """Are the published schedules optimal? Each family against the exact optimum under its own memory.
 
-For every family and every legal size with p <= 6 and m <= 8 (defaults v, s; durations 1, 2 or
-1, 1, 1) the problem is solved again with each store's capacity set to the load that the published
-schedule reaches there. A published makespan that equals the solver's checked bound is *optimal*; a
-shorter checked schedule shows that it is *beaten*; otherwise it is *open*, and the gap to the bound
-is given. Where only the engine claims that nothing is shorter, the case counts as *claimed*.
+For every family at the sizes of ``sizes`` (durations 1, 2 or 1, 1, 1) the problem is solved again
+with each store's capacity set to the load that the family's schedule reaches there. A makespan that
+equals the solver's checked bound is *optimal*; a shorter checked schedule shows that it is
+*beaten*; otherwise it is *open*, and the gap to the bound is given. Where only the engine claims
+that nothing is shorter, the case counts as *claimed*.
 
-    python -m benchmarks.optimality [--ranks 6] [--microbatches 8] [--time-limit 10] [--write FILE]
+    python -m benchmarks.optimality [--ranks 8] [--time-limit 3] [--workers 2] [--write FOLDER]
+
+``--keep FILE`` appends each case as a line of JSON and takes what is there as done, so a sweep that
+was interrupted goes on. Ctrl-C writes the page of what there is.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 from rich.progress import Progress
 
+from benchmarks.optimality_page import markdown
+from benchmarks.optimality_sources import REASONS, authors
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
+from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import families, make_parameters
-from bubbleproof.theory.measures import known_rows, measure_rows
+from bubbleproof.theory.measures import known_rows, measure
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 
-VERDICTS = ("optimal", "claimed", "beaten", "open")
+ALL_MICROBATCHES = 4  # up to so many ranks every m up to 3p is looked at, but for slices
+RANKS = (2, 3, 4, 6, 8)
+CHUNKS, SLICES = (1, 2, 3), (1, 2, 3, 4)
+Size = tuple[str, int, int, int, int]  # family, p, m, v, s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One published schedule and what the solver makes of its problem (ticks)."""
+    """One schedule of a family and what the solver makes of its problem (ticks, units).
+
+    ``known`` is the authors' makespan and ``source`` where it stands; ``reason`` is why the family
+    is longer than ``best`` or ``bound``, empty where that is unknown or where it is not.
+    """
 
     family: str
     p: int
     m: int
+    v: int
+    s: int
     published: int
+    peak: int
+    known: int | None
+    source: str
     best: int
     bound: int
     verdict: str
+    reason: str
 
     @property
     def excess(self) -> Fraction:
-        """How much longer the published schedule is than the best one found."""
-        return Fraction(self.published - self.best, self.best)
+        """How much longer the schedule is than the bound, or the shortest that was found."""
+        least = self.best if self.verdict == "claimed" else self.bound
+        return Fraction(self.published - least, least)
 
     @property
-    def size(self) -> str:
-        return f"p={self.p} m={self.m}"
+    def size(self) -> Size:
+        return self.family, self.p, self.m, self.v, self.s
 
 
 def capped(problem: Problem, schedule: Schedule) -> Problem:
@@ -64,100 +86,133 @@ def capped(problem: Problem, schedule: Schedule) -> Problem:
     return replace(problem, stores=stores)
 
 
-def decide(family: str, p: int, m: int, time_limit: float) -> Case:
+def parameters(size: Size) -> dict[str, int]:
+    """The parameters of a size that its family takes."""
+    name, p, m, v, s = size
+    options = families()[name].options
+    return {"p": p, "m": m} | ({"v": v} if "v" in options else {}) | (
+        {"s": s} if "s" in options else {}
+    )  # fmt: skip
+
+
+def decide(size: Size, time_limit: float) -> Case:
     """Solve one case. Precondition: the size is legal."""
-    member = families()[family].member(make_parameters({"p": p, "m": m}))
+    name, p, m, v, s = size
+    member = families()[name].member(make_parameters(parameters(size)))
     problem = capped(member.problem, member.schedule)
-    published = measure_rows(problem, *known_rows(problem, member.schedule)).makespan
+    measured = measure(problem, member.schedule)
+    published = measured.makespan
     options = SolveOptions(time_limit=time_limit, threads=1)
-    result = solve(problem, options, [(family, member.schedule.program)])
-    best = published if result.makespan is None else min(published, result.makespan)
-    if best < published:
-        verdict = "beaten"
-    elif result.status is Status.OPTIMAL:
-        verdict = "optimal" if result.proof is Proof.CERTIFICATE else "claimed"
+    try:
+        result = solve(problem, options, [(name, member.schedule.program)])
+    except FaultError:
+        best, bound, verdict = published, lower_bounds(problem).best.bound, "open"
     else:
-        verdict = "open"
-    return Case(
-        family=family,
-        p=p,
-        m=m,
-        published=published,
-        best=best,
-        bound=result.lower_bound,
-        verdict=verdict,
-    )
+        best = published if result.makespan is None else min(published, result.makespan)
+        bound = result.lower_bound
+        if best < published:
+            verdict = "beaten"
+        elif result.status is Status.OPTIMAL:
+            verdict = "optimal" if result.proof is Proof.CERTIFICATE else "claimed"
+        else:
+            verdict = "open"
+    known, source = authors(name, p, m, v, s) or (None, "")
+    case = Case(
+        family=name, p=p, m=m, v=v, s=s, published=published, peak=max(measured.peak_activations),
+        known=known, source=source, best=best, bound=bound, verdict=verdict, reason="",
+    )  # fmt: skip
+    reason = REASONS.get(name)
+    if case.excess and reason is not None and reason.holds(parameters(size), published):
+        return replace(case, reason=reason.text)
+    return case
 
 
-def legal_sizes(ranks: int, microbatches: int) -> Iterator[tuple[str, int, int]]:
-    """(family, p, m) of every size that the family takes."""
+def counts(p: int, *, is_thin: bool) -> list[int]:
+    """The microbatches looked at: all up to 3p, or those around the turns of a family."""
+    if p <= ALL_MICROBATCHES and not is_thin:
+        return list(range(1, 3 * p + 1))
+    return sorted({1, p - 1, p, p + 1, 2 * p, 3 * p})
+
+
+def sizes(ranks: int) -> Iterator[Size]:
+    """Every size that is looked at and that its family takes."""
     for name, family in families().items():
-        for p in range(1, ranks + 1):
-            for m in range(1, microbatches + 1):
-                try:
-                    family.member(make_parameters({"p": p, "m": m}))
-                except ValueError:
-                    continue
-                yield name, p, m
+        chunks = CHUNKS if "v" in family.options else (1,)
+        slices = SLICES if "s" in family.options else (1,)
+        for p in (p for p in RANKS if p <= ranks):
+            for v in chunks:
+                for s in slices:
+                    for m in counts(p, is_thin=s > 1):
+                        if _is_legal((name, p, m, v, s)):
+                            yield name, p, m, v, s
 
 
-def survey(ranks: int, microbatches: int, time_limit: float) -> list[Case]:
-    """All cases, on every core, with progress on standard error."""
-    sizes = list(legal_sizes(ranks, microbatches))
-    names, ps, ms = (list(column) for column in zip(*sizes, strict=True))
-    with ProcessPoolExecutor() as pool, Progress(disable=not sys.stderr.isatty()) as progress:
-        bar = progress.add_task("solving", total=len(sizes))
-        cases = []
-        for case in pool.map(decide, names, ps, ms, [time_limit] * len(sizes), chunksize=4):
-            cases.append(case)
-            progress.advance(bar)
-    return cases
+def _is_legal(size: Size) -> bool:
+    family = families()[size[0]]
+    try:
+        return family.refusal(family.pipeline(make_parameters(parameters(size)))) is None
+    except ValueError:
+        return False
 
 
-def markdown(cases: list[Case], time_limit: float) -> str:
-    """The table, one row per family."""
-    ranks, microbatches = max(c.p for c in cases), max(c.m for c in cases)
-    lines = [
-        "# Are the published schedules optimal?",
-        "",
-        "Generated by `python -m benchmarks.optimality --write docs/optimality.md`; not edited.",
-        "",
-        f"Every legal size with p <= {ranks} and m <= {microbatches}, default v and s, durations 1",
-        "(F), 2 (B) or 1, 1, 1 (F, I, W), links of 0 ticks. The optimum is the least makespan with",
-        "every store capped at the published schedule's own peak; CP-SAT had",
-        f"{time_limit:g} s per case on one thread. *optimal*: a checked bound meets it. *claimed*:",
-        "the engine says so, without a certificate. *beaten*: a checked shorter schedule exists.",
-        "*open*: neither. Excess is (published - best) / best of the worst beaten case.",
-        "",
-        "| family | cases | optimal | claimed | beaten | open | worst beaten case | excess |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name in dict.fromkeys(case.family for case in cases):
-        own = [case for case in cases if case.family == name]
-        counts = [sum(case.verdict == verdict for case in own) for verdict in VERDICTS]
-        worst = max(own, key=lambda case: (case.excess, -case.p - case.m))
-        shown = ("", "")
-        if worst.excess:
-            percent = f"{np.round(float(100 * worst.excess), 1)} %"  # for people only
-            shown = (f"{worst.size}: {worst.published}, best {worst.best}", percent)
-        cells = [name, str(len(own)), *map(str, counts), *shown]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def survey(wanted: list[Size], time_limit: float, workers: int, keep: Path | None) -> list[Case]:
+    """All cases, with progress on standard error; what was done stays when it is interrupted."""
+    cases = read_kept(keep)
+    todo = [size for size in wanted if size not in cases]
+    with (
+        ProcessPoolExecutor(workers) as pool,
+        Progress(disable=not sys.stderr.isatty()) as progress,
+    ):
+        bar = progress.add_task("solving", total=len(todo))
+        running = [pool.submit(decide, size, time_limit) for size in todo]
+        try:
+            for done in as_completed(running):
+                case = done.result()
+                cases[case.size] = case
+                progress.advance(bar)
+                if keep is not None:
+                    with keep.open("a", encoding="utf-8") as stream:
+                        stream.write(json.dumps(asdict(case)) + "\n")
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+    return [cases[size] for size in wanted if size in cases]
+
+
+def read_kept(keep: Path | None) -> dict[Size, Case]:
+    """The cases of a file of ``--keep``."""
+    if keep is None or not keep.exists():
+        return {}
+    lines = keep.read_text(encoding="utf-8").splitlines()
+    return {case.size: case for case in (Case(**json.loads(line)) for line in lines)}
+
+
+def write_rows(cases: Iterable[Case], path: Path) -> None:
+    """Every case as a row of CSV."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        names = [field.name for field in fields(Case) if field.name != "reason"]
+        writer.writerow(names)
+        for case in cases:
+            writer.writerow([getattr(case, name) for name in names])
 
 
 def main() -> None:
-    """Read the command line, survey, and write or print the table."""
+    """Read the command line, survey, and write or print the page."""
     parser = argparse.ArgumentParser(description="Published schedules against the exact optimum.")
-    parser.add_argument("--ranks", type=int, default=6)
-    parser.add_argument("--microbatches", type=int, default=8)
-    parser.add_argument("--time-limit", type=float, default=10.0, help="seconds per case")
-    parser.add_argument("--write", type=Path, help="the Markdown file to write")
+    parser.add_argument("--ranks", type=int, default=max(RANKS))
+    parser.add_argument("--time-limit", type=float, default=3.0, help="seconds per case")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="a file of cases that are done, one per line")
+    parser.add_argument("--write", type=Path, help="the folder for optimality.md and .csv")
     given = parser.parse_args()
-    table = markdown(survey(given.ranks, given.microbatches, given.time_limit), given.time_limit)
+    wanted = list(sizes(given.ranks))
+    cases = survey(wanted, given.time_limit, given.workers, given.keep)
+    page = markdown(cases, given.time_limit, len(wanted))
     if given.write:
-        given.write.write_text(table, encoding="utf-8")
+        (given.write / "optimality.md").write_text(page, encoding="utf-8")
+        write_rows(cases, given.write / "optimality.csv")
     else:
-        sys.stdout.write(table)
+        sys.stdout.write(page)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,98 @@
-"""State, solve, prove and run pipeline-parallel training schedules.
+"""State, solve, prove and run pipeline-parallel training schedules: ``import bubbleproof as bp``.
 
-Start with ``theory`` (what a schedule is) and ``verify`` (whether one is right). This module
-imports neither torch nor a solver.
+>>> import bubbleproof as bp
+>>> pipeline = bp.Pipeline(num_ranks=4, num_microbatches=6, capacity=3)
+>>> member = bp.family("1f1b")(p=2, m=3)
+>>> bp.check(member)
+<Verdict: holds, makespan 12>
+
+Each name is loaded when it is first asked for: importing this module loads neither torch nor a
+solver. Wherever a ``Problem`` is taken a ``Pipeline`` serves as well.
+
+============  ====================================================================================
+Pipeline      a training step: ranks, microbatches, durations, memory, links, what is split
+Problem       tasks on resources with precedences and memory events: what a Pipeline becomes
+Schedule      an order per resource and a start per task
+family        a published family of schedules by its name; ``families`` lists them all
+register      a family of your own, known to every command from then on
+read, write   problem files, schedules, PyTorch tables
+solve         the best schedule and how good it is, as a ``Result``
+check         every rule decided for a schedule: a ``Verdict`` with each ``Violation``
+measure       makespan, bubbles and peak memory
+show          a picture, which a notebook displays
+replay        the schedule on torch, its gradients and bytes compared
+pareto        every trade of makespan against peak memory
+prove         a theorem for all sizes, by Z3
+claims        what the papers claim, as data
+============  ====================================================================================
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bubbleproof.door import (
+        check,
+        claims,
+        families,
+        family,
+        measure,
+        pareto,
+        prove,
+        read,
+        register,
+        replay,
+        show,
+        solve,
+        write,
+    )
+    from bubbleproof.solvers.result import Result
+    from bubbleproof.theory.pipeline import Pipeline
+    from bubbleproof.theory.problem import Problem
+    from bubbleproof.theory.schedule import Schedule
+    from bubbleproof.verify.verdict import Verdict, Violation
+
+__all__ = [
+    "Pipeline",
+    "Problem",
+    "Result",
+    "Schedule",
+    "Verdict",
+    "Violation",
+    "check",
+    "claims",
+    "families",
+    "family",
+    "measure",
+    "pareto",
+    "prove",
+    "read",
+    "register",
+    "replay",
+    "show",
+    "solve",
+    "write",
+]
+
+_HOMES = {
+    "Pipeline": "bubbleproof.theory.pipeline",
+    "Problem": "bubbleproof.theory.problem",
+    "Result": "bubbleproof.solvers.result",
+    "Schedule": "bubbleproof.theory.schedule",
+    "Verdict": "bubbleproof.verify.verdict",
+    "Violation": "bubbleproof.verify.verdict",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"bubbleproof has no {name!r}; its names are {' '.join(__all__)}")
+    found: object = getattr(import_module(_HOMES.get(name, "bubbleproof.door")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

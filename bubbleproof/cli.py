@@ -1,19 +1,20 @@
 """The command ``bubbleproof``.
 
-Exit status: 0 all holds; 1 a violation or a refuted expectation; 2 unusable input (one line on
-standard error: what, where, what was expected); 3 undecided in the time given. With ``--json`` one
-JSON object goes to standard output and nothing else.
+Exit status: 0 all holds; 1 a violation or a refuted expectation; 2 unusable input or an engine
+whose answer the checker refutes (one line on standard error); 3 undecided in the time given; 70 a
+fault of this program (one line; ``--traceback`` shows where); 130 interrupted, after what was found
+was printed. With ``--json`` one JSON object goes to standard output and nothing else.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
+from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.option_groups import HeadedCommand, spread
 from bubbleproof.commands.options import (
     DemandOptions,
@@ -26,7 +27,6 @@ from bubbleproof.commands.options import (
     TimeLimit,
     Words,
 )
-from bubbleproof.commands.output import refuse
 from bubbleproof.commands.profile_options import MeasurementOptions, PipelineOptions
 from bubbleproof.commands.replay_options import (
     CommunicationOptions,
@@ -38,12 +38,21 @@ from bubbleproof.commands.replay_options import (
 
 app = typer.Typer(
     name="bubbleproof",
-    help="State, solve, prove and run pipeline-parallel training schedules.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def common(
+    traceback: Annotated[
+        bool, Option("--traceback", help="Show where an error was raised.")
+    ] = False,
+) -> None:
+    """State, solve, prove and run pipeline-parallel training schedules."""
+    del traceback  # ``last_resort`` looks for the word, also where the rest cannot be read
 
 
 @app.command()
@@ -151,10 +160,19 @@ def verify(
     certificate: Annotated[
         str | None, Option(help="A certificate (.json) of how good the schedule is.")
     ] = None,
+    spec: Annotated[
+        bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
+    ] = False,
     dialect: Dialect = None,
     json: Json = False,
 ) -> int:
     """Decide every rule for a schedule; print the counterexamples."""
+    if spec:
+        from bubbleproof.commands.verify_spec import run_spec
+
+        if comm or certificate is not None:
+            raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
+        return run_spec(schedule, problem=problem, dialect=dialect, as_json=json)
     from bubbleproof.commands.verify import run_verify
 
     return run_verify(
@@ -262,7 +280,7 @@ def prove(
 @app.command()
 def claims(
     paper: Annotated[str | None, Option(help="Only this paper's claims.")] = None,
-    audit: Annotated[bool, Option("--audit", help="Decide them anew.")] = False,
+    audit: Annotated[bool, Option("--audit", help="Decide them; else they are listed.")] = False,
     quick: Annotated[bool, Option("--quick", help="On their small domains.")] = False,
     workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None,
     cluster: Annotated[str | None, Option(help="Dask scheduler's address.")] = None,
@@ -275,24 +293,12 @@ def claims(
     from bubbleproof.commands.claims import Request, run_claims
 
     workforce = Workers(count=workers, address=cluster)
-    request = Request(paper=paper, is_audit=audit, is_quick=quick, limit=limit, workers=workforce)
-    return run_claims(request, target=write, as_json=json)
+    request = Request(
+        paper=paper, is_audit=audit, is_quick=quick, limit=limit, target=write, workers=workforce
+    )
+    return run_claims(request, as_json=json)
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    try:
-        status = app(standalone_mode=False)
-    except typer.TyperException as error:
-        status = refuse(error.format_message())
-    except (ValueError, OSError) as error:
-        status = refuse(str(error))
-    except MemoryError as error:
-        status = refuse(f"more than the memory here: {error or 'no room is left'}")
-    except (KeyboardInterrupt, typer.Abort):
-        status = refuse("interrupted")
-    except BrokenPipeError:
-        # The reader of our output went away; nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status_of_call(lambda: app(standalone_mode=False)))

@@ -5,8 +5,9 @@
 
 ``run_all`` gives ``[function(item) for item in items]``: the results stand in the order of the
 items whatever the number of workers and whichever ends first. ``on_done(index, result)`` is called
-in the caller's thread as each ends, for a progress bar. An error or Ctrl-C cancels what has not
-begun and is raised when what runs has ended; so make items short (seconds).
+in the caller's thread as each ends, for a progress bar. An error cancels what has not begun and is
+raised when what runs has ended; so make items short (seconds). Ctrl-C is raised at once, and ends
+the workers of ``open_executor`` in the middle of what they do.
 
 ``open_executor`` opens a pool of processes, or joins a ``dask.distributed`` cluster by the address
 of its scheduler. With one worker it gives ``None``, which ``run_all`` takes as "here, in order". An
@@ -22,14 +23,18 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
-from threading import Thread
-from typing import TypeVar
+from multiprocessing.connection import Connection, wait
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import ParamSpec, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+MAX_WORKERS = 256  # processes, or threads of an engine
 
 
 def num_cores() -> int:
@@ -46,27 +51,80 @@ def open_executor(
     """Workers for ``run_all``: as many processes as cores unless told, or those of a cluster.
 
     ``address`` is that of a ``dask.distributed`` scheduler whose workers have this package.
-    Raises ``ValueError`` for fewer than one worker, for both at once, and where
-    ``dask.distributed`` is not installed.
+    Raises ``ValueError`` for fewer than one worker or more than ``MAX_WORKERS``, for both at once,
+    and where ``dask.distributed`` is not installed.
     """
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be 1 or more, got {workers}")
+    if workers is not None and workers > MAX_WORKERS:
+        raise ValueError(f"workers must be {MAX_WORKERS} or less, got {workers}")
     if address is not None:
         if workers is not None:
             raise ValueError("give a number of workers or a cluster's address, not both")
         with _cluster(address) as cluster:
             yield cluster
         return
-    workers = num_cores() if workers is None else workers
+    workers = min(num_cores(), MAX_WORKERS) if workers is None else workers
     if workers == 1:
         yield None
         return
-    # Forking a process that has threads (a progress bar is one) may hang; spawned ones are safe.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_follow_the_caller)
+    pool = _Pool(workers)
     try:
         yield pool
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        with postponed(pool.abandon):  # a worker that still starts needs what the caller would undo
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def postponed(hear: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """A Ctrl-C within the block is raised at its end; ``hear`` is called when it comes."""
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or before is None:
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        hear()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came and callable(before):
+            before(*came[0])
+
+
+class _Pool(ProcessPoolExecutor):
+    """Processes that can be told to end at once, in the middle of a call."""
+
+    def __init__(self, workers: int) -> None:
+        # Forking a process that has threads (a progress bar is one) may hang; spawned ones do not.
+        context = get_context("spawn")
+        follower, self._lifeline = context.Pipe(duplex=False)
+        super().__init__(workers, context, initializer=_follow_the_caller, initargs=(follower,))
+
+    def submit(
+        self,
+        fn: Callable[Parameters, Result],
+        /,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Future[Result]:
+        """Hand in a call; a process that this starts gets no Ctrl-C before it ignores it."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with postponed():  # another thread may take the signal, and half a start is an error
+                return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def abandon(self) -> None:
+        """End the processes; what they were at is lost."""
+        self._lifeline.close()
 
 
 def run_all(
@@ -89,9 +147,11 @@ def run_all(
             result = future.result()
             if on_done is not None:
                 on_done(index[future], result)
-    except BaseException:
+    except BaseException as error:
         for future in futures:
             future.cancel()
+        if isinstance(error, KeyboardInterrupt) and isinstance(executor, _Pool):
+            executor.abandon()
         raise
     return [future.result() for future in futures]
 
@@ -109,16 +169,16 @@ def _run_here(
     return results
 
 
-def _follow_the_caller() -> None:
-    """Leave Ctrl-C to the caller, and end with it, however it ends."""
+def _follow_the_caller(lifeline: Connection) -> None:
+    """Leave Ctrl-C to the caller, and end with it, however it ends, or when it lets go."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_caller, daemon=True).start()
+    Thread(target=_end_with_the_caller, args=(lifeline,), daemon=True).start()
 
 
-def _end_with_the_caller() -> None:
+def _end_with_the_caller(lifeline: Connection) -> None:
     caller = parent_process()
     assert caller is not None
-    caller.join()
+    wait([caller.sentinel, lifeline])
     os._exit(1)
 
 

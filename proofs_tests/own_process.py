@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from proofs_tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -17,6 +19,7 @@ def run_alone(work: Callable[[], None]) -> None:
     """Call a function of a test module, found by its name, in a new process; it must not raise."""
     code = f"from {work.__module__} import {work.__name__}\n{work.__name__}()\n"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from threading import Event
 import pytest
 
 from bubbleproof.parallel import num_cores, open_executor, run_all
+from proofs_tests.patience import PATIENCE
 
 ITEMS = (3, 1, 2, 0)
 
@@ -114,7 +115,7 @@ def test_workers_end_with_a_caller_that_is_killed(tmp_path: Path) -> None:
     assert len(workers) == 2
     caller.kill()
     caller.communicate()
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(map(is_running, workers))

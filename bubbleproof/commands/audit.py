@@ -12,8 +12,8 @@ from rich.progress import Progress, TaskID, TextColumn
 
 from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.theorems import ProofVerdict, theorems
-from bubbleproof.theory.claims import Claim, Decision, Standing
-from bubbleproof.theory.claims.shards import Audit, Failure, Shard, decide_shard
+from bubbleproof.theory.claims import Claim, ClaimVerdict, Decision
+from bubbleproof.theory.claims.shards import Audit, Outcome, Shard, decide_shard
 
 Decisions = Mapping[str, Decision]
 
@@ -34,19 +34,38 @@ def audit(
     workers: Workers,
     quiet: bool = False,
 ) -> Decisions:
-    """What becomes of each claim; the same whoever decides."""
+    """What becomes of each claim; the same whoever decides.
+
+    Ctrl-C ends it with the claims that have been decided by then; the others are missing.
+    """
     work = Audit(chosen=chosen, is_wide=is_wide, limit=limit)
     columns = (*Progress.get_default_columns(), TextColumn("{task.fields[what]}"))
     screen = Console(stderr=True)
-    with (
-        open_executor(workers.count, address=workers.address) as executor,
-        Progress(*columns, console=screen, disable=quiet, transient=True) as progress,
-    ):
-        for name, shards in (("smallest cases", work.heads), ("other cases", work.cells)):
-            task = progress.add_task(name, total=None, what="")
-            _run(work, executor, shards(), progress, task)
-    proved: dict[str, bool] = {}
-    return {name: _with_proof(found, proved) for name, found in work.decisions().items()}
+    left = Counter(name for name, claim in chosen.items() if claim.missing is None)
+    decided: dict[str, Decision] = {}
+    try:
+        with (
+            open_executor(workers.count, address=workers.address) as executor,
+            Progress(*columns, console=screen, disable=quiet, transient=True) as progress,
+        ):
+            task = progress.add_task("smallest cases", total=None, what="")
+            _run(work, executor, work.heads(), progress, task)
+            cells = work.cells()
+            left = _claims_in(cells)
+            task = progress.add_task("other cases", total=None, what="")
+            _run(work, executor, cells, progress, task, left)
+        proved: dict[str, bool] = {}
+        for name, found in work.decisions().items():
+            decided[name] = _with_proof(found, proved)
+    except KeyboardInterrupt:
+        known = {n: d for n, d in work.decisions().items() if not left[n] or d.counterexample}
+        return known if any(left.values()) else decided
+    return decided
+
+
+def _claims_in(shards: Sequence[Shard]) -> Counter[str]:
+    """In how many of the shards each claim has cases."""
+    return Counter(claim for shard in shards for claim in shard.claims)
 
 
 def _run(
@@ -55,12 +74,14 @@ def _run(
     shards: Sequence[Shard],
     progress: Progress,
     task: TaskID,
+    left: Counter[str] | None = None,
 ) -> None:
-    left = Counter(claim for shard in shards for claim in shard.claims)
+    """Decide the shards; ``left`` counts for each claim those that are not done."""
+    left = _claims_in(shards) if left is None else left
     progress.update(task, total=sum(shard.load for shard in shards))
 
-    def done(index: int, failures: Sequence[Failure]) -> None:
-        work.note(failures)
+    def done(index: int, outcomes: Sequence[Outcome]) -> None:
+        work.note(outcomes)
         shard = shards[index]
         left.subtract(shard.claims)
         remaining = sum(count > 0 for count in left.values())
@@ -74,10 +95,10 @@ def _run(
 def _with_proof(decision: Decision, proved: dict[str, bool]) -> Decision:
     """PROVED, where all measured cases hold and the theorem behind the claim proves anew."""
     name = decision.claim.theorem
-    if name is None or decision.standing is not Standing.HOLDS:
+    if name is None or decision.verdict is not ClaimVerdict.HOLDS:
         return decision
     if name not in proved:
         from bubbleproof.theorems.prover import prove  # loads Z3
 
         proved[name] = prove(theorems()[name]).verdict is ProofVerdict.PROVED
-    return replace(decision, standing=Standing.PROVED) if proved[name] else decision
+    return replace(decision, verdict=ClaimVerdict.PROVED) if proved[name] else decision

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bubbleproof.commands.inputs import Posed, read_posed
-from bubbleproof.commands.output import HOLDS, UNDECIDED, print_json, print_table, say
+from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
 from bubbleproof.commands.solve import published_programs
+from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import ENGINES
@@ -66,20 +67,28 @@ class Run:
 def run_bench(
     paths: Sequence[str], *, engines: Sequence[str], time_limit: float, threads: int, as_json: bool
 ) -> int:
-    """Measure and print; undecided if a run with ``auto`` is."""
+    """Measure and print; undecided if a run with ``auto`` is. Ctrl-C ends it with what it has."""
     for name in engines:
         if name not in (AUTO, *ENGINES):
             known = ", ".join((AUTO, *ENGINES))
             raise ValueError(f"engine: expected one of {known}, got {name!r}")
+    SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
     chosen = [_entry(read_posed(path), path) for path in paths] or [
         Entry(name=name, problem=pipeline.problem(), starts=published_programs(pipeline))
         for name, pipeline in INSTANCES.items()
     ]
-    runs = list(_runs(chosen, engines, time_limit, threads, quiet=as_json))
+    runs: list[Run] = []
+    is_whole = True
+    try:
+        runs.extend(_runs(chosen, engines, time_limit, threads, quiet=as_json))
+    except KeyboardInterrupt:
+        is_whole = False
     if as_json:
         print_json({"machine": _machine(threads, time_limit), "runs": [_to_json(r) for r in runs]})
     else:
         print_table(_machine(threads, time_limit), COLUMNS, _rows(runs))
+    if not is_whole:
+        return INTERRUPTED
     undecided = any(r.engine == AUTO and r.result.status is not Status.OPTIMAL for r in runs)
     return UNDECIDED if undecided else HOLDS
 
@@ -95,13 +104,27 @@ def _runs(
     chosen: Sequence[Entry], engines: Sequence[str], limit: float, threads: int, *, quiet: bool
 ) -> Iterator[Run]:
     for entry in chosen:
+        results: dict[str, Result] = {}
         for name in engines:
             if not quiet:
                 say(f"{entry.name}: {name}")
             options = SolveOptions(engine=name, time_limit=limit, threads=threads)
             search = Search(entry.problem, options, is_certifying=name == AUTO)
-            result = search.run(entry.starts)
+            result = results[name] = search.run(entry.starts)
+            _require_agreement(results)
             yield Run(entry=entry.name, engine=name, result=result)
+            if options.stop.is_set():  # the search took the Ctrl-C
+                raise KeyboardInterrupt
+
+
+def _require_agreement(results: dict[str, Result]) -> None:
+    """Raise ``FaultError`` where one engine's schedule is better than another says is possible."""
+    for finder, found in results.items():
+        for name, result in results.items():
+            is_denied = result.status is Status.INFEASIBLE or result.best_bound > (found.value or 0)
+            if found.value is not None and is_denied:
+                claim = f"{result.status.name} with the bound {result.best_bound}"
+                raise FaultError(name, claim, f"the checker accepts {finder}'s {found.value}")
 
 
 def _machine(threads: int, limit: float) -> str:

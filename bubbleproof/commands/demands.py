@@ -16,6 +16,7 @@ from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Held, Limit, Order, Reason, Start, explain
 from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.units import counted
 
 EXPLAINING = 20.0  # seconds at most
 
@@ -91,7 +92,7 @@ def lines_of(problem: Problem, reason: Reason) -> tuple[str, ...]:
 def _line(problem: Problem, cause: Cause) -> str:
     match cause:
         case Limit():
-            return f"no more than {cause.ticks} {problem.unit}s are allowed"
+            return f"no more than {counted(cause.ticks, problem.unit)} are allowed"
         case Order():
             return f"{problem.label(cause.before)} must end before {problem.label(cause.after)}"
         case Start():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.report import ReplayReport
@@ -17,6 +17,7 @@ def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:
     else:
         title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
         print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
+        print_list("Not counted among live bytes", report.not_counted)
     return HOLDS if report.ok else BROKEN
 
 
@@ -113,10 +114,14 @@ def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
         )
     if not report.counts_bytes:
         rows.append((peaks.pop(0)[0], "", "not counted", "not asked"))
+    if report.data_dependence:
+        name, *_ = peaks.pop(0)
+        rows.append((name, "the same for all data", report.data_dependence, "violated"))
     for name, predicted, measured in peaks:
         verdict = "holds" if predicted == measured else "violated"
         rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
-    if report.traces and all(trace.predicted for trace in report.traces):
+    has_model = report.traces and all(trace.predicted for trace in report.traces)
+    if has_model and not report.data_dependence:
         rows.append(_bytes_of_actions(report))
     return rows
 
@@ -145,11 +150,11 @@ def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
 
 def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:
     counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
-    off = sum(trace.num_differing for trace in report.traces)
+    off = [trace.told() for trace in report.traces if trace.num_differing]
     return (
         f"live bytes at each of {counted} actions",
         "the model's",
-        "equal" if not off else f"{off} differ",
+        "; ".join(off) or "equal",
         "violated" if off else "holds",
     )
 

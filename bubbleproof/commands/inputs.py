@@ -95,7 +95,9 @@ def _read(words: Sequence[str], dialect: str | None) -> Given:
             f"({' '.join(families())}), got {words[0]!r}"
         )
     if len(words) > 1:
-        raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}")
+        is_file = words[1].endswith((".toml", ".json"))
+        hint = f"; a problem is given as --problem {words[1]}" if is_file else ""
+        raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}{hint}")
     return _schedule_file(words[0]) if suffix == ".json" else _table(words[0], dialect)
 
 
@@ -187,7 +189,8 @@ def read_posed(path: str) -> Posed:
             pipeline=embedded.pipeline,
             file=None,
         )
-    raise UnusableInput(path, "", "a problem file ending in .toml (or a schedule in .json)", suffix)
+    expected = "a problem file ending in .toml (or a schedule in .json)"
+    raise UnusableInput(path, "", expected, suffix or "no ending")
 
 
 def _on_problem(given: Given, posed: Posed) -> Given:

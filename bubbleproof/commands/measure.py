@@ -13,6 +13,7 @@ from bubbleproof.commands.output import (
     rule_rows,
     status_of,
 )
+from bubbleproof.faults import FaultError
 from bubbleproof.theory.families import family, parse_parameters
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify import check
@@ -33,7 +34,9 @@ def run_measure(name: str, words: Sequence[str], *, as_json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
     member = family(name).member(parse_parameters(words))
     verdict = check(member.problem, member.schedule)
-    assert verdict.measured is not None
+    if verdict.measured is None:
+        broken = ", ".join(rule.name.lower() for rule in verdict.broken)
+        raise FaultError(f"family {name}", "an order", f"it cannot be measured (rules: {broken})")
     measured = measures_to_json(verdict.measured)
     parts = parts_of_a_sample(member.problem)
     peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]

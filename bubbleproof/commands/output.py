@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bubbleproof.formats.printable import harmless
 from bubbleproof.theory.measures import Measures
 from bubbleproof.verify.verdict import Finding, Verdict
 
-HOLDS, BROKEN, UNUSABLE, UNDECIDED = 0, 1, 2, 3
+HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 MIN_WIDTH = 120
 _GOOD = ("holds", "yes", "optimal", "equal")
 _BAD = ("violated", "no", "infeasible", "differ", "failed")
@@ -29,12 +30,17 @@ def console() -> Console:
 
 def say(line: str) -> None:
     """A line of progress on standard error, which no script reads."""
-    Console(stderr=True, highlight=False).print(line, style="dim", markup=False, soft_wrap=True)
+    Console(stderr=True, highlight=False).print(Text(harmless(line), style="dim"), soft_wrap=True)
+
+
+def print_text(text: str, *, style: str = "") -> None:
+    """Text for people on standard output, as it is: nothing in it is coloured or broken."""
+    console().print(Text(harmless(text), style=style), soft_wrap=True)
 
 
 def refuse(message: str) -> int:
     """Print one line on standard error; the rest of a longer message is a picture below it."""
-    sys.stderr.write(f"bubbleproof: {message}\n")
+    sys.stderr.write(f"bubbleproof: {harmless(message)}\n")
     return UNUSABLE
 
 
@@ -54,14 +60,29 @@ def ratio(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def print_list(title: str, lines: Sequence[str]) -> None:
+    """A titled list; nothing where it is empty."""
+    if lines:
+        sys.stdout.write("".join([f"{title}:\n", *(f"- {line}\n" for line in lines)]))
+
+
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table whose cells are coloured by their first word: good, bad, or neither."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=_cell(title), title_justify="left", header_style="bold")
     for name in header:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell, style=_style(cell)) for cell in row))
+        table.add_row(*(_cell(cell, style=_style(cell)) for cell in row))
     console().print(table)
+
+
+def _cell(text: str, *, style: str = "") -> Text:
+    return Text(harmless(text), style=style)
 
 
 def _style(cell: str) -> str:

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bubbleproof.commands.inputs import Posed, read_posed
-from bubbleproof.commands.output import HOLDS, UNDECIDED, print_json, print_table, say
+from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.output import (
+    HOLDS,
+    INTERRUPTED,
+    UNDECIDED,
+    counted,
+    print_json,
+    print_table,
+    say,
+)
 from bubbleproof.commands.solve import published_programs, schedule_file
 from bubbleproof.formats import comparison_pipeline, write_schedule
 from bubbleproof.parallel import num_cores, open_executor
+from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
-from bubbleproof.theory.families import families
+from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify import check
@@ -48,6 +59,7 @@ def run_pareto(
     """Find the front, print it, and draw it and write its schedules where asked."""
     if target is not None and not target.endswith((".svg", ".png")):
         raise ValueError(f"the picture of a front must end in .svg or .png, got {target!r}")
+    require_drawing([] if target is None else [target])
     posed = read_posed(path)
     if posed.file is not None and posed.file.allowed is not None:
         raise ValueError(f"{path}: pareto takes no [choices]")
@@ -57,51 +69,72 @@ def run_pareto(
     def tell(cap: int, result: Result) -> None:
         say(f"peak <= {cap}: {result.status.name.lower()}, makespan {result.makespan}")
 
-    with open_executor(workers, address=cluster) as executor:
-        front = pareto(
-            posed.problem,
-            options,
-            starts,
-            executor=executor,
-            workers=workers or (1 if executor is None else num_cores()),
-            on_point=None if as_json else tell,
-        )
+    found: list[Front] = []
+
+    def search() -> None:
+        with open_executor(workers, address=cluster) as executor:
+            front = pareto(
+                posed.problem,
+                options,
+                starts,
+                executor=executor,
+                workers=workers or (1 if executor is None else num_cores()),
+                on_point=None if as_json else tell,
+            )
+            found.append(front)  # kept also where a Ctrl-C comes while the workers end
+
+    unless_interrupted(search, None)
+    front = found[0] if found else Front(points=(), is_exact=False, refusal=None)
     published = [] if posed.pipeline is None else _published(posed.pipeline)
-    if folder is not None:
-        _write_schedules(posed, front, Path(folder))
-    if target is not None:
-        _draw(posed, front, published, target)
-        say(f"wrote {target}")
+
+    def write() -> None:
+        if folder is not None:
+            _write_schedules(posed, front, Path(folder))
+        if target is not None and not is_interrupted():
+            _draw(posed, front, published, target)
+            say(f"wrote {target}")
+
+    unless_interrupted(write, None)
     if as_json:
         print_json(_to_json(posed, front, published))
     else:
-        _print(posed, front, published)
+        _print(posed, front, published, is_whole=not is_interrupted())
+    if is_interrupted():
+        return INTERRUPTED
     return HOLDS if front.is_exact else UNDECIDED
 
 
 def _published(pipeline: Pipeline) -> list[Published]:
-    """Every family on the user's work, with no limit on memory."""
-    found = []
+    """Every family on the user's work, with no limit on memory; after a Ctrl-C those so far."""
+    found: list[Published] = []
     for name, family in families().items():
-        try:
-            fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
-            fitted = family.prepared(fitted)
-            problem = fitted.problem()
-            measured = check(problem, family.schedule(fitted, problem)).measured
-        except ValueError as error:
-            found.append(Published(name=name, refusal=str(error)))
-            continue
-        assert measured is not None
-        peak = max(measured.peak_memory, default=0)
-        found.append(Published(name=name, peak=peak, makespan=measured.makespan))
+        if is_interrupted():
+            break
+        one = unless_interrupted(partial(_one_published, name, family, pipeline), None)
+        found += [] if one is None else [one]
     return found
+
+
+def _one_published(name: str, family: Family, pipeline: Pipeline) -> Published:
+    try:
+        fitted = comparison_pipeline(pipeline, family).with_changes(capacity=None)
+        fitted = family.prepared(fitted)
+        problem = fitted.problem()
+        verdict = check(problem, family.schedule(fitted, problem))
+    except ValueError as error:
+        return Published(name=name, refusal=str(error))
+    if not verdict.ok or verdict.measured is None:
+        why = "its order breaks " + ", ".join(rule.name.lower() for rule in verdict.broken)
+        return Published(name=name, refusal=why)
+    peak = max(verdict.measured.peak_memory, default=0)
+    return Published(name=name, peak=peak, makespan=verdict.measured.makespan)
 
 
 def _write_schedules(posed: Posed, front: Front, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for point in front.points:
         write_schedule(folder / f"peak-{point.peak}.json", schedule_file(posed, point))
-    say(f"wrote {len(front.points)} schedules to {folder}")
+    say(f"wrote {counted(len(front.points), 'schedule')} to {folder}")
 
 
 def _draw(posed: Posed, front: Front, published: Sequence[Published], target: str) -> None:
@@ -126,18 +159,15 @@ def _draw(posed: Posed, front: Front, published: Sequence[Published], target: st
     )
 
 
-def _print(posed: Posed, front: Front, published: Sequence[Published]) -> None:
+def _print(posed: Posed, front: Front, published: Sequence[Published], *, is_whole: bool) -> None:
     unit, memory = posed.problem.unit, posed.problem.memory_unit
     rows = [
         (f"{p.peak} {memory}", f"{p.makespan} {unit}", str(p.best_bound), _proof(p), p.origin)
         for p in front.points
     ]
     print_table(f"{posed.name}: least makespan at each peak", COLUMNS, rows)
-    say(
-        "no other trade exists"
-        if front.is_exact
-        else "the front is not proved: a longer --time-limit may find more"
-    )
+    why = "a longer --time-limit may find more" if is_whole else "interrupted"
+    say("no other trade exists" if front.is_exact else f"the front is not proved: {why}")
     if front.refusal is not None:
         say(f"nothing lies below the first peak: {front.refusal}")
     taken = [p for p in published if p.refusal is None]

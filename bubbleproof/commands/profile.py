@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ from bubbleproof.formats.measured_problem import (
 )
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.sizes import require_room
+from bubbleproof.theory.limits import require_size
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.profile import StageProfile, Times
@@ -48,9 +50,15 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
     for name, value in (("ranks", pipeline.ranks), ("chunks", pipeline.chunks)):
         if value < 1:
             raise ValueError(f"profile {name} must be 1 or more, got {value}")
+    require_size(
+        ranks=pipeline.ranks, chunks=pipeline.chunks, microbatches=max(1, pipeline.microbatches)
+    )
     tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
     require_writable([target])
     _require_posable(pipeline, target)
+    layers = request.spec.layers
+    largest = replace(request.spec, layers=layers if isinstance(layers, int) else max(layers))
+    require_room(largest, num_stages=1, num_slices=1, device=measurement.device)
     with torch_needed():
         from bubbleproof.reference_exec.evidence.profile import profile_stages
         from bubbleproof.reference_exec.runtime.device import open_device

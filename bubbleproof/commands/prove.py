@@ -7,40 +7,48 @@ from collections.abc import Sequence
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
+    INTERRUPTED,
     UNDECIDED,
-    console,
     print_json,
     print_table,
+    print_text,
     say,
 )
 from bubbleproof.theorems import Proof, ProofVerdict, theorems
+
+LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
 
 
 def run_prove(ids: Sequence[str], *, timeout: float, as_json: bool) -> int:
     """Prove the named theorems (all where none is named) and list what became of each.
 
-    ``timeout`` limits each query to Z3, in seconds.
+    ``timeout`` limits each query to Z3, in seconds. Ctrl-C ends it with what was proved so far.
     """
     known = theorems()
     for name in ids:
         if name not in known:
             raise ValueError(f"no theorem {name!r}; the theorems are {' '.join(known)}")
-    if timeout <= 0:
-        raise ValueError(f"--timeout must be above 0 seconds, got {timeout}")
+    if not 0 < timeout <= LONGEST:
+        raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
     from bubbleproof.theorems.prover import prove  # loads Z3
 
-    proofs = []
-    for name in ids or known:
-        proofs.append(prove(known[name], int(timeout * 1000)))
-        if not as_json:
-            _report(proofs[-1])
+    proofs: list[Proof] = []
+    names, is_whole = list(ids or known), True
+    try:
+        for name in names:
+            proofs.append(prove(known[name], int(timeout * 1000)))
+            if not as_json:
+                _report(proofs[-1])
+    except KeyboardInterrupt:
+        is_whole = False
+    status = _status(proofs) if is_whole else INTERRUPTED
     if as_json:
-        print_json(
-            {"ok": _status(proofs) == HOLDS, "theorems": [proof.to_dict() for proof in proofs]}
-        )
+        print_json({"ok": status == HOLDS, "theorems": [proof.to_dict() for proof in proofs]})
     else:
         _print(proofs)
-    return _status(proofs)
+        if not is_whole:
+            say(f"interrupted before {', '.join(names[len(proofs) :])}")
+    return status
 
 
 def _report(proof: Proof) -> None:
@@ -57,16 +65,15 @@ def _status(proofs: Sequence[Proof]) -> int:
 def _print(proofs: Sequence[Proof]) -> None:
     for proof in proofs:
         theorem = proof.theorem
-        out = console()
-        out.print(f"\n{theorem.id}: {theorem.statement}", markup=False, style="bold")
+        print_text(f"\n{theorem.id}: {theorem.statement}", style="bold")
         for assumption in theorem.assumptions:
-            out.print(f"  assuming {assumption}", markup=False, highlight=False)
+            print_text(f"  assuming {assumption}")
         for part in proof.obligations:
             if part.counter_model is not None:
                 values = ", ".join(
                     f"{name} = {value}" for name, value in part.counter_model.items()
                 )
-                out.print(f"  {part.name} fails at {values}", markup=False, highlight=False)
+                print_text(f"  {part.name} fails at {values}")
     rows = [
         (
             proof.theorem.id,

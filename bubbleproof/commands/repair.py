@@ -1,4 +1,8 @@
-"""``bubbleproof repair SCHEDULE``: the valid schedule that moves the fewest of its tasks."""
+"""``bubbleproof repair SCHEDULE``: the valid schedule that moves the fewest of its tasks.
+
+Status, bound and proof are about the problem: about every schedule of it, whatever it moves. How
+good the repair is among those of as few moves is ``is_shortest``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
     UNDECIDED,
+    counted,
     print_json,
     print_table,
     say,
@@ -17,11 +22,18 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.results import result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import write_schedule
-from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers import Proof, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair import Repair, Row, repair
 
 SHOWN = 12
+KEYS = (  # of the JSON object; null where nothing was found
+    "moves", "is_fewest", "is_shortest", "moved", "added", "dropped", "kept_orders", "scope",
+    "name", "status", "statement", "objective", "value", "proof", "reason", "makespan", "peak",
+    "lower_bound", "engine_bound", "peak_bound", "gap", "origin", "certificate", "chosen",
+    "measured", "seconds",
+)  # fmt: skip
+SCOPE = "status and bound are about all schedules of the problem, whatever they move"
 
 
 def run_repair(
@@ -51,9 +63,12 @@ def run_repair(
             {
                 "moves": found.num_moves,
                 "is_fewest": found.is_fewest,
+                "is_shortest": found.is_shortest,
                 "moved": [given.problem.label(task) for task, _ in found.moved],
                 "added": [given.problem.label(task) for task, _ in found.added],
                 "dropped": found.num_dropped,
+                "kept_orders": [_order(given, pair) for pair in found.kept_orders],
+                "scope": SCOPE,
                 **result_to_json(posed, found.result),
             }
         )
@@ -66,7 +81,9 @@ def run_repair(
 def _refuse(given: Given, options: SolveOptions, as_json: bool) -> int:
     causes = why_not(given.problem, options, Demands())
     if as_json:
-        print_json({"moves": None, "causes": list(causes)})
+        status = Status.INFEASIBLE if causes else Status.UNKNOWN
+        told = {"name": given.name, "status": status.name, "statement": status.value}
+        print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})
     elif causes:
         rows = [("because", cause) for cause in causes]
         print_table(f"{given.name}: no schedule exists", ("quantity", "value"), rows)
@@ -82,10 +99,30 @@ def _rows(given: Given, found: Repair) -> list[tuple[str, str]]:
         if tasks:
             rows.append((name, _named(given, tasks)))
     if found.num_dropped:
-        rows.append(("dropped", f"{found.num_dropped} rows that are no task of their resource"))
-    return rows
+        text = f"{counted(found.num_dropped, 'row')}: a repetition, or no task of the resource"
+        rows.append(("dropped", text))
+    rows.append(("kept orders", _shortened([_order(given, pair) for pair in found.kept_orders])))
+    return [*rows, ("shortest", _shortest(found)), ("scope", SCOPE)]
+
+
+def _shortest(found: Repair) -> str:
+    """How good the schedule is among the repairs of as few moves."""
+    if found.result.proof is Proof.CERTIFICATE:
+        return "no schedule of the problem is shorter"
+    if found.is_shortest:
+        return "no repair of as few moves is shorter, by the engine's word"
+    return "a repair of as few moves may be shorter"
 
 
 def _named(given: Given, tasks: Sequence[Row]) -> str:
-    shown = " ".join(given.problem.label(task) for task, _ in tasks[:SHOWN])
-    return shown if len(tasks) <= SHOWN else f"{shown} and {len(tasks) - SHOWN} more"
+    return _shortened([given.problem.label(task) for task, _ in tasks])
+
+
+def _order(given: Given, pair: tuple[int, int]) -> str:
+    """As ``--require`` takes it."""
+    return "<".join(given.problem.label(task) for task in pair)
+
+
+def _shortened(words: Sequence[str]) -> str:
+    shown = " ".join(words[:SHOWN])
+    return shown if len(words) <= SHOWN else f"{shown} and {len(words) - SHOWN} more"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.evidence import evidence, print_report
@@ -13,7 +16,13 @@ from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.commands.targets import require_writable
 from bubbleproof.commands.torch_limits import room_needed, torch_needed
-from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, start_server
+from bubbleproof.reference_exec.drivers.gloo_server import (
+    FIRST_OPTIMIZER,
+    start_server,
+    stop_server,
+)
+from bubbleproof.reference_exec.plans.sizes import require_room, require_size
+from bubbleproof.reference_exec.plans.step import training_step
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.report import ReplayReport
@@ -30,13 +39,14 @@ def run_replay(request: ReplayRequest, *, torchrun: bool) -> int:
     """
     require_endings(request.targets)
     if torchrun:
+        parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
             from bubbleproof.commands.torchrun import run_rank
-        return run_rank(request)
+        return run_rank(request, parent=parent)
     _require_backend(request)
     require_writable(request.targets)
     if request.backend == BACKEND:
-        with torch_needed():
+        with torch_needed(), interruptible():
             return run_replay_torch(request)
     given = read_to_replay(
         request.words,
@@ -88,6 +98,37 @@ def _require_backend(request: ReplayRequest) -> None:
 
 def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
+    with interruptible():
+        return _replay(given, request)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Leave no process behind where Ctrl-C ends this command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stop_server()
+        raise
+
+
+def _require_size(given: Given, request: ReplayRequest) -> None:
+    """Raise ``ValueError`` for what is too large by its numbers, before torch is loaded."""
+    steps = 1 if request.training is None else request.training.steps
+    backend = request.backend or OWN_BACKENDS[0]
+    require_size(given.problem, steps, request.data_parallel, backend=backend)
+    step = training_step(given.problem)
+    require_room(
+        request.spec,
+        num_stages=step.num_stages,
+        num_slices=step.num_slices,
+        replicas=request.data_parallel,
+        device=request.device or "cpu",
+    )
+
+
+def _replay(given: Given, request: ReplayRequest) -> ReplayReport:
+    _require_size(given, request)
     if request.backend == "gloo":  # its server loads torch while this process does
         start_server("bubbleproof.cli", *([] if request.training is None else [FIRST_OPTIMIZER]))
     with torch_needed():

@@ -15,6 +15,7 @@ from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
+from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
 from bubbleproof.theory.schedule import Schedule
 
@@ -32,11 +33,12 @@ Rows = Sequence[tuple[str, str, str, str]]
 
 
 def require_endings(targets: Sequence[str]) -> None:
-    """Raise ``ValueError`` for a file that a replay does not write."""
+    """Raise ``ValueError`` for a file that a replay does not write, or cannot here."""
     for target in targets:
         if not target.endswith(ENDINGS):
             known = " ".join(ENDINGS)
             raise ValueError(f"a replay's file must end in one of {known}, got {target!r}")
+    require_drawing(targets)
 
 
 def write_files(
@@ -94,6 +96,7 @@ def _page(
         clock=_CLOCKS[report.backend] + _FIRST * (report.data_parallel > 1),
         traces=report.traces,
         not_checked=not_checked(report),
+        not_counted=report.not_counted,
         versions=(
             *machine.versions.items(),
             ("machine", f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bubbleproof.commands.inputs import Posed
-from bubbleproof.commands.output import measures_to_json
+from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import Proof, Result, Status
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate import Certificate, OneMachine
@@ -35,7 +35,7 @@ def bound_text(posed: Posed, result: Result) -> str:
     by = ""
     if isinstance(certificate, OneMachine):
         where = problem.resources[certificate.resource].name
-        by = f" by {len(certificate.tasks)} tasks on {where}"
+        by = f" by {counted(len(certificate.tasks), 'task')} on {where}"
     by += "" if posed.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import Given, Posed, read_posed
+from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.options import SearchOptions
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
-    console,
+    counted,
     print_json,
     print_table,
+    print_text,
     rule_rows,
     say,
     status_of,
@@ -36,6 +39,7 @@ from bubbleproof.commands.solve import (
     schedule_file,
     solve_posed,
 )
+from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import (
     Comparison,
@@ -48,6 +52,7 @@ from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
+from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import (
     ComparisonRow,
@@ -84,20 +89,22 @@ def run_problem(
     assert posed.file is not None
     where = Path(folder or Path("runs") / Path(path).stem)
     where.mkdir(parents=True, exist_ok=True)
+    _say_what_is_absent()
     if not as_json:
-        say(f"{posed.name}: {posed.problem.num_tasks} tasks on {posed.problem.num_ranks} ranks")
+        tasks, ranks = posed.problem.num_tasks, posed.problem.num_ranks
+        say(f"{posed.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
     compared = [_compare(posed.file, item) for item in posed.file.compare]
-    posed, result = solve_posed(
-        posed, options_for(posed, SearchOptions(time_limit=time_limit), quiet=as_json)
-    )
+    options = options_for(posed, SearchOptions(time_limit=time_limit), quiet=as_json)
+    posed, result = solve_posed(posed, options)
     if result.schedule is None:
         if as_json:
             print_json({"published": _rows_to_json(compared), **result_to_json(posed, result)})
         else:
             _print_comparison(posed, compared, None)
-            console().print(f"{result.status.value}. {result.reason}", markup=False)
+            print_text(f"{result.status.value}. {result.reason}")
         return EXIT[result.status]
-    return _finish(posed, result, compared, where, backend, as_json)
+    is_stopped = options.stop.is_set()
+    return _finish(posed, result, compared, where, None if is_stopped else backend, as_json)
 
 
 def _finish(
@@ -105,7 +112,7 @@ def _finish(
     result: Result,
     compared: list[_Compared],
     where: Path,
-    backend: str,
+    backend: str | None,
     as_json: bool,
 ) -> int:
     assert result.schedule is not None
@@ -121,9 +128,12 @@ def _finish(
     )
     tell = _silent if as_json else say
     tell("verifying the solved schedule under every communication semantics")
-    verdict = verify_given(given, tuple(Semantics))
-    tell(f"replaying it on {backend} with {posed.problem.num_ranks} ranks")
-    replayed, replay_status = _replay(given, backend, where, quiet=as_json)
+    verdict = unless_interrupted(lambda: verify_given(given, tuple(Semantics)), None)
+    if backend is None or is_interrupted():
+        replayed, replay_status = _not_run("interrupted"), UNDECIDED
+    else:
+        tell(f"replaying it on {backend} with {counted(posed.problem.num_ranks, 'rank')}")
+        replayed, replay_status = _replay(given, backend, where, quiet=as_json)
     solved = ComparisonRow.of(
         "solved", posed.problem, file.schedule, proof=proof_text(posed, result)
     )
@@ -131,41 +141,64 @@ def _finish(
         name=f"solved ({result.origin})",
         problem=posed.problem,
         schedule=file.schedule,
-        verdicts=_verdict_rows(verdict),
-        violations=tuple(map(str, verdict.violations)),
+        verdicts=() if verdict is None else _verdict_rows(verdict),
+        violations=() if verdict is None else tuple(map(str, verdict.violations)),
         replay=replayed,
     )
     tell("writing the schedule, the picture and the page")
-    write_schedule(where / "schedule.json", file)
-    write_trace(where / "schedule.perfetto.json", posed.problem, file.schedule)
-    write_text(where / "result.json", render_json(result_to_json(posed, result)))
-    draw(posed.problem, file.schedule, where / "schedule.svg", title=given.name)
-    page = Report(
+    report = Report(
         title=posed.name,
         summary=_summary(posed, result),
         comparison=(solved, *(item.row for item in compared)),
         sections=(section, *(item.section for item in compared if item.section is not None)),
         versions=_versions(),
     )
-    write_page(where / "report.html", page)
-    status = _worst(status_of(verdict), replay_status, EXIT[result.status])
+    write_schedule(where / "schedule.json", file)
+    page = unless_interrupted(lambda: _write(given, posed, result, report, where), None)
+    status = _worst(
+        UNDECIDED if verdict is None else status_of(verdict), replay_status, EXIT[result.status]
+    )
     if as_json:
         print_json(
             {
                 "published": _rows_to_json(compared),
                 **result_to_json(posed, result),
-                "verdict": verdict_to_json(verdict),
+                "verdict": None if verdict is None else verdict_to_json(verdict),
                 "replay": [asdict(row) for row in replayed],
-                "page": str(where / "report.html"),
+                "page": page,
             }
         )
         return status
     _print_comparison(posed, compared, solved)
-    rows = [(rule, state, text) for rule, state, text in rule_rows(verdict)]
+    rows = [("every rule", "undecided", "interrupted")] if verdict is None else rule_rows(verdict)
     rows += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
     print_table("verdict on the solved schedule", ("rule", "verdict", "statement"), rows)
-    console().print(f"The page: {where / 'report.html'}", markup=False, soft_wrap=True)
+    print_text(f"The folder: {where}" if page is None else f"The page: {page}")
     return status
+
+
+def _write(given: Given, posed: Posed, result: Result, report: Report, where: Path) -> str | None:
+    """Write the files beside the schedule; the path of the page, where there is one.
+
+    Each is written whole or not at all, and after a Ctrl-C no picture is begun.
+    """
+    assert given.schedule is not None
+    write_text(where / "result.json", render_json(result_to_json(posed, result)))
+    write_trace(where / "schedule.perfetto.json", given.problem, given.schedule)
+    if absent() or is_interrupted():
+        return None
+    draw(given.problem, given.schedule, where / "schedule.svg", title=given.name)
+    page = where / "report.html"
+    write_page(page, report)
+    return str(page)
+
+
+def _say_what_is_absent() -> None:
+    """What is left out for want of an extra, told before the work begins."""
+    if libraries := absent():
+        say(f"no picture and no page without {' and '.join(libraries)}: {INSTALL}")
+    if find_spec("torch") is None:
+        say(f"the schedule is not replayed: {MISSING}")
 
 
 def _silent(line: str) -> None:
@@ -222,18 +255,27 @@ def _replay(
     spec = ModelSpec()
     try:
         request = ReplayRequest(words=(), spec=spec, backend=backend, as_json=quiet)
-        report = replay_given(given, request)
+        report = unless_interrupted(lambda: replay_given(given, request), None)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
-        row = ReplayRow(quantity="run", predicted="", measured=str(error), verdict="not run")
-        return (row,), status
-    targets = [str(where / name) for name in ("replay.json", "replay.html")]
-    write_files(targets, given, report, spec, evidence(report), quiet=quiet)
+        return _not_run(str(error)), status
+    if report is None:
+        return _not_run("interrupted"), UNDECIDED
+    names = ["replay.json"] if absent(".html") else ["replay.json", "replay.html"]
+    targets = [str(where / name) for name in names]
+    unless_interrupted(
+        lambda: write_files(targets, given, report, spec, evidence(report), quiet=quiet), None
+    )
     rows = tuple(
         ReplayRow(quantity=quantity, predicted=predicted, measured=measured, verdict=verdict)
         for quantity, predicted, measured, verdict in evidence(report)
     )
     return rows, 0 if report.ok else BROKEN
+
+
+def _not_run(why: str) -> tuple[ReplayRow, ...]:
+    """The one row of a replay that did not come to its end."""
+    return (ReplayRow(quantity="run", predicted="", measured=why, verdict="not run"),)
 
 
 def _summary(posed: Posed, result: Result) -> tuple[tuple[str, str], ...]:

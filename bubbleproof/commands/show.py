@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from bubbleproof.commands.inputs import Given, read_given
-from bubbleproof.commands.output import HOLDS, console, rule_rows, say
+from bubbleproof.commands.output import BROKEN, HOLDS, print_text, rule_rows, say
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+from bubbleproof.report.extras import require_drawing
 from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.schedule import MAX_START, Schedule
+from bubbleproof.theory.standstill import Standstill, standstill
+from bubbleproof.theory.timing import UntimedProgram
 from bubbleproof.verify import Semantics
 
 PICTURES = ".html .svg .png .perfetto.json"
@@ -19,39 +22,74 @@ FILES = ".json .csv .perfetto.json"
 def run_show(
     words: Sequence[str], *, target: str | None, window: str | None, dialect: str | None
 ) -> int:
-    """Draw one schedule: to the terminal, or to the file whose ending says how."""
-    given = read_given(words, dialect=dialect)
-    span = _window(window)
-    if target is None:
-        from bubbleproof.report.text import grid
+    """Draw one schedule: to the terminal, or to the file whose ending says how.
 
-        text = grid(given.problem, given.timed(), window=span)
-        console().print(text, markup=False, highlight=False, soft_wrap=True)
-        return HOLDS
-    if target.endswith(".perfetto.json"):
-        write_trace(target, given.problem, given.timed())
+    Of a program that comes to a standstill what runs is drawn, and what then waits for what.
+    """
+    require_drawing([] if target is None else [target])
+    if target is not None and not target.endswith(tuple(PICTURES.split())):
+        raise ValueError(f"a picture's file must end in {PICTURES}, got {target!r}")
+    span = _window(window)
+    given = read_given(words, dialect=dialect)
+    stopped, why = _standstill(given)
+    schedule = given.timed() if stopped is None else stopped.schedule
+    if target is None:
+        _print_grid(given, schedule, span, stopped)
+    elif target.endswith(".perfetto.json"):
+        write_trace(target, given.problem, schedule)
     elif target.endswith(".html"):
-        _write_page(given, target)
-    elif target.endswith((".svg", ".png")):
+        _write_page(given, schedule, stopped, target)
+    else:
         from bubbleproof.report.gantt import draw
 
-        draw(given.problem, given.timed(), target, title=given.name, window=span)
-    else:
-        raise ValueError(f"a picture's file must end in {PICTURES}, got {target!r}")
-    say(f"wrote {target}")
-    return HOLDS
+        title = given.name if stopped is None else f"{given.name}, until it stands still"
+        draw(given.problem, schedule, target, title=title, window=span, stopped=stopped)
+    if target is not None:
+        say(f"wrote {target}")
+    if stopped is None:
+        return HOLDS
+    say(why)
+    return BROKEN
+
+
+def _standstill(given: Given) -> tuple[Standstill | None, str]:
+    """How far a program without times comes, and why it has none."""
+    try:
+        given.timed()
+    except UntimedProgram as error:
+        return standstill(given.problem, given.compute), str(error)
+    return None, ""
+
+
+def _print_grid(
+    given: Given, schedule: Schedule, window: tuple[int, int] | None, stopped: Standstill | None
+) -> None:
+    from bubbleproof.report.text import grid
+
+    waits = () if stopped is None else stopped.waits
+    waiting = {wait.resource: given.problem.label(wait.task) for wait in waits}
+    print_text(grid(given.problem, schedule, window=window, waiting=waiting))
+    if stopped is not None:
+        print_text("\n".join(stopped.sentences()))
 
 
 def _window(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     first, colon, last = text.partition(":")
-    if not (colon and first.isdecimal() and last.isdecimal()):
-        raise ValueError(f"--window must be FIRST:LAST in ticks, such as 0:100, got {text!r}")
+    digits = len(str(MAX_START)) - 1
+    if (
+        not (colon and first.isdecimal() and last.isdecimal())
+        or max(len(first), len(last)) > digits
+    ):
+        raise ValueError(
+            f"--window must be FIRST:LAST in ticks, such as 0:100, of {digits} digits at most, "
+            f"got {text[:60]!r}"
+        )
     return int(first), int(last)
 
 
-def _write_page(given: Given, target: str) -> None:
+def _write_page(given: Given, schedule: Schedule, stopped: Standstill | None, target: str) -> None:
     from bubbleproof.report.page import (
         ComparisonRow,
         Report,
@@ -60,7 +98,6 @@ def _write_page(given: Given, target: str) -> None:
         write_page,
     )
 
-    schedule = given.timed()
     verdict = verify_given(given, tuple(Semantics))
     section = ScheduleSection(
         name=given.name,
@@ -71,6 +108,7 @@ def _write_page(given: Given, target: str) -> None:
             for rule, state, detail in rule_rows(verdict)
         ),
         violations=tuple(map(str, verdict.violations)),
+        stopped=stopped,
     )
     row = ComparisonRow.of(given.name, given.problem, schedule)
     write_page(target, Report(title=given.name, comparison=(row,), sections=(section,)))
@@ -82,6 +120,11 @@ def run_convert(
     """Read the schedule that all words but the last name, and write it to the last."""
     if len(words) < 2:
         raise ValueError("expected two things: convert SCHEDULE TARGET")
+    if not words[-1].endswith(tuple(FILES.split())):
+        raise ValueError(
+            f"convert SCHEDULE TARGET: the target must end in {FILES}, got {words[-1]!r}; "
+            "it is the last word"
+        )
     given, target = read_given(words[:-1], dialect=dialect, problem=problem), words[-1]
     if target.endswith(".perfetto.json"):
         write_trace(target, given.problem, given.timed())
@@ -89,10 +132,8 @@ def run_convert(
         program = lower(given.problem, given.timed()) if communication else given.compute
         for loss in write_table(target, program, problem=given.problem):
             say(f"lost: {loss}")
-    elif target.endswith(".json"):
-        write_schedule(target, _as_file(given))
     else:
-        raise ValueError(f"the target must end in {FILES}, got {Path(target).name!r}")
+        write_schedule(target, _as_file(given))
     say(f"wrote {target}")
     return HOLDS
 

@@ -57,11 +57,24 @@ def run_solve(path: str, search: SearchOptions, wanted: DemandOptions, output: S
     if result.status is Status.INFEASIBLE and posed.choices is None:
         causes = why_not(original, options, demands)
     if output.json:
-        print_json({**result_to_json(posed, result), "causes": list(causes)})
+        print_json(
+            {**result_to_json(posed, result), "scope": _scope(demands), "causes": list(causes)}
+        )
     else:
         rows = [*result_rows(posed, result), *(("because", cause) for cause in causes)]
+        if demands:
+            rows.insert(1, ("scope", _scope(demands)))
         print_table(posed.name, ("quantity", "value"), rows)
     return _status(result, search.certified)
+
+
+def _scope(demands: Demands) -> str:
+    """Which schedules the status and the bound are about."""
+    counts = {"order": len(demands.orders), "start": len(demands.starts)}
+    kept = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
+    if not kept:
+        return "all schedules of the problem"
+    return f"schedules that keep the {' and '.join(kept)} demanded"
 
 
 def _write_files(output: SolveOutput, posed: Posed, result: Result) -> None:

@@ -1,28 +1,32 @@
 """``bubbleproof replay --torchrun``: this process is one rank of a replay, started by torchrun.
 
 ``torchrun --nproc-per-node RANKS -m bubbleproof.reference_exec SCHEDULE`` comes here. Every process
-reads and verifies the schedule by itself; the first one gathers the results, compares and prints.
-All end with one status, also where a file is missing on one of several machines only.
+reads and verifies the schedule by itself, and all compare what they were given before anything
+runs; the first one gathers the results, compares and prints. All end with one status, also where a
+file is missing on one of several machines only, or a process dies.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from bubbleproof.commands.evidence import evidence, print_report
 from bubbleproof.commands.inputs import Given
-from bubbleproof.commands.output import BROKEN, UNUSABLE, print_json, refuse, say
+from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.run_parts import RunParts
 from bubbleproof.commands.targets import require_writable
-from bubbleproof.reference_exec.drivers.gloo import RankFailed
+from bubbleproof.reference_exec.drivers.lifeline import End
+from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
     Meeting,
-    Place,
     open_backend,
     require_processes,
 )
@@ -39,28 +43,44 @@ class _Ready:
     device: Device
 
 
-def run_rank(request: ReplayRequest) -> int:
+def run_rank(request: ReplayRequest, *, parent: int) -> int:
     """Run this process's rank; the status that all processes end with.
 
-    Raises ``ValueError`` where no torchrun started this process.
+    ``parent`` is the process that started this one. Where another process ends before its time this
+    one is ended too, and does not return. Raises ``ValueError`` where no torchrun started this
+    process, and where it does not find the others.
     """
-    meeting = Meeting(Place.of())
-    ready = _ready(request, meeting.place)
-    refusal = meeting.first_refusal(ready if isinstance(ready, str) else None)
-    if refusal is not None or isinstance(ready, str):
-        if meeting.place.is_first:
-            refuse(str(refusal))
+    place = Place.of()
+    meeting = Meeting(place, parent=parent, on_end=partial(_tell, request, place))
+    asked = RunParts(request)
+    ready = _ready(request, place, asked)
+    why = ready if isinstance(ready, str) else None
+    refused = meeting.refusal(asked.paper(place, why))
+    if refused is not None or isinstance(ready, str):
+        text, everyone = refused or (str(ready), True)
+        if everyone or place.local_rank == 0:
+            refuse(text)
         return meeting.agreed(UNUSABLE)
     try:
         status = _replayed(request, ready, meeting)
-    except RankFailed as error:
-        say(str(error))
-        if request.as_json and meeting.place.is_first:
-            print_json({"name": ready.given.name, "ok": False, "failures": [str(error)]})
-        status = BROKEN
     except (ValueError, OSError) as error:  # a file that could not be written after all
         status = refuse(str(error))
     return meeting.agreed(status)
+
+
+def _tell(request: ReplayRequest, place: Place, end: End) -> None:
+    """Say why all end, before a replay or in its midst; the first process also as JSON."""
+    text = end.text
+    if end.status == INTERRUPTED:
+        text = "interrupted"
+    elif end.status != UNUSABLE:
+        text = f"{backend_of(request)} replay ended: {text}"
+        if request.as_json and place.is_first:
+            print_json({"name": " ".join(request.words), "ok": False, "failures": [text]})
+    if end.is_speaker:
+        (say if end.status == BROKEN else refuse)(text)
+    sys.stdout.flush()
+    sys.stderr.flush()
 
 
 def backend_of(request: ReplayRequest) -> str:
@@ -68,8 +88,11 @@ def backend_of(request: ReplayRequest) -> str:
     return request.backend or BACKENDS[0]
 
 
-def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
-    """The schedule verified and the device opened, or why this process cannot."""
+def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | str:
+    """The schedule verified and the device opened, or why this process cannot.
+
+    What it comes to know of what it is to run it tells ``asked``.
+    """
     try:
         require_time_limit(request.timeout)
         if place.is_first:  # which writes them
@@ -81,9 +104,11 @@ def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
             data_parallel=request.data_parallel,
             levels=request.levels,
         )
+        schedule = given.timed_roughly() if request.is_unsafe else given.timed()
+        asked.know(given, schedule)
         ready = prepared(
             given.problem,
-            given.timed_roughly() if request.is_unsafe else given.timed(),
+            schedule,
             request.spec,
             program=given.program if given.has_communication else None,
             semantics=semantics,
@@ -93,6 +118,7 @@ def _ready(request: ReplayRequest, place: Place) -> _Ready | str:
             zero=request.levels,
             count_bytes=request.counts_bytes,
         )
+        asked.know_plan(ready.plan)
         require_processes(place, ready.plan)
         device = open_backend(backend_of(request), place, request.device)
     except (ValueError, OSError) as error:

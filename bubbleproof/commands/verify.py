@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.commands.output import (
-    console,
     print_json,
     print_table,
+    print_text,
     rule_rows,
     status_of,
     verdict_to_json,
@@ -17,6 +17,7 @@ from bubbleproof.commands.output import (
 from bubbleproof.formats import read_certificate
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
 from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Finding, Violation
 
 
@@ -44,9 +45,9 @@ def run_verify(
     else:
         print_table(given.name, ("rule", "verdict", "statement"), rule_rows(verdict))
         if standing is not None:
-            console().print(standing.sentence, markup=False, highlight=False, soft_wrap=True)
+            print_text(standing.sentence)
         for violation in verdict.violations:
-            console().print(f"\n{violation}", markup=False, highlight=False, soft_wrap=True)
+            print_text(f"\n{violation}")
     return status_of(verdict)
 
 
@@ -67,7 +68,11 @@ def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
     """
     own = given.program if given.has_communication else None
     made = given.compute if given.schedule is None else given.schedule
-    return check_whole(given.problem, made, lowered=own, semantics=semantics)
+    verdict = check_whole(given.problem, made, lowered=own, semantics=semantics)
+    if given.pipeline is None:
+        return verdict
+    requirement = check_required(given.pipeline, given.problem)
+    return join([verdict, Verdict(findings=(requirement,))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.actions import (
+    MAX_MICROBATCH,
+    MAX_PART,
+    MAX_SLICE,
+    MAX_STAGE,
+    NONE,
+    Action,
+    ActionTable,
+    Kind,
+)
+
+_NUMBERS = re.compile(
+    r"(?P<stage>[0-9]+)(?P<kind>[A-Z_]+)(?P<microbatch>[0-9]*)"
+    r"(\.(?P<slice>[0-9]+))?(#(?P<part>[0-9]+))?"
+)
+_MOST = {
+    "stage": MAX_STAGE,
+    "microbatch": MAX_MICROBATCH,
+    "slice": MAX_SLICE,
+    "part": MAX_PART,
+}
 
 
 def known_action(text: str) -> Action | None:
@@ -20,9 +41,21 @@ def known_action(text: str) -> Action | None:
 def parse_action(path: FilePath, where: str, text: str) -> Action:
     """The action written ``text``. Raises ``UnusableInput`` naming the place ``where``."""
     if (action := known_action(text)) is None:
-        expected = "an action <stage><KIND><microbatch>[.<slice>][#<part>]"
+        expected = too_large(text) or "an action <stage><KIND><microbatch>[.<slice>][#<part>]"
         raise UnusableInput(path, where, expected, quoted(text))
     return action
+
+
+def too_large(text: str) -> str | None:
+    """What is expected in place of a number that is one, but too large."""
+    match = _NUMBERS.fullmatch(text)
+    if match is None or match["kind"] not in Kind.__members__:
+        return None
+    for name, most in _MOST.items():
+        digits = (match[name] or "").lstrip("0")
+        if len(digits) > len(str(most)) or int(digits or 0) > most:
+            return f"an action whose {name} is {most} or less"
+    return None
 
 
 def parse_actions(

@@ -86,8 +86,21 @@ def comparison_pipeline(
         placement=family.placement,
     ).stage_ranks
     cut = {name: _cut_rows(getattr(pipeline, name), old, new, chunks) for name in CUT}
-    plain = {"placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": ()}
+    plain: dict[str, object] = {
+        "placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": (),
+        "weight_workspace": _workspace(pipeline, old, new),
+    }  # fmt: skip
     return family.fitted(pipeline.with_changes(num_chunks=chunks, **plain, **cut))
+
+
+def _workspace(
+    pipeline: Pipeline, old: Sequence[int], new: Sequence[int]
+) -> tuple[tuple[int], ...]:
+    """Of each new stage the largest of its rank: GEMMs do not shrink where stages are cut."""
+    largest = [0] * pipeline.num_ranks
+    for rank, row in zip(old, pipeline.workspace, strict=False):
+        largest[rank] = max(largest[rank], *row)
+    return tuple((largest[rank],) for rank in new)
 
 
 def _cut_rows(

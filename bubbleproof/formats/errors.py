@@ -33,6 +33,10 @@ class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
         place = f"{one_line(self.subject, 200)}: " + (f"{where}: " if where else "")
         super().__init__(f"{place}expected {expected}, found {found}")
 
+    def __reduce__(self) -> tuple[type[UnusableInput], tuple[str, str, str, str]]:
+        """An error of a worker is made again from its parts in the process that asked for it."""
+        return type(self), (self.subject, self.where, self.expected, self.found)
+
 
 def quoted(value: object) -> str:
     """A value as it may stand in a message: on one line and at most ``LONGEST_QUOTE`` characters.

@@ -60,7 +60,10 @@ def read_text(
     with open_input(path, limit=limit) as stream:
         first = stream.read(OPENING_BYTES)
         opening(decode(path, first, final=False))
-        return decode(path, first + stream.read(limit + 1 - len(first)))
+        rest = os.fstat(stream.fileno()).st_size - len(
+            first
+        )  # a read makes room for all it may get
+        return decode(path, first + stream.read(max(0, rest)))
 
 
 def read_lines(path: FilePath, *, limit: int, line_limit: int) -> Iterator[str]:

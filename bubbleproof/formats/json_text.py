@@ -7,10 +7,13 @@ to a line, one row of a table to a line, one order to a line.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # one of two escapes that make a character
 
 
 class _DuplicateKeyError(ValueError):
@@ -20,10 +23,15 @@ class _DuplicateKeyError(ValueError):
 def parse_json(text: str, path: FilePath) -> object:
     """The value of a JSON text. Raises ``UnusableInput`` for anything else."""
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        value: object = json.loads(text, object_pairs_hook=_unique)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UnusableInput(path, place, "valid JSON", _found(error, text)) from None
+    except UnicodeEncodeError:
+        raise UnusableInput(path, "", "whole characters", r"half of one (\ud800 alone)") from None
     except _DuplicateKeyError as error:
         raise UnusableInput(path, "", "keys that differ", f"{quoted(str(error))} twice") from None
     except RecursionError:

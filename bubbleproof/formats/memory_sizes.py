@@ -34,6 +34,18 @@ def memory_sizes(
     return memory_size(path, where, given, in_bytes)
 
 
+def memory_rows(
+    path: FilePath, name: str, given: Size | list[Size] | list[list[Size]], in_bytes: bool
+) -> int | tuple[int, ...] | tuple[tuple[int, ...], ...]:
+    """The sizes under ``memory.<name>``, which may also be rows. Raises as ``memory_sizes``."""
+    if not isinstance(given, list) or not any(isinstance(row, list) for row in given):
+        return memory_sizes(path, name, given, in_bytes)  # type: ignore[arg-type]  # no rows
+    rows = [
+        memory_sizes(path, f"{name}[{stage}]", row, in_bytes) for stage, row in enumerate(given)
+    ]
+    return tuple(rows)  # type: ignore[return-value]  # the sizes of a list are a tuple
+
+
 def memory_size(path: FilePath, where: str, given: Size, in_bytes: bool) -> int:
     """One size in the memory unit; ``where`` is its key. Raises ``UnusableInput`` likewise."""
     if isinstance(given, int):

@@ -2,8 +2,9 @@
 
 Per-stage fields are a number or a list with one number per stage; they are written as lists, the
 way a ``Pipeline`` keeps them, so that a pipeline reads back equal. Ticks may also be rows with one
-number per slice, and ``weight_parts`` holds rows with one number per part of W (see
-``theory.stage_numbers``). Overlapped pairs are written in text form, ``["0F7", "7B3"]``.
+number per slice, and ``weight_parts`` and ``weight_workspace`` (left out where there is none) hold
+rows with one number per part of W (see ``theory.stage_numbers``). Overlapped pairs are written in
+text form, ``["0F7", "7B3"]``.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class PipelineLayout(Layout):
     links: list[LinkLayout] = Field(default_factory=list)
     activation: PerStage = 1
     released_at_input: Whole | list[Whole] = 0
+    weight_workspace: Natural | list[Natural] | Rows = Field(default_factory=list)
     static: PerStage = 0
     capacity: Natural | list[Natural | None] | None = None
     overlaps: list[Pair] = Field(default_factory=list)
@@ -64,6 +66,8 @@ class PipelineLayout(Layout):
 def pipeline_to_json(pipeline: Pipeline) -> Json:
     """Every field of the pipeline under its own name."""
     data = {field.name: _plain(getattr(pipeline, field.name)) for field in fields(pipeline)}
+    if not pipeline.workspace:
+        del data["weight_workspace"]  # readers of older versions do not know it
     data["links"] = [
         {"ranks": list(link.ranks), "latency": link.latency} for link in pipeline.links
     ]

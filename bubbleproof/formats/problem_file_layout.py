@@ -43,6 +43,8 @@ class MemoryLayout(Layout):
     """What an action holds from its forward to its backward."""
     released_at_input: Size | list[Size] = 0
     """The part of it that a split backward gives back after its input part."""
+    weight_workspace: NaturalSize | list[NaturalSize] | list[list[NaturalSize]] = 0
+    """What each GEMM of W holds while it runs: one size, or rows like durations.weight_parts."""
     static: NaturalSize | list[NaturalSize] = 0
     """Weights and optimizer state of each stage."""
 

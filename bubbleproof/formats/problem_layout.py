@@ -19,9 +19,10 @@ from pydantic import Field
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
-from bubbleproof.formats.sizes import LARGEST_TOTAL, MAX_RANKS, built
+from bubbleproof.formats.sizes import LARGEST_TOTAL, built
 from bubbleproof.formats.validation import LARGEST, Layout, Natural, Whole
 from bubbleproof.theory.actions import Action, ActionTable, Ints
+from bubbleproof.theory.limits import MAX_RANKS
 from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
 
 Json = dict[str, object]

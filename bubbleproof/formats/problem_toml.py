@@ -24,6 +24,7 @@
     capacity = "80 GiB"          # of each rank: one, or a list; default: unlimited
     activation = "1.5 GiB"       # held from forward to backward; a number or one per stage
     released_at_input = 0        # the part that a split backward gives back after its input part
+    weight_workspace = [0, 0]    # held by each GEMM of W while it runs: rows as above, or one
     static = ["10 GiB", "11 GiB"] # weights and optimizer state of each stage
 
     [links]
@@ -70,7 +71,7 @@ from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, one_line, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.memory_sizes import memory_size, memory_sizes
+from bubbleproof.formats.memory_sizes import memory_rows, memory_size, memory_sizes
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.problem_ticks import durations
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
@@ -186,6 +187,7 @@ def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
         released_at_input=memory_sizes(
             path, "released_at_input", memory.released_at_input, in_bytes
         ),
+        weight_workspace=memory_rows(path, "weight_workspace", memory.weight_workspace, in_bytes),
         static=memory_sizes(path, "static", memory.static, in_bytes),
         capacity=None
         if memory.capacity is None

@@ -23,11 +23,11 @@ from typing import Literal
 
 import numpy as np
 
-from bubbleproof.formats.action_text import known_action
+from bubbleproof.formats.action_text import known_action, too_large
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
-from bubbleproof.formats.sizes import MAX_RANKS
 from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
+from bubbleproof.theory.limits import MAX_RANKS
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
 
@@ -179,6 +179,8 @@ def _action(path: FilePath, cell: _Cell, dialect: Dialect) -> Action:
     if dialect == "old":
         text = _renewed(path, cell)
     action = known_action(text)
+    if action is None and (expected := too_large(text)) is not None:
+        raise UnusableInput(path, cell.where, expected, quoted(cell.text))
     if action is None or action.kind not in KINDS or "." in text:
         raise _no_action(path, cell)
     return action

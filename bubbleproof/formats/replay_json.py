@@ -120,6 +120,7 @@ def replay_content(
         "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
         "machine": machine.to_json(),
         "not_checked": list(not_checked),
+        "not_counted": list(report.not_counted),
     }
     return ReplayLayout.model_validate(content)
 

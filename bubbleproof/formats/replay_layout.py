@@ -141,6 +141,7 @@ class ReplayLayout(Layout):
     predicted: PredictedLayout
     machine: MachineLayout
     not_checked: list[str]
+    not_counted: list[str] = Field(default_factory=list)
 
 
 def replay_schema() -> dict[str, object]:

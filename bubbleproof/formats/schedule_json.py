@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class ScheduleFile:
     program: Program
     schedule: Schedule | None = None
     pipeline: Pipeline | None = None
-    claims: Mapping[str, Claim] = field(default_factory=lambda: MappingProxyType({}))
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     name: str = ""
 
     @classmethod
@@ -103,7 +102,7 @@ def read_schedule(path: FilePath) -> ScheduleFile:
     layout = validate(ScheduleLayout, parse_json(text, path), path)
     pipeline, problem = _read_problem(layout, path)
     resources = index_names(path, "resources", [r.name for r in problem.resources])
-    claims = MappingProxyType(claims_from_layout(layout.claims, path))
+    claims = claims_from_layout(layout.claims, path)
     if (layout.orders is None) == (layout.program is None):
         raise _one_of(path, "orders", "program", layout.orders is not None)
     if layout.orders is not None:

@@ -1,7 +1,8 @@
 """Sizes that a file may ask for: refused before anything of that size is built.
 
-A line of a file can name a pipeline of 10^18 actions. The limits are far above any real training
-step; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure wraps.
+The shape is measured by ``theory.limits``, as that of a family is, and by what ``Action`` can
+number; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure
+wraps.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ from typing import TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, one_line
 from bubbleproof.formats.files import FilePath
-from bubbleproof.theory.actions import MAX_MICROBATCH, MAX_SLICE, MAX_STAGE
+from bubbleproof.theory.actions import MAX_SLICE, MAX_STAGE
+from bubbleproof.theory.limits import oversize
 from bubbleproof.theory.pipeline import TICKS, Pipeline
 
-MAX_RANKS = 4096
-MAX_FORWARDS = 1_000_000
-MAX_TASKS = 4 * MAX_FORWARDS
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
 
@@ -27,12 +26,11 @@ def refuse_oversize(
     path: FilePath, *, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1
 ) -> None:
     """Raise ``UnusableInput`` for a shape beyond the limits of this module or of ``Action``."""
-    for name, value, limit in (
-        ("ranks", ranks, MAX_RANKS),
-        ("stages", ranks * chunks, MAX_STAGE + 1),
-        ("microbatches", microbatches, MAX_MICROBATCH + 1),
-        ("slices", slices, MAX_SLICE + 1),
-        ("forwards", ranks * chunks * microbatches * slices, MAX_FORWARDS),
+    shape = oversize(ranks=ranks, chunks=chunks, microbatches=microbatches, slices=slices)
+    for name, limit, value in (
+        *([] if shape is None else [shape]),
+        ("stages", MAX_STAGE + 1, ranks * chunks),
+        ("slices", MAX_SLICE + 1, slices),
     ):
         if value > limit:
             raise UnusableInput(path, "", f"at most {limit} {name}", str(value))
@@ -46,9 +44,8 @@ def refuse_overflow(path: FilePath, pipeline: Pipeline) -> None:
     ticks = [getattr(pipeline.ticks, name) for name in TICKS]
     once = sum(sum(map(max, table.tolist())) for table in ticks) + 2 * pipeline.num_stages * latency
     held = sum(map(abs, columns.activation.tolist() + columns.released.tolist()))
-    tasks = (2 * pipeline.num_stages + int(pipeline.num_parts.sum())) * actions
+    held += sum(map(sum, pipeline.workspace))
     for name, total, limit in (
-        ("forwards, backwards and parts of W", tasks, MAX_TASKS),
         ("ticks", once * actions, LARGEST_TOTAL),
         ("memory units of activations", held * actions, LARGEST_TOTAL),
         ("memory units of static load", sum(columns.static.tolist()), LARGEST_BASE),

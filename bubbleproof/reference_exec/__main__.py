@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bubbleproof.cli import main
+from bubbleproof.__main__ import main
 
 if __name__ == "__main__":
     sys.argv[1:1] = ["replay", "--torchrun"]

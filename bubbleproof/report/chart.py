@@ -10,9 +10,9 @@ import numpy.typing as npt
 from bubbleproof.report.bars import Lane
 from bubbleproof.report.extras import need
 from bubbleproof.report.palette import CLASH, IDLE, fill, text_on
-from bubbleproof.report.timeline import Timeline
-from bubbleproof.report.units import plural
+from bubbleproof.report.timeline import Spans, Timeline
 from bubbleproof.theory.actions import Ints, Kind
+from bubbleproof.theory.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,8 @@ def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> N
     tick = inches[0] * _POINTS / (view.window[1] - view.window[0])
     _idle(axes, view)
     _bars(axes, view, edge=_edge_width(view, tick))
-    _clashes(axes, view)
+    _frames(axes, view.clashes, "clashes")
+    _frames(axes, view.waiting, "waiting")
     _numbers(axes, view, points_per_tick=tick, points_per_row=inches[1] / rows * _POINTS)
 
 
@@ -96,16 +97,16 @@ def _bars(axes: Axes, view: Timeline, *, edge: float) -> None:
         )
 
 
-def _clashes(axes: Axes, view: Timeline) -> None:
-    clashes = view.clashes
+def _frames(axes: Axes, spans: Spans, name: str) -> None:
+    """What no correct schedule has, in hatched frames."""
     _rectangles(
         axes,
-        clashes.start,
-        clashes.end,
-        clashes.row.astype(np.float64) - 0.5,
+        spans.start,
+        spans.end,
+        spans.row.astype(np.float64) - 0.5,
         1.0,
         colour="none",
-        name="clashes",
+        name=name,
         edge=1.2,
         edge_colour=CLASH,
         hatch="////",

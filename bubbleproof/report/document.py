@@ -5,11 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from bubbleproof.report.extras import need
 from bubbleproof.report.gantt import picture
-from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, paragraph, table
+from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, escape, paragraph, table
 from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page_style import SCRIPT, STYLE
 from bubbleproof.report.timeline import Timeline

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
+
+INSTALL = 'pip install "bubbleproof[report]"'
+_LIBRARIES = {
+    ".svg": ("matplotlib",),
+    ".png": ("matplotlib",),
+    ".html": ("plotly", "matplotlib"),
+}
+
+
+def absent(*endings: str) -> tuple[str, ...]:
+    """The libraries that files of these endings (all, where none is named) need and lack here."""
+    wanted = (name for ending in endings or _LIBRARIES for name in _LIBRARIES.get(ending, ()))
+    return tuple(name for name in dict.fromkeys(wanted) if find_spec(name) is None)
+
+
+def require_drawing(targets: Iterable[str]) -> None:
+    """Raise ``ValueError``, before any work is done, where a target could not be drawn."""
+    for target in targets:
+        if libraries := absent(f".{target.rpartition('.')[2]}"):
+            raise ValueError(
+                f"{target} needs {' and '.join(libraries)}, which is not installed; run: {INSTALL}"
+            )
 
 
 def need(module: str) -> ModuleType:
@@ -18,6 +42,5 @@ def need(module: str) -> ModuleType:
         if missing.name is None or missing.name.partition(".")[0] != library:
             raise
         raise ValueError(
-            f"this picture needs {library}, which is not installed; "
-            'run: pip install "bubbleproof[report]"'
+            f"this picture needs {library}, which is not installed; run: {INSTALL}"
         ) from None

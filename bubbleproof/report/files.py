@@ -6,16 +6,24 @@ import os
 import tempfile
 from pathlib import Path
 
+from bubbleproof.formats.errors import UnusableInput
+
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
-    """Put ``content`` at ``path`` in one step; the folder is made when it is not there.
+    """Put ``content`` at ``path`` in one step.
 
     The bytes go to a temporary file beside the target, which then takes its name. Returns the path;
-    raises ``OSError`` when the folder cannot be written, and leaves no temporary file behind.
+    raises ``UnusableInput`` where the folder is missing or takes no file, and leaves no temporary
+    file behind.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    if not target.parent.is_dir():
+        raise UnusableInput(path, "", "a file in a folder", f"no folder {target.parent}")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise UnusableInput(path, "", "a file that can be written", why) from None
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.extras import need
 from bubbleproof.report.files import write_atomically
 from bubbleproof.report.gantt import STYLE
-from bubbleproof.report.units import Scale, plural
+from bubbleproof.report.units import Scale
+from bubbleproof.theory.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +58,7 @@ def draw_front(
     points = [*front, *published]
     if not points:
         raise ValueError("a picture of a front needs at least one schedule, got none")
+    title, unit, memory_unit = map(on_one_line, (title, unit, memory_unit))
     scale = Scale.of(memory_unit, max(point.peak for point in points))
     matplotlib, figures = need("matplotlib"), need("matplotlib.figure")
     with matplotlib.rc_context(STYLE):

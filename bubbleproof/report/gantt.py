@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.chart import chart_panel
 from bubbleproof.report.extras import need
 from bubbleproof.report.files import write_atomically
 from bubbleproof.report.legend import legend_entries, legend_lines
 from bubbleproof.report.memory_panels import memory_panel
 from bubbleproof.report.timeline import Timeline, Window, timeline
-from bubbleproof.report.units import Scale, plural, ratio, ticks
+from bubbleproof.report.units import Scale
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.standstill import Standstill
+from bubbleproof.theory.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +46,7 @@ STYLE = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "path.simplify": False,
+    "text.parse_math": False,  # a name may hold a dollar sign
 }
 
 
@@ -83,6 +87,7 @@ def draw(
     *,
     title: str = "Schedule",
     window: Window | None = None,
+    stopped: Standstill | None = None,
 ) -> Path:
     """Draw a schedule to ``path``, whose ending chooses SVG or PNG, and return the path.
 
@@ -92,14 +97,14 @@ def draw(
     ending = Path(path).suffix.lower().lstrip(".")
     if ending not in FORMATS:
         raise ValueError(f"a picture ends in .svg or .png, got {str(path)!r}")
-    view = timeline(problem, schedule, window=window)
+    view = timeline(problem, schedule, window=window, stopped=stopped)
     return write_atomically(path, picture(view, title=title, format=ending))
 
 
 def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noqa: A002 - as savefig
     """The picture of a timeline as the bytes of an ``svg`` or ``png`` file."""
     style = need("matplotlib.style")
-    target = io.BytesIO()
+    target, title = io.BytesIO(), on_one_line(title)
     with style.context(["default", STYLE]):
         figure = _figure(view, title)
         metadata = {"Date": None, "Creator": "bubbleproof"} if format == "svg" else {}
@@ -132,10 +137,6 @@ def _figure(view: Timeline, title: str) -> Figure:
 
 
 def _header(figure: Figure, view: Timeline, title: str, layout: _Layout) -> None:
-    measures = view.measures
-    facts = (
-        f"makespan {ticks(measures.makespan, view.unit)},  idle_ratio {ratio(measures.idle_ratio)}"
-    )
     top, left = layout.total, LEFT / WIDTH
     size = max(6.0, min(11.0, (WIDTH - LEFT) * 72 / (0.66 * max(len(title), 1))))
     figure.text(
@@ -147,7 +148,14 @@ def _header(figure: Figure, view: Timeline, title: str, layout: _Layout) -> None
         parse_math=False,
         gid="title",
     )
-    figure.text(left, 1 - 0.47 / top, facts, fontsize=8.5, color="#444444", gid="facts")
+    figure.text(
+        left,
+        1 - 0.47 / top,
+        view.facts.replace(", ", ",  "),
+        fontsize=8.5,
+        color="#444444",
+        gid="facts",
+    )
 
 
 def _legend(figure: Figure, lines: list[list[tuple[str, str]]], layout: _Layout) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as _escaped
+
+from bubbleproof.formats.printable import harmless
 
 GOOD, BAD, PLAIN = "good", "bad", ""
+
+
+def escape(text: str) -> str:
+    """The text for a page: no markup of its own, and nothing that hides."""
+    return _escaped(harmless(text))
 
 
 def paragraph(text: str, *, css: str = "") -> str:

@@ -11,9 +11,10 @@ import numpy as np
 from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
-from bubbleproof.report.timeline import Timeline, Window
-from bubbleproof.report.units import Scale, plural
+from bubbleproof.report.timeline import Spans, Timeline, Window
+from bubbleproof.report.units import Scale
 from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.units import plural
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -26,10 +27,11 @@ _OVER = "#d9534a"  # readable on white and on dark ground
 
 def figure(view: Timeline) -> dict[str, Json]:
     """The figure of a timeline: ``data`` and ``layout`` as plotly reads them."""
-    scale = Scale.of(view.memory_unit, max((c.top for c in view.memory), default=0))
+    scale = Scale.of(_plain(view.memory_unit), max((c.top for c in view.memory), default=0))
     data: list[Json] = [*_bar_traces(view)]
-    if len(view.clashes):
-        data.append(_clash_trace(view))
+    for spans, name in ((view.clashes, "two actions at once"), (view.waiting, "never starts")):
+        if len(spans):
+            data.append(_frames(spans, name))
     for index, curve in enumerate(view.memory):
         data.append(_memory_trace(view, curve, index, scale))
     return {"data": data, "layout": _layout(view, scale)}
@@ -91,16 +93,15 @@ def _bar_trace(
     }
 
 
-def _clash_trace(view: Timeline) -> dict[str, Json]:
-    """Red frames where two actions claim one row."""
-    clashes = view.clashes
+def _frames(spans: Spans, name: str) -> dict[str, Json]:
+    """Red frames around what no correct schedule has."""
     return {
         "type": "bar",
         "orientation": "h",
-        "name": "two actions at once",
-        "base": clashes.start.tolist(),
-        "x": (clashes.end - clashes.start).tolist(),
-        "y": clashes.row.tolist(),
+        "name": name,
+        "base": spans.start.tolist(),
+        "x": (spans.end - spans.start).tolist(),
+        "y": spans.row.tolist(),
         "width": 1,
         "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 2, "color": CLASH}},
         "hoverinfo": "skip",
@@ -109,14 +110,15 @@ def _clash_trace(view: Timeline) -> dict[str, Json]:
 
 def _hover(view: Timeline, bars: Bars) -> list[Json]:
     """What the pointer shows of each bar: action, rank, stage, microbatch, start, end, duration."""
-    unit, actions = plural(view.unit), bars.actions
+    unit, actions = _plain(plural(view.unit)), bars.actions
+    rows = [*map(_plain, view.rows)]
     texts: list[Json] = []
     for bar in range(len(bars)):
         start, end = int(bars.start[bar]), int(bars.end[bar])
         action = actions[bar]
         slice_ = f", slice {action.slice}" if actions.is_sliced else ""
         texts.append(
-            f"<b>{action.label(sliced=actions.is_sliced)}</b> on {view.rows[int(bars.row[bar])]}"
+            f"<b>{action.label(sliced=actions.is_sliced)}</b> on {rows[int(bars.row[bar])]}"
             f"<br>stage {action.stage}, microbatch {action.microbatch}{slice_}"
             f"<br>start {start:,}, end {end:,}, duration {end - start:,} {unit}"
         )
@@ -136,7 +138,8 @@ def _memory_trace(view: Timeline, curve: MemoryCurve, index: int, scale: Scale) 
         "fillcolor": "rgba(111,139,171,0.25)",
         "yaxis": f"y{index + 2}",
         "showlegend": False,
-        "hovertemplate": f"%{{x:,}} {plural(view.unit)}: %{{y:,}} {scale.name}<extra></extra>",
+        "hovertemplate": f"%{{x:,}} {_plain(plural(view.unit))}: %{{y:,}} {scale.name}"
+        "<extra></extra>",
     }
 
 
@@ -156,7 +159,7 @@ def _layout(view: Timeline, scale: Scale) -> dict[str, Json]:
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#8a929b", "activecolor": "#2f62b8"},
         "hoverlabel": {"align": "left"},
         "xaxis": {
-            "title": {"text": f"time ({plural(view.unit)})", "standoff": 6},
+            "title": {"text": f"time ({_plain(plural(view.unit))})", "standoff": 6},
             "range": [*opening_window(view)],
             "anchor": f"y{curves + 1}" if curves else "y",
             "zeroline": False,

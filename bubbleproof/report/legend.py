@@ -19,6 +19,8 @@ def legend_entries(view: Timeline) -> list[tuple[str, str]]:
         entries.append((IDLE, "idle"))
     if len(view.clashes):
         entries.append((CLASH, "two actions at once"))
+    if len(view.waiting):
+        entries.append((CLASH, "never starts"))
     chunks = range(view.num_chunks) if view.num_chunks > 1 else range(0)
     named = chunks if len(chunks) <= _SHADES else (0, len(chunks) - 1)
     return entries + [(shade(c, view.num_chunks), f"chunk {c} (shade)") for c in named]

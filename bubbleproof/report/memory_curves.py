@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.memory import MemoryProfile
 from bubbleproof.theory.problem import Problem
@@ -58,7 +59,7 @@ def memory_curve(
     inside = (time > window[0]) & (time < window[1])
     shown = np.concatenate([[level], load[inside]]).astype(np.int64)
     return MemoryCurve(
-        name=problem.stores[store].name,
+        name=on_one_line(problem.stores[store].name),
         time=np.concatenate([[window[0]], time[inside], [window[1]]]).astype(np.int64),
         load=np.append(shown, _final(time, load, window[1], shown)),
         base=base,

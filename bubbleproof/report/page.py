@@ -7,7 +7,6 @@ proved. It loads nothing from anywhere; plotly's script stands in it once. All t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Self
 
@@ -15,13 +14,14 @@ import numpy as np
 
 from bubbleproof.report.document import ReplayRow, chart, document, mood, replay_table
 from bubbleproof.report.files import write_atomically
-from bubbleproof.report.html import definitions, paragraph, preformatted, table
+from bubbleproof.report.html import definitions, escape, paragraph, preformatted, table
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.report.units import Scale, ratio, ticks
 from bubbleproof.theory.measures import known_rows, measure_rows
 from bubbleproof.theory.memory import memory_profile
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.standstill import Standstill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,10 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScheduleSection:
-    """One schedule of the page with what is known of it; ``violations`` are printed as they are."""
+    """One schedule of the page with what is known of it; ``violations`` are printed as they are.
+
+    ``stopped`` is where the schedule comes from that runs until a standstill.
+    """
 
     name: str
     problem: Problem
@@ -85,6 +88,7 @@ class ScheduleSection:
     verdicts: tuple[VerdictRow, ...] = ()
     violations: tuple[str, ...] = ()
     replay: tuple[ReplayRow, ...] = ()
+    stopped: Standstill | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,7 +116,7 @@ def render(report: Report) -> str:
     A schedule with more than ``timeline.MAX_BARS`` bars, too many for a browser to redraw, becomes
     a still picture, which names what it leaves out.
     """
-    views = [timeline(s.problem, s.schedule) for s in report.sections]
+    views = [timeline(s.problem, s.schedule, stopped=s.stopped) for s in report.sections]
     body = [f"<h1>{escape(report.title)}</h1>", _navigation(report)]
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]
@@ -156,13 +160,9 @@ def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
 
 
 def _section(number: int, section: ScheduleSection, view: Timeline) -> str:
-    measures = view.measures
-    facts = (
-        f"makespan {ticks(measures.makespan, view.unit)}, idle_ratio {ratio(measures.idle_ratio)}"
-    )
     parts = [
         f'<details id="schedule-{number}"{" open" if number == 0 else ""}>'
-        f"<summary>{escape(section.name)}<span>{escape(facts)}</span></summary>",
+        f"<summary>{escape(section.name)}<span>{escape(view.facts)}</span></summary>",
         chart(f"figure-{number}", section.name, view),
     ]
     if section.verdicts:

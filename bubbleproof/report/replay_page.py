@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.document import ReplayRow, chart, document, plot, replay_table
 from bubbleproof.report.files import write_atomically
-from bubbleproof.report.html import definitions, paragraph, preformatted
+from bubbleproof.report.html import definitions, escape, paragraph, preformatted
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.problem import Problem
@@ -33,7 +32,7 @@ class ReplayPage:
     """What the page shows; ``summary`` and ``versions`` are (name, text) pairs.
 
     ``measured`` is the schedule as it ran, in microseconds, None where nothing ran to its end;
-    ``clock`` says in a sentence what its times are.
+    ``clock`` says in a sentence what its times are, ``not_counted`` what its bytes leave out.
     """
 
     title: str
@@ -45,6 +44,7 @@ class ReplayPage:
     clock: str
     traces: tuple[RankTrace, ...]
     not_checked: tuple[str, ...]
+    not_counted: tuple[str, ...] = ()
     versions: Named
 
 
@@ -79,7 +79,9 @@ def render(page: ReplayPage) -> str:
                 paragraph(f"The first {MAX_PANELS} of {len(page.traces)} ranks.", css="note")
             )
         body.append("</section>")
-    body += [_list("What was not checked", page.not_checked)]
+    if page.not_counted:
+        body.append(_list("What is not counted among live bytes", page.not_counted))
+    body.append(_list("What was not checked", page.not_checked))
     body += ["<section><h2>Versions</h2>", definitions(page.versions), "</section>"]
     return document(page.title, "".join(body), has_charts=True)
 

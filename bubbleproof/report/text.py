@@ -15,6 +15,8 @@ too many columns it is the shortest action, and the last line says that starts a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from bubbleproof.report.bars import Bars, bars_of
@@ -35,10 +37,13 @@ def grid(
     window: tuple[int, int] | None = None,
     max_columns: int = MAX_COLUMNS,
     max_lines: int = MAX_LINES,
+    waiting: Mapping[int, str] | None = None,
 ) -> str:
     """The rank by time grid of a small schedule; what is left out is named in its last lines.
 
-    ``window`` (ticks) begins and ends the grid there. Raises ``ValueError`` for an empty window.
+    ``window`` (ticks) begins and ends the grid there; ``waiting`` names by resource the task that
+    never starts, which stands in brackets at the end of the line. Raises ``ValueError`` for an
+    empty window.
     """
     bars = bars_of(problem, *known_rows(problem, schedule))
     if window is not None and window[0] >= window[1]:
@@ -64,12 +69,16 @@ def grid(
     names = [problem.resources[r].name for r in resources]
     lines = [("time", _ruler(first, unit, columns, wide))]
     lines += [
-        (name, _line(cells.get(r, []), columns, wide))
+        (name, _line(cells.get(r, []), columns, wide) + _never(waiting, r))
         for name, r in zip(names, resources, strict=True)
     ]
     margin = max(len(name) for name, _ in lines)
     text = [f"{name:<{margin}}  {line}".rstrip() for name, line in lines]
     return "\n".join([*text, *(f"({note})" for note in notes if note)])
+
+
+def _never(waiting: Mapping[int, str] | None, resource: int) -> str:
+    return f"[{waiting[resource]}]" if waiting and resource in waiting else ""
 
 
 def _scale_note(unit: int, problem: Problem) -> str:

@@ -12,18 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.bars import Bars, bars_of, split_overlaps, thin
 from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
-from bubbleproof.report.units import plural, ticks
+from bubbleproof.report.units import ratio, ticks
 from bubbleproof.theory.actions import NONE, Ints
 from bubbleproof.theory.measures import Measures, known_rows, measure_rows
 from bubbleproof.theory.memory import MemoryProfile, memory_profile
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.standstill import Standstill
+from bubbleproof.theory.units import plural
 
 MAX_ROWS = 64
 MAX_BARS = 20_000
 MAX_CURVES = 16
+MAX_WAITS = 9  # sentences about a standstill
+MARK = 16  # what of the time before it the mark of a standstill takes
 
 Window = tuple[int, int]
 
@@ -46,7 +51,8 @@ class Timeline:
 
     ``rows`` names the rows from top to bottom, ranks first (``num_rank_rows`` of them). ``gaps``
     are a row's idle stretches between ``window``'s ticks, ``clashes`` those in which two actions
-    claim one row (no correct schedule has any). ``measures`` are those of the whole schedule.
+    claim one row (no correct schedule has any). ``waiting`` marks the rows whose next action never
+    starts, after ``standstill``. ``measures`` are those of the whole schedule.
     """
 
     rows: tuple[str, ...]
@@ -54,6 +60,7 @@ class Timeline:
     bars: Bars
     gaps: Spans
     clashes: Spans
+    waiting: Spans
     memory: tuple[MemoryCurve, ...]
     window: Window
     num_chunks: int
@@ -61,6 +68,17 @@ class Timeline:
     memory_unit: str
     measures: Measures
     notes: tuple[str, ...]
+    standstill: int | None = None
+
+    @property
+    def facts(self) -> str:
+        """Makespan and idle ratio, or when everything stands still."""
+        if self.standstill is not None:
+            return f"stands still after {ticks(self.standstill, self.unit)}"
+        return (
+            f"makespan {ticks(self.measures.makespan, self.unit)}, "
+            f"idle_ratio {ratio(self.measures.idle_ratio)}"
+        )
 
     @property
     def is_thinned(self) -> bool:
@@ -75,17 +93,20 @@ def timeline(
     window: Window | None = None,
     max_bars: int = MAX_BARS,
     max_rows: int = MAX_ROWS,
+    stopped: Standstill | None = None,
 ) -> Timeline:
     """The picture of a schedule, or of its part between the two ticks of ``window``.
 
-    Raises ``ValueError`` for a window that does not end after it starts.
+    ``stopped`` is where the schedule comes from that runs until a standstill. Raises ``ValueError``
+    for a window that does not end after it starts.
     """
     task, resource, start = known_rows(problem, schedule)
     every = bars_of(problem, task, resource, start)
     whole = (int(every.start.min(initial=0)), int(every.end.max(initial=0)))
     if len(every):
         whole = (int(every.start.min()), int(every.end.max()))
-    chosen = _checked(window) or (whole[0], max(whole[1], whole[0] + 1))
+    mark = 0 if stopped is None else max(1, (whole[1] - whole[0]) // MARK)
+    chosen = _checked(window) or (whole[0], max(whole[1] + mark, whole[0] + 1))
     notes = [*_foreign(schedule, len(every)), *_cut(problem, every, window, whole)]
     shown, row_notes = _rows(problem, resource, max_rows)
     number = np.full(len(problem.resources), NONE)
@@ -97,19 +118,36 @@ def timeline(
     profile = memory_profile(problem, task, start)
     memory, memory_notes = _memory(problem, profile, chosen, whole[0])
     return Timeline(
-        rows=tuple(problem.resources[r].name for r in shown),
+        rows=tuple(on_one_line(problem.resources[r].name) for r in shown),
         num_rank_rows=sum(r < problem.num_ranks for r in shown),
         bars=bars,
         gaps=gaps,
         clashes=clashes,
+        waiting=_waiting(stopped, number, mark),
         memory=memory,
         window=chosen,
         num_chunks=int(every.chunk.max(initial=0)) + 1,
-        unit=problem.unit,
-        memory_unit=problem.memory_unit,
+        unit=on_one_line(problem.unit),
+        memory_unit=on_one_line(problem.memory_unit),
         measures=measure_rows(problem, task, resource, start),
-        notes=(*notes, *row_notes, *thin_notes, *memory_notes),
+        notes=tuple(
+            map(on_one_line, (*_stop(stopped), *notes, *row_notes, *thin_notes, *memory_notes))
+        ),
+        standstill=None if stopped is None else stopped.at,
     )
+
+
+def _stop(stopped: Standstill | None) -> tuple[str, ...]:
+    """What stands still, a sentence for each of the first resources."""
+    return () if stopped is None else stopped.sentences()[:MAX_WAITS]
+
+
+def _waiting(stopped: Standstill | None, number: Ints, mark: int) -> Spans:
+    """A mark of so many ticks after the standstill on each row that waits."""
+    waits = () if stopped is None else stopped.waits
+    rows = [int(number[wait.resource]) for wait in waits if number[wait.resource] != NONE]
+    start = np.full(len(rows), 0 if stopped is None else stopped.at, dtype=np.int64)
+    return Spans(row=np.array(rows, dtype=np.int64), start=start, end=start + mark)
 
 
 def _checked(window: Window | None) -> Window | None:
@@ -120,7 +158,12 @@ def _checked(window: Window | None) -> Window | None:
 
 def _foreign(schedule: Schedule, known: int) -> list[str]:
     extra = len(schedule) - known
-    return [f"{extra:,} rows repeat an action or name none of the problem: not drawn."][: extra > 0]
+    rows = (
+        "1 row repeats an action or names"
+        if extra == 1
+        else f"{extra:,} rows repeat an action or name"
+    )
+    return [f"{rows} none of the problem: not drawn."][: extra > 0]
 
 
 def _cut(problem: Problem, every: Bars, window: Window | None, whole: Window) -> list[str]:

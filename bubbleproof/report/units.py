@@ -15,14 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from bubbleproof.theory.units import plural
+
 _BYTE_NAMES = frozenset({"byte", "bytes", "B"})
 _BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))
-_WORDS = frozenset({"tick", "activation", "unit", "sample"})  # units with an English plural
-
-
-def plural(unit: str) -> str:
-    """The unit as an axis names it."""
-    return f"{unit}s" if unit in _WORDS else unit
 
 
 def ticks(value: int, unit: str) -> str:
@@ -61,6 +57,6 @@ class Scale:
     def amount(self, load: int) -> str:
         """The load in this scale with its unit."""
         name = self.name
-        if load == self.divisor and name.endswith("s") and name[:-1] in {*_WORDS, "byte"}:
+        if load == self.divisor and name == plural(name[:-1]):
             name = name[:-1]
         return f"{self.number(load)} {name}"

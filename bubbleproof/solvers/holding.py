@@ -8,6 +8,8 @@ exceeds the room
 - supposing that x starts before v, then it starts at v or later (*wait*);
 - supposing that r has not ended when x starts, then r ends by then (*release*);
 - supposing that a starts no later than x, on the same resource, then a runs after x (*defer*).
+
+With r goes what is known to start after its end, and with a what is known to end by its start.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import numpy as np
 from bubbleproof.solvers.windows import GIVEN, Windows
 from bubbleproof.theory.actions import NONE, Bools, Ints
 from bubbleproof.theory.chains import Chain
-from bubbleproof.theory.chains import chains as theory_chains
 from bubbleproof.theory.index_order import IndexOrder
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate import Lemma
@@ -51,7 +52,7 @@ def chains(problem: Problem, order: IndexOrder | None) -> list[Chains]:
     """The stores whose capacity the memory edges do not say completely, where recognised."""
     return [
         _laid_out(owners, capacity - problem.stores[store].base)
-        for store, owners in theory_chains(problem, order).items()
+        for store, owners in ({} if order is None else order.chains).items()
         if (capacity := problem.stores[store].capacity) is not None
         and order is not None
         and store not in order.exact_stores
@@ -156,24 +157,59 @@ class _Moment:
         )
         full = self.least(self.over, maybe & ~blocked) > self.store.room
         for task_ in candidates[full].tolist():
-            reasons = self._reasons(self.time > self.latest, task_)
             if set(homes[task_]) & set(homes[self.entrant]):
-                event = self._ordered(task_, self.entrant, reasons)
-                self.windows.learn(task_, self.entrant, event)
+                self._learn(task_, self.entrant, homes)
             else:
-                self._end_by(task_, reasons)
+                self._end_by(task_)
 
-    def _ordered(self, before: int, after: int, reasons: set[int]) -> int:
-        """The event that of two tasks of a resource one comes first, or the store is too full."""
-        step = Lemma(literals=(("<", before, after),), full=self.entrant)
-        return self.windows.deduce(reasons | {self.windows.causes[1][self.entrant]}, step)
+    def _learn(self, before: int, after: int, homes: list[list[int]]) -> None:
+        """Of two tasks of a resource, the entrant among them, ``before`` comes first."""
+        along = self._along(before, after)
+        if any(not set(homes[a]) & set(homes[b]) for a, b in along):
+            return  # tasks of two resources have no order that a certificate could name
+        reasons = self._all_reasons(after if before == self.entrant else before)
+        event = self.windows.deduce(reasons, *self._steps(before, after, along))
+        self.windows.learn(before, after, event)
 
-    def _end_by(self, task: int, reasons: set[int]) -> None:
+    def _along(self, before: int, after: int) -> list[tuple[int, int]]:
+        """The entrant's orders that follow if ``after`` comes first, by orders that were learnt.
+
+        Without those that paths make follow from the others.
+        """
+        prior, learnt, here = self.windows.prior, self.windows.prior_event, self.entrant
+        tasks = sorted(set(self.store.task.ravel().tolist()) - {NONE, here})
+        if before == here:
+            found = [(task, here) for task in tasks if (task, after) in learnt]
+        else:
+            found = [(here, task) for task in tasks if (before, task) in learnt]
+        found = [(a, b) for a, b in found if not prior[b, a] | prior[a, b]]
+
+        def has_path(a: int, b: int) -> bool:
+            return a == b or bool(prior[b, a] and (a, b) not in learnt)
+
+        return [
+            (a, b)
+            for a, b in found
+            if not any((a, b) != (c, d) and has_path(a, c) and has_path(d, b) for c, d in found)
+        ]
+
+    def _steps(self, before: int, after: int, along: list[tuple[int, int]]) -> list[Lemma]:
+        """The checker sees of paths alone what goes ``along`` if ``after`` comes first."""
+        if not along:
+            return [Lemma(literals=(("<", before, after),), full=self.entrant)]
+        return [
+            Lemma(rule="suppose", literals=(("<", after, before),)),
+            *(Lemma(literals=(("<", *pair),)) for pair in along),
+            Lemma(full=self.entrant),
+            Lemma(rule="absurd"),
+        ]
+
+    def _end_by(self, task: int) -> None:
         """Tasks of two resources have no order: what the release says about the windows now."""
         value = -self.latest
         if value > self.windows.bounds[1][task]:
             step = self.windows.at_least(1, task, value, full=self.entrant)
-            event = self.windows.deduce(reasons | {self.windows.causes[1][self.entrant]}, step)
+            event = self.windows.deduce(self._all_reasons(task), step)
             self.windows.raise_(1, task, value, event)
 
     def _defer(self, maybe: Bools, homes: list[list[int]]) -> None:
@@ -190,9 +226,13 @@ class _Moment:
         begun &= task != NONE
         full = self.least(self.over | begun, maybe) > self.store.room
         for task_ in candidates[full].tolist():
-            reasons = self._reasons(self.time > self.latest, task_)
-            event = self._ordered(self.entrant, task_, reasons)
-            self.windows.learn(self.entrant, task_, event)
+            self._learn(self.entrant, task_, homes)
+
+    def _all_reasons(self, other: int) -> set[int]:
+        """Those of a deduction up to the entrant's latest start."""
+        return self._reasons(self.time > self.latest, other) | {
+            self.windows.causes[1][self.entrant]
+        }
 
     def _reasons(self, is_late: Bools, other: int = NONE) -> set[int]:
         """Everything that the step may rest on: windows used, and learnt orders of the tasks."""

@@ -25,6 +25,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
@@ -91,7 +92,8 @@ class LargeSearch:
                 return
             short = first_microbatches(self.problem, size)
             bounds = lower_bounds(short)
-            assert bounds.order is not None, "fewer microbatches are as identical"
+            if bounds.order is None:
+                return
             for program in greedy_programs(short, bounds):
                 starts = starts_by_task(short, left_shift(short, program))[bounds.order.members]
                 band = find_band(starts)
@@ -194,8 +196,10 @@ class LargeSearch:
         solver = CpSolver()
         solver.parameters.max_deterministic_time = work
         outcome = run_interruptibly(lambda: run(model, budget, solver), self.budget.stop)
-        starts = None if outcome.start is None else outcome.start[members]
-        return _Answer(starts=starts, is_refuted=outcome.is_refuted)
+        if outcome.start is None:
+            return _Answer(is_refuted=outcome.is_refuted)
+        schedule_from("cpsat (short instance)", outcome.start, short)
+        return _Answer(starts=outcome.start[members], is_refuted=outcome.is_refuted)
 
     def _at_full_size(self, answer: _Answer, band: Band) -> Iterator[Schedule]:
         if answer.starts is None:

@@ -17,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.theory.chains import chains
 from bubbleproof.theory.index_order import IndexOrder
 from bubbleproof.theory.problem import Problem
 
@@ -68,7 +67,7 @@ def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
             continue
         if (steps := _stairs(problem, order, number)) is not None:
             stairs += steps
-        elif (holds := _holds(problem, number)) is not None:
+        elif (holds := holds_of(problem, number)) is not None:
             if store.capacity is not None:
                 held.append(Held(store=number, room=store.capacity - store.base, holds=holds))
         else:
@@ -83,7 +82,7 @@ def _stairs(problem: Problem, order: IndexOrder | None, store: int) -> list[Stai
         return None
     if len([life for life in order.lifecycles if life.store == store]) != 1:
         return None
-    chain = chains(problem, order)[store][0]  # of microbatch 0
+    chain = order.chains[store][0]  # of microbatch 0
     moments = [moment for moment, _ in chain]
     if len(chain) != 3 or [at_end for _, at_end in moments] != [False, True, True]:
         return None
@@ -123,7 +122,7 @@ def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
         tasks = np.unique(events.task[(events.store == number) & (events.delta != 0)]).tolist()
         if store.capacity is None or not tasks:
             continue
-        if _holds(problem, number) is None:
+        if holds_of(problem, number) is None:
             yield number, tuple(tasks)
             continue
         groups: dict[tuple[int, int, int], list[int]] = {}
@@ -134,7 +133,7 @@ def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
             yield number, tuple(group)
 
 
-def _holds(problem: Problem, store: int) -> tuple[Hold, ...] | None:
+def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
     """The store's changes paired into holds, or None where some have no partner.
 
     Changes are grouped by (stage, microbatch, slice) and each group put in the order that direct

@@ -11,8 +11,10 @@ that are always there, with
 
 - each store that no option touches;
 - for stores between which options move load (``pools``), one store of their joint capacity: a
-  transfer in flight counts on both, so moving never lowers the joint load. Where some option does
-  lower it, and for any other store that options touch, no capacity at all.
+  transfer in flight counts on both, so moving never lowers the joint load. It is there only where
+  what is always there never takes it below 0 (options might then be what keeps it above);
+- where some option does lower it, and for any other store that options touch, nothing: they may
+  make room, and they may bring what others release.
 
 Hence a bound of the floor bounds every concrete problem.
 """
@@ -26,6 +28,7 @@ from itertools import combinations
 
 import numpy as np
 
+from bubbleproof.solvers.memory_rules import holds_of
 from bubbleproof.theory.actions import NONE, Bools, Ints
 from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
 
@@ -137,8 +140,15 @@ class Menu:
 
     @cached_property
     def safe_pools(self) -> tuple[tuple[int, ...], ...]:
-        """The pools whose joint load no option ever lowers."""
-        return tuple(pool for pool in self.pools if self._is_safe(pool))
+        """The pools whose joint load no option ever lowers, and nothing else takes below 0."""
+        return tuple(pool for pool in self.pools if self._is_safe(pool) and self._is_held(pool))
+
+    def _is_held(self, pool: tuple[int, ...]) -> bool:
+        """Whether the joint load of what is always there is a sum of holds."""
+        events = self.plain.events
+        into = np.where(np.isin(events.store, pool), pool[0], events.store)
+        joint = replace(self.plain, events=replace(events, store=into))
+        return holds_of(joint, pool[0]) is not None
 
     def _is_safe(self, pool: tuple[int, ...]) -> bool:
         """Whether each option's tasks change the joint load by themselves, and never below 0."""
@@ -159,8 +169,11 @@ class Menu:
         plain = self.plain
         stores, events = list(plain.stores), plain.events
         into = np.arange(len(stores))
+        joint = {store for pool in self.safe_pools for store in pool}
         for number in self.touched:
             stores[number] = replace(stores[number], capacity=None)
+            if number not in joint:
+                into[number] = NONE
         for pool in self.safe_pools:
             whole = [plain.stores[store] for store in pool]
             stores[pool[0]] = replace(
@@ -170,9 +183,14 @@ class Menu:
                 capacity=sum(store.capacity or 0 for store in whole),
             )
             into[list(pool)] = pool[0]
-        return replace(
-            plain, stores=tuple(stores), events=replace(events, store=into[events.store])
+        kept = into[events.store] != NONE
+        changes = MemoryEvents(
+            task=events.task[kept],
+            at_end=events.at_end[kept],
+            store=into[events.store[kept]],
+            delta=events.delta[kept],
         )
+        return replace(plain, stores=tuple(stores), events=changes)
 
 
 def _reduced(problem: Problem, tasks: Bools, edges: Bools, events: Bools) -> Problem:

@@ -12,6 +12,8 @@ The steps, each only if the ones before left a gap:
    (``engines.cpsat_anonymous``), and last the exact model with one class in index order (lemma 2).
 
 OPTIMAL rests on the floor's certificate where the schedule meets it, else on the engine's word.
+What a model answers goes through ``solvers.gate``: where it contradicts what is checked, the search
+ends with ``FaultError``.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ from typing import Literal
 
 import numpy as np
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.engines import Budget
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame, menu_engine
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored, menu_engine
 from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.floor_order import FloorOrder, good_orders, starts_of
+from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
 from bubbleproof.solvers.menu import Menu
 from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.options import SolveOptions
@@ -80,7 +84,8 @@ class MenuSearch:
         self.began = time.perf_counter()
         self.best: _Incumbent | None = None
         self.floor: Result | None = None
-        self.lower_bound, self.engine_bound = 0, 0
+        self.certified = Claim(who="no certificate", bound=0)
+        self.claimed = Claim(who="no engine", bound=0)
         self.is_refuted = False
         whole = menu.whole
         longest = int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
@@ -106,8 +111,12 @@ class MenuSearch:
         return None if self.best is None else self.best.measured.makespan
 
     @property
+    def lower_bound(self) -> int:
+        return self.certified.bound
+
+    @property
     def bound(self) -> int:
-        return max(self.lower_bound, self.engine_bound)
+        return max(self.certified.bound, self.claimed.bound)
 
     @property
     def done(self) -> bool:
@@ -134,8 +143,8 @@ class MenuSearch:
     def _try_floor(self, starts: tuple[tuple[str, Program], ...]) -> MenuResult | None:
         """The bound of the floor; a result if the floor has no schedule at all."""
         self.floor = solve(self.menu.floor, self._share(0.25), starts)
-        self.lower_bound = self.floor.lower_bound
-        self._claim(self.floor.engine_bound or 0)
+        self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
+        self._claim("the floor's engine", self.floor.engine_bound or 0)
         self._report("floor")
         if self.floor.status is not Status.INFEASIBLE:
             return None
@@ -148,7 +157,8 @@ class MenuSearch:
             return
         found = solve(self.menu.plain, self._share(0.1), starts)
         if found.schedule is not None:
-            self._accept((), starts_of(self.menu.plain, found.schedule), "nothing chosen")
+            start = starts_of(self.menu.plain, found.schedule)
+            self._accept("nothing chosen", (), start, self.menu.plain)
 
     def _try_orders(self, starts: tuple[tuple[str, Program], ...]) -> None:
         """Orders of computations that are good for the floor, with transfers put between.
@@ -198,42 +208,56 @@ class MenuSearch:
 
     def _relax(self, part: float) -> None:
         """The bound that forgets whose transfer is whose, where there is one."""
-        if not self.done and can_be_anonymous(self.menu):
-            found = self._run("anonymous", self._frame(Symmetry.ALL), part)
-            self._conclude_from(found)
+        if not self.done and can_be_anonymous(self.menu) and is_anchored(self.menu):
+            frame = self._frame(Symmetry.ALL)
+            self._conclude_from(self._run("anonymous", frame, part), frame.limit)
 
     def _exact(self, order: Symmetry) -> None:
-        found = self._run("menu", self._frame(order), 1.0)
+        frame = self._frame(order)
+        found = self._run("menu", frame, 1.0)
         self._take(found, "cpsat")
-        self._conclude_from(found)
+        self._conclude_from(found, frame.limit)
 
     def _run(self, model: Literal["menu", "anonymous"], frame: Frame, part: float) -> Choice:
         search, budget = menu_engine(model), self._budget(part)
-        return run_interruptibly(lambda: search(frame, budget), self.options.stop)
+        found = run_interruptibly(lambda: search(frame, budget), self.options.stop)
+        if found.is_refuted and found.start is not None:
+            raise FaultError("cpsat", "a schedule", "it says as well that there is none")
+        return found
 
-    def _conclude_from(self, found: Choice) -> None:
-        """Believe a bound of a model that loses no schedule."""
+    def _conclude_from(self, found: Choice, limit: int) -> None:
+        """Believe a bound of a model that loses no schedule, until a schedule contradicts it."""
         if found.is_refuted and self.value is None:
             self.is_refuted = True
-        self._claim(found.bound)
+        bound = bound_from("cpsat", found.bound)
+        self._claim("cpsat", max(bound, limit + 1) if found.is_refuted else bound)
         self._report("bound")
 
-    def _claim(self, bound: int) -> None:
-        bound = bound if self.value is None else min(bound, self.value)
-        self.engine_bound = max(self.engine_bound, bound)
+    def _claim(self, who: str, bound: int) -> None:
+        claim = Claim(who=who, bound=bound)
+        claim.require(self.value, "" if self.best is None else self.best.origin)
+        self.claimed = max(self.claimed, claim, key=lambda claim: claim.bound)
 
     def _take(self, found: Choice, origin: str) -> None:
-        if found.start is not None and found.taken is not None:
-            self._accept(found.taken, found.start, origin)
+        """Judge what a model found, starts per task of the whole."""
+        if found.start is None or found.taken is None:
+            return
+        whole, taken = self.menu.whole, set(found.taken)
+        unknown = taken - set(range(len(self.menu.options)))
+        if unknown or any(len(taken.intersection(clash)) > 1 for clash in self.menu.clashes):
+            raise FaultError("cpsat", f"the choice {found.taken}", "it is not one of the menu's")
+        self._accept(origin, found.taken, starts_from("cpsat", found.start, whole), whole)
 
-    def _accept(self, taken: tuple[int, ...], start: Ints, origin: str) -> None:
-        """Judge starts (per task of ``menu.taken(())`` or of the whole) on the concrete problem."""
+    def _accept(self, origin: str, taken: tuple[int, ...], start: Ints, named: Problem) -> None:
+        """Judge starts per task of ``named`` on the concrete problem of what is taken."""
         problem = self.problem_of(taken)
-        named = self.menu.plain if len(start) == self.menu.plain.num_tasks else self.menu.whole
         schedule = schedule_of_starts(problem, start[named.locate(problem.actions)])
         verdict = check(problem, schedule)
-        assert verdict.ok, f"the engine returned a schedule that the checker refuses: {verdict}"
-        assert verdict.measured is not None
+        require_accepted(f"cpsat ({origin})", verdict)
+        if verdict.measured is None:
+            raise FaultError(f"cpsat ({origin})", "a schedule", "it has no times")
+        for claim in (self.certified, self.claimed):
+            claim.require(verdict.measured.makespan, origin)
         if verdict.measured.makespan <= self._wanted:
             self.best = _Incumbent(
                 taken=taken,
@@ -260,10 +284,12 @@ class MenuSearch:
 
     def _verdict(self) -> tuple[Status, str]:
         """The status and its reason, where it has one."""
-        interrupted = INTERRUPTED if self.options.stop.is_set() else ""
+        plain = "" if self.floor is None else self.floor.reason
+        if self.options.stop.is_set():
+            plain = INTERRUPTED
         if self.value is not None:
             closed = self.value <= self.bound
-            return Status.OPTIMAL if closed else Status.FEASIBLE, interrupted
+            return Status.OPTIMAL if closed else Status.FEASIBLE, plain
         if self.lower_bound > self.limit:
             bound = f"{self.lower_bound} is certified whatever is chosen"
             return Status.INFEASIBLE, f"makespan <= {self.limit} cannot be: {bound}"
@@ -272,7 +298,7 @@ class MenuSearch:
             limit = "" if within is None else f" with makespan <= {within}"
             reason = f"cpsat refuted every schedule of every choice{limit} (not certified)"
             return Status.INFEASIBLE, reason
-        return Status.UNKNOWN, interrupted
+        return Status.UNKNOWN, plain
 
     def _conclude(self) -> MenuResult:
         best = self.best
@@ -283,7 +309,7 @@ class MenuSearch:
             measured=None if best is None else best.measured,
             lower_bound=self.lower_bound,
             certificate=None,
-            engine_bound=self.engine_bound or None,
+            engine_bound=self.claimed.bound or None,
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
             reason=reason,

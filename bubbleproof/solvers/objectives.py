@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.options import Goal, SolveOptions
 from bubbleproof.solvers.result import PeakBound, Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.theory.problem import Problem
@@ -28,7 +28,7 @@ def least_makespan_then_peak(
     began = time.perf_counter()
     first = Search(problem, options, demands=demands).run(starts)
     if first.schedule is None or options.stop.is_set():
-        return replace(first, objective="makespan-then-peak")
+        return _unfinished(first, "makespan-then-peak")
     left = _left(replace(options, within=first.makespan), began)
     found = _lowered(problem, left, first, demands)
     return replace(
@@ -49,9 +49,16 @@ def least_peak(
     began = time.perf_counter()
     first = Search(problem, options, demands=demands, is_enough=True).run(starts)
     if first.schedule is None or options.stop.is_set():
-        return replace(first, objective="peak")
+        return _unfinished(first, "peak")
     found = _lowered(problem, _left(options, began), first, demands)
     return replace(found, objective="peak", seconds=time.perf_counter() - began)
+
+
+def _unfinished(first: Result, objective: Goal) -> Result:
+    """The first search alone: its OPTIMAL is not about the peak."""
+    is_optimal = first.status is Status.OPTIMAL
+    status = Status.FEASIBLE if is_optimal else first.status
+    return replace(first, objective=objective, status=status)
 
 
 def below(problem: Problem, peak: int) -> Problem:
@@ -77,7 +84,7 @@ def _lowered(
         if found.status is Status.INFEASIBLE:
             assert found.proof is not None
             bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
-            return replace(best, status=Status.OPTIMAL, peak_bound=bound)
+            return replace(best, objective="peak", status=Status.OPTIMAL, peak_bound=bound)
         if found.schedule is None:
             return replace(best, status=Status.FEASIBLE, reason=found.reason)
         best = found

@@ -18,10 +18,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, get_args
 
+from bubbleproof.parallel import MAX_WORKERS
 from bubbleproof.solvers.engines import ENGINES
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
 OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
+
+
+def goal(name: str) -> Goal:
+    """The objective of that name. Raises ``ValueError`` listing them where there is none."""
+    for known in OBJECTIVES:
+        if known == name:
+            return known
+    raise ValueError(f"objective must be one of {' '.join(OBJECTIVES)}, got {name!r}")
+
+
 Progress = Callable[[str, int | None, int, float], None]
 
 
@@ -61,6 +72,8 @@ class SolveOptions:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
         if self.threads < 1:
             raise ValueError(f"threads must be 1 or more, got {self.threads}")
+        if self.threads > MAX_WORKERS:
+            raise ValueError(f"threads must be {MAX_WORKERS} or less, got {self.threads}")
 
     def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
         """Another process gets the options without ``progress`` and ``stop``, which stay here."""

@@ -7,6 +7,8 @@ own, then from each schedule one unit below its peak; with several workers the m
 interval as well. An interval is closed when both its ends have one optimal makespan.
 
 Each point is one ordinary solve with its own time limit, on any ``concurrent.futures.Executor``.
+A schedule of one solve fits under every cap from its peak on: where it is below what an engine said
+of such a cap, the engine is at fault (``FaultError``).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 
+from bubbleproof.faults import FaultError
 from bubbleproof.parallel import run_all
 from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.options import SolveOptions
@@ -83,6 +86,7 @@ def pareto(
         except KeyboardInterrupt:
             options.stop.set()
         wanted = _next_caps(solved, lowest, spread=workers > 1)
+    _require_consistent(solved)
     return _front(solved, lowest, is_interrupted=bool(wanted))
 
 
@@ -125,6 +129,22 @@ def _is_flat(lower: Result | None, upper: Result) -> bool:
         and upper.status is Status.OPTIMAL
         and lower.makespan == upper.makespan
     )
+
+
+def _require_consistent(solved: dict[int, Result]) -> None:
+    """Raise ``FaultError`` where the schedule of one cap is better than another cap allows."""
+    for result in solved.values():
+        for cap, other in solved.items():
+            if result.peak is None or result.makespan is None or cap < result.peak:
+                continue
+            if other.status is Status.INFEASIBLE:
+                claim = f"that no schedule has a peak of at most {cap}"
+            elif other.best_bound > result.makespan:
+                claim = f"the bound {other.best_bound} for a peak of at most {cap}"
+            else:
+                continue
+            found = f"the checker accepts one of {result.makespan} with a peak of {result.peak}"
+            raise FaultError("an engine or a certificate", claim, found)
 
 
 def _front(solved: dict[int, Result], lowest: int, *, is_interrupted: bool) -> Front:

@@ -2,8 +2,8 @@
 
 The formula is ``engines.sat_model`` without what no certificate can say: memory beyond the memory
 edges enters as clauses of orders (``proof_memory``), capacities that a solution breaks one by one.
-The solver's lemmas are translated literal by literal, shortened (``proof_core``), and the whole is
-accepted by the checker before it is returned.
+The solver's lemmas are translated literal by literal and shortened (``proof_core``); the checker
+judges the whole before it counts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
 from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
+from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate import Drup, Lemma, check_certificate
 from bubbleproof.verify.drup_replay import Literal, Replay
@@ -36,12 +37,28 @@ def refute(
     *,
     objective: Objective = "makespan",
     deadline: float,
-    stop: threading.Event | None = None,
 ) -> Drup | None:
-    """A checked certificate that the objective is ``bound`` or more, or None.
+    """A checked certificate that the objective is ``bound`` or more, or None; see ``settle``."""
+    found = settle(problem, bounds, bound, objective=objective, deadline=deadline)
+    if isinstance(found, Drup) and check_certificate(problem, found).ok:
+        return found
+    return None
 
-    None where a schedule is shorter, for a formula that would be too large, and when ``deadline``
-    (``time.perf_counter`` seconds) passes or ``stop`` is set. ``bounds`` are the problem's.
+
+def settle(
+    problem: Problem,
+    bounds: Bounds,
+    bound: int,
+    *,
+    objective: Objective = "makespan",
+    deadline: float,
+    stop: threading.Event | None = None,
+) -> Drup | Ints | None:
+    """A certificate that the objective is ``bound`` or more, or starts (ticks per task) below it.
+
+    Both are for ``verify`` to judge. None for a formula that would be too large, and when
+    ``deadline`` (``time.perf_counter`` seconds) passes or ``stop`` is set. ``bounds`` are the
+    problem's.
     """
     encoding = Encoding(problem, bounds, objective=objective, limit=bound - 1)
     budget = Budget(deadline=deadline, threads=1, stop=stop or threading.Event())
@@ -49,10 +66,11 @@ def refute(
         found = _Proof(encoding, budget).lemmas()
     except TooLargeError:
         return None
-    if found is None or not budget.seconds:
+    if not isinstance(found, list):
+        return found
+    if not budget.seconds:
         return None
-    certificate = Drup(bound=bound, lemmas=tuple(found), objective=objective)
-    return certificate if check_certificate(problem, certificate).ok else None
+    return Drup(bound=bound, lemmas=tuple(found), objective=objective)
 
 
 class _OrderModel(SatModel):
@@ -96,8 +114,8 @@ class _Proof:
     def is_over(self) -> bool:
         return not self.budget.seconds
 
-    def lemmas(self) -> list[Lemma] | None:
-        """The lemmas of the refutation, memory first; None without one."""
+    def lemmas(self) -> list[Lemma] | Ints | None:
+        """The lemmas of the refutation, memory first, or starts; None without an answer."""
         if self.replay.is_refuted:
             return []
         orders = Orders(self.replay)
@@ -113,7 +131,7 @@ class _Proof:
                 start = self.model.starts(sat.get_model())
                 new = list(dict.fromkeys(overloads(self.encoding, orders, start)))
                 if not new:
-                    return None
+                    return start
             proof: list[str] = sat.get_proof()
         return self._shortened(proof)
 

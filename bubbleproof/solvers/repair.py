@@ -1,49 +1,71 @@
-"""Repair: the valid schedule that moves the fewest tasks of a broken one.
+"""Repair: among the valid schedules that move the fewest rows of a broken one, the shortest.
 
-A task *keeps its place* if it comes after every earlier task that keeps its place on the same
-resource, in the order given. The others are moved, and so are tasks that are missing; tasks that
-are foreign or stand twice are dropped. CP-SAT finds the largest set that can keep its place in some
-schedule; the best schedule with that set in its order is then an ordinary solve.
+A row *keeps its place* if it comes after every earlier row that keeps its place on the same
+resource, in the order given. Of a task that stands there several times one copy may keep its place.
+The number of moves counts the rows that do not keep theirs (moved elsewhere, repeated or foreign)
+and the tasks that are missing.
+
+CP-SAT finds the most rows that can keep their places in some schedule (``is_fewest``). A plain
+search with these rows in their order then gives a schedule, and CP-SAT again looks for a shorter
+one over all ways to keep as many (``is_shortest``). Both are the engine's word; where a schedule or
+the places kept contradict it, the repair ends with ``FaultError``. The status and the bound of
+``result`` are about the problem alone: about every schedule, whatever it moves.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import numpy as np
 from ortools.sat.python import cp_model
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.cpsat import CpSatModel, run
+from bubbleproof.solvers.engines.engine import Outcome
 from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.gate import Claim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
-from bubbleproof.solvers.result import Result
+from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
-from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import NONE
+from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.starts import starts_by_task
+from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import earliest_starts
+from bubbleproof.verify.check import check
 
 Row = tuple[int, int]  # (task, resource)
+Place = tuple[int, int]  # (resource, how many known rows stand before it there)
+ENGINE = "cpsat (repair)"
+FEWEST, PLAIN, ORDERED = 0.5, 0.3, 0.5  # shares of the time left, one after the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """``moved``: (task, resource) rows that stand elsewhere in the order now; ``added``: missing
-    ones; ``num_dropped`` rows were foreign, repeated or on a wrong resource. ``is_fewest``: the
-    engine claims that fewer moves do not suffice. ``result`` holds the schedule.
+    """What was moved, and the schedule.
+
+    ``moved``: (task, resource) rows that stand elsewhere in the order now; ``added``: missing
+    ones; ``num_dropped`` rows were foreign, repeated or on a wrong resource. ``kept_orders``: the
+    (before, after) tasks that follow each other among the rows that kept their places: what the
+    schedule keeps beyond the problem's own rules. ``is_fewest``: the engine claims that fewer moves
+    do not suffice; ``is_shortest``: it claims, or a bound says, that no repair of as few moves is
+    shorter. ``result`` holds the schedule; its status and bound are about the problem alone.
     """
 
     moved: tuple[Row, ...]
     added: tuple[Row, ...]
     num_dropped: int
+    kept_orders: tuple[tuple[int, int], ...]
     is_fewest: bool
+    is_shortest: bool
     result: Result
 
     @property
@@ -54,58 +76,186 @@ class Repair:
 def repair(
     problem: Problem, program: Program, options: SolveOptions | None = None
 ) -> Repair | None:
-    """The nearest valid schedule, and the shortest of those with the same tasks in place.
+    """A valid schedule by the fewest moves, and the shortest of those that was found.
 
     None where no schedule was found in the time given (or there is none: ``explain`` tells).
     """
-    options = options or SolveOptions()
-    began = time.perf_counter()
-    given, num_dropped = _known(problem, program)
-    model = _RepairModel(Encoding(problem, _plain_bounds(problem)), given)
-    model.build()
-    model.model.minimize(sum(1 - keep for keep in model.keeps.values()))
-    budget = Budget(
-        deadline=began + options.time_limit / 2,
-        seed=options.seed,
-        threads=options.threads,
-        stop=options.stop,
-    )
-    found = run_interruptibly(lambda: model.search(budget), options.stop)
-    if found is None:
-        return None
-    kept, start, is_fewest = found
-    orders = [pair for rows in given for pair in pairwise(row for row in rows if row in kept)]
-    demands = Demands(orders=tuple((before, after) for (before, _), (after, _) in orders))
-    left = max(0.01, options.time_limit - (time.perf_counter() - began))
-    search = Search(problem, replace(options, time_limit=left), demands=demands)
-    first = schedule_of_starts(problem, start)
-    result = search.run([("repair", first.program)])
-    if result.schedule is None:
-        return None
-    rows = {row for ranked in given for row in ranked}
-    homes = zip(problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True)
-    return Repair(
-        moved=tuple(sorted(rows - kept)),
-        added=tuple(row for row in homes if row not in rows),
-        num_dropped=num_dropped,
-        is_fewest=is_fewest,
-        result=result,
-    )
+    return _Repairing(problem, program, options or SolveOptions()).run()
 
 
-def _known(problem: Problem, program: Program) -> tuple[list[list[Row]], int]:
-    """The rows of each resource that name a task of it, each once, and the number of others."""
-    homes = set(
-        zip(problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True)
-    )
-    given: list[list[Row]] = [[] for _ in problem.resources]
-    seen: set[Row] = set()
-    task = problem.locate(program.actions)
-    for row in zip(task.tolist(), program.resource.tolist(), strict=True):
-        if row[0] != NONE and row in homes and row not in seen:
-            seen.add(row)
-            given[row[1]].append(row)
-    return given, len(task) - len(seen)
+class _Repairing:
+    """One repair as it improves: which places are kept, and the best schedule with them."""
+
+    def __init__(self, problem: Problem, program: Program, options: SolveOptions) -> None:
+        self.problem, self.options = problem, options
+        self.given, self.num_foreign = _known(problem, program)
+        self.began = time.perf_counter()
+        self.bounds = _plain_bounds(problem)
+        self.kept: frozenset[Place] = frozenset()
+        self.schedule: Schedule | None = None
+        self.measured: Measures | None = None
+
+    def run(self) -> Repair | None:
+        is_fewest = self._find_fewest()
+        if is_fewest is None:
+            return None
+        options = replace(self.options, objective="makespan", within=None)
+        plain = solve(self.problem, replace(options, time_limit=self._seconds(PLAIN)))
+        self._search_orders(replace(options, time_limit=self._seconds(ORDERED)))
+        is_shortest = self.makespan <= plain.lower_bound or self._shorten(plain.lower_bound)
+        return self._repair(is_fewest, is_shortest, plain)
+
+    def _find_fewest(self) -> bool | None:
+        """Keep the most places; whether the engine claims the most, None without a schedule."""
+        model = _RepairModel(Encoding(self.problem, self.bounds), self.given)
+        model.build()
+        model.model.maximize(sum(model.keeps.values()))
+        found = self._call(model, FEWEST)
+        if found is None:
+            return None
+        outcome, kept = found
+        if outcome.start is None:
+            if outcome.is_refuted:
+                self._require_none()
+            return None
+        self._accept(kept, outcome.start)
+        if outcome.bound is not None and outcome.bound < len(kept):
+            raise FaultError(ENGINE, f"at most {outcome.bound} places to keep", f"{len(kept)} are")
+        return outcome.bound == len(kept)
+
+    def _require_none(self) -> None:
+        """Raise ``FaultError`` where a plain search finds the schedule that the engine denies."""
+        options = replace(self.options, objective="makespan", within=None)
+        plain = solve(self.problem, replace(options, time_limit=self._seconds(PLAIN)))
+        if plain.schedule is not None:
+            found = f"the checker accepts one of {plain.makespan} ({plain.origin})"
+            raise FaultError(ENGINE, "the answer that there is no schedule", found)
+
+    def _search_orders(self, options: SolveOptions) -> None:
+        """The best schedule with the kept rows in their order, by an ordinary search."""
+        demands = Demands(orders=tuple(self._kept_orders()))
+        first = [] if self.schedule is None else [("repair", self.schedule.program)]
+        result = Search(self.problem, options, demands=demands).run(first)
+        if result.schedule is not None:
+            self._keep_if_shorter(self.kept, result.schedule)
+
+    def _shorten(self, least: int) -> bool:
+        """A shorter schedule with as many places kept; whether the engine claims the shortest."""
+        encoding = Encoding(self.problem, self.bounds, limit=self.makespan - 1, least=least)
+        if encoding.is_hopeless:
+            return True
+        model = _RepairModel(encoding, self.given)
+        model.build()
+        model.model.add(sum(model.keeps.values()) >= len(self.kept))
+        model.model.minimize(model.goal)
+        found = self._call(model, 1.0)
+        if found is None:
+            return False
+        outcome, kept = found
+        if outcome.start is not None:
+            self._accept(kept, outcome.start)
+        bound = encoding.limit + 1 if outcome.is_refuted else outcome.bound or 0
+        Claim(who=ENGINE, bound=bound).require(self.makespan, "repair")
+        return bound == self.makespan
+
+    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[Place]] | None:
+        budget = Budget(
+            deadline=time.perf_counter() + self._seconds(share),
+            seed=self.options.seed,
+            threads=self.options.threads,
+            stop=self.options.stop,
+        )
+        return run_interruptibly(lambda: model.search(budget), self.options.stop)
+
+    def _seconds(self, share: float) -> float:
+        left = self.options.time_limit - (time.perf_counter() - self.began)
+        return max(0.01, share * left)
+
+    def _accept(self, kept: frozenset[Place], start: Ints) -> None:
+        """Keep an engine's schedule if it is shorter, or the first; its places are judged, too."""
+        schedule = schedule_from(ENGINE, start, self.problem)
+        self._require_kept(kept, schedule)
+        self._keep_if_shorter(kept, schedule)
+
+    def _require_kept(self, kept: frozenset[Place], schedule: Schedule) -> None:
+        """Raise ``FaultError`` where a row leaves the place that the engine says it keeps."""
+        start = starts_by_task(self.problem, schedule)
+        for resource, tasks in enumerate(self.given):
+            rows = [task for at, task in enumerate(tasks) if (resource, at) in kept]
+            for before, after in pairwise(rows):
+                if before == after or start[after] < start[before] + self.problem.duration[before]:
+                    names = self.problem.label(before), self.problem.label(after)
+                    claim = f"{names[1]} after {names[0]} among the rows that keep their places"
+                    raise FaultError(ENGINE, claim, "its schedule has them in another order")
+
+    def _keep_if_shorter(self, kept: frozenset[Place], schedule: Schedule) -> None:
+        """Keep a schedule that the checker accepts if it is shorter, or the first."""
+        verdict = check(self.problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            return
+        if self.schedule is None or verdict.measured.makespan < self.makespan:
+            self.kept, self.schedule, self.measured = kept, schedule, verdict.measured
+
+    @property
+    def makespan(self) -> int:
+        """That of the best schedule so far, in ticks."""
+        return 0 if self.measured is None else self.measured.makespan
+
+    def _kept_orders(self) -> Iterable[tuple[int, int]]:
+        for resource, tasks in enumerate(self.given):
+            kept = [task for at, task in enumerate(tasks) if (resource, at) in self.kept]
+            yield from pairwise(kept)
+
+    def _repair(self, is_fewest: bool, is_shortest: bool, plain: Result) -> Repair:
+        """The answer; ``plain`` says what is known of the problem, whatever is moved."""
+        if plain.status is Status.INFEASIBLE:
+            found = f"the checker accepts one of {self.makespan} (repair)"
+            raise FaultError("an engine", "the answer that there is no schedule", found)
+        rows = {(task, home) for home, tasks in enumerate(self.given) for task in tasks}
+        kept = {(self.given[home][at], home) for home, at in self.kept}
+        num_repeated = sum(map(len, self.given)) - len(rows)
+        is_best = self.makespan <= plain.best_bound
+        return Repair(
+            moved=tuple(sorted(rows - kept)),
+            added=tuple(row for row in _homes(self.problem) if row not in rows),
+            num_dropped=self.num_foreign + num_repeated,
+            kept_orders=tuple(self._kept_orders()),
+            is_fewest=is_fewest,
+            is_shortest=is_shortest,
+            result=replace(
+                plain,
+                status=Status.OPTIMAL if is_best else Status.FEASIBLE,
+                schedule=self.schedule,
+                measured=self.measured,
+                origin="repair",
+                seconds=time.perf_counter() - self.began,
+                reason="",
+                is_claimed=False,
+            ),
+        )
+
+
+def _homes(problem: Problem) -> list[Row]:
+    """Every (task, resource) that the problem asks for."""
+    occupancy = problem.occupancy
+    return list(zip(occupancy.task.tolist(), occupancy.resource.tolist(), strict=True))
+
+
+def _known(problem: Problem, program: Program) -> tuple[list[list[int]], int]:
+    """The tasks on each resource in the order given, repeated ones too; how many rows are foreign.
+
+    Foreign: no task of the problem, or not one of this resource.
+    """
+    homes = set(_homes(problem))
+    given: list[list[int]] = [[] for _ in problem.resources]
+    num_foreign = 0
+    tasks = problem.locate(program.actions)
+    for task, resource in zip(tasks.tolist(), program.resource.tolist(), strict=True):
+        if task != NONE and (task, resource) in homes:
+            given[resource].append(task)
+        else:
+            num_foreign += 1
+    return given, num_foreign
 
 
 def _plain_bounds(problem: Problem) -> Bounds:
@@ -122,23 +272,23 @@ def _plain_bounds(problem: Problem) -> Bounds:
 class _RepairModel(CpSatModel):
     """The scheduling model with a boolean per given row: it keeps its place."""
 
-    def __init__(self, encoding: Encoding, given: list[list[Row]]) -> None:
+    def __init__(self, encoding: Encoding, given: list[list[int]]) -> None:
         super().__init__(encoding)
         self.given = given
-        self.keeps: dict[Row, cp_model.IntVar] = {}
+        self.keeps: dict[Place, cp_model.IntVar] = {}
 
     def build(self) -> None:
         """Add every family, and the places."""
         super().build()
-        for rows in self.given:
-            self._add_places(rows)
+        for resource, tasks in enumerate(self.given):
+            self._add_places(resource, tasks)
+            self._keep_one_copy(resource, tasks)
 
-    def _add_places(self, rows: list[Row]) -> None:
+    def _add_places(self, resource: int, tasks: list[int]) -> None:
         """A row that keeps its place starts after the latest end of those before it that do."""
         reached: cp_model.IntVar | None = None
-        for row in rows:
-            task = row[0]
-            keep = self.keeps[row] = self.model.new_bool_var("")
+        for at, task in enumerate(tasks):
+            keep = self.keeps[resource, at] = self.model.new_bool_var("")
             level = self.model.new_int_var(0, self.encoding.horizon, "")
             self.model.add(level >= self.end(task)).only_enforce_if(keep)
             if reached is not None:
@@ -146,11 +296,20 @@ class _RepairModel(CpSatModel):
                 self.model.add(self.start[task] >= reached).only_enforce_if(keep)
             reached = level
 
-    def search(self, budget: Budget) -> tuple[set[Row], np.ndarray, bool] | None:
-        """(rows that keep their place, starts, whether none can keep more), or None."""
+    def _keep_one_copy(self, resource: int, tasks: list[int]) -> None:
+        """Of the rows of one task at most one keeps its place."""
+        copies: dict[int, list[cp_model.IntVar]] = {}
+        for at, task in enumerate(tasks):
+            copies.setdefault(task, []).append(self.keeps[resource, at])
+        for keeps in copies.values():
+            if len(keeps) > 1:
+                self.model.add_at_most_one(keeps)
+
+    def search(self, budget: Budget) -> tuple[Outcome, frozenset[Place]]:
+        """What CP-SAT answers, and the places kept in the schedule it found, if any."""
         solver = cp_model.CpSolver()
         outcome = run(self, budget, solver)
         if outcome.start is None:
-            return None
-        kept = {row for row, keep in self.keeps.items() if solver.boolean_value(keep)}
-        return kept, outcome.start, outcome.bound == len(self.keeps) - len(kept)
+            return outcome, frozenset()
+        kept = frozenset(place for place, keep in self.keeps.items() if solver.boolean_value(keep))
+        return outcome, kept

@@ -3,6 +3,7 @@
 A schedule is returned only if ``verify`` accepts it. A bound is *certified* when ``verify`` accepts
 its certificate; what an engine claims beyond that is ``engine_bound``. ``OPTIMAL`` says that the
 schedule meets a bound, and ``proof`` by which of the two: a certificate, or an engine's word.
+No result contradicts itself: what is made of several searches is compared here once more.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.schedule import Schedule
@@ -49,7 +51,10 @@ class Result:
     ``lower_bound`` (ticks) is the one its ``certificate`` proves; ``engine_bound`` is what the
     engine claims beyond it, unchecked. ``schedule`` and ``measured`` are None unless found.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
-    not for want of time, and an interruption; ``is_claimed``: INFEASIBLE by an engine's word.
+    not for want of time, and an interruption, and tells of certificates that were refused;
+    ``is_claimed``: INFEASIBLE by an engine's word.
+    Raises ``FaultError`` for a value below the best bound, an OPTIMAL above it, and a status that
+    says that there is a schedule (or none) where it is not so.
     """
 
     status: Status
@@ -64,6 +69,24 @@ class Result:
     objective: Goal = "makespan"
     peak_bound: PeakBound | None = None
     is_claimed: bool = False
+
+    def __repr__(self) -> str:
+        proof = "" if self.proof is None else f" ({self.proof.value})"
+        found = "" if self.value is None else f", {self.objective} {self.value}"
+        bound = f", no schedule is below {self.best_bound}" if self.best_bound else ""
+        return f"<Result: {self.status.name.lower()}{found}{bound}{proof}>"
+
+    def __post_init__(self) -> None:
+        has_schedule = self.schedule is not None and self.measured is not None
+        if has_schedule != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
+            found = "a schedule was found" if has_schedule else "no schedule was found"
+            raise FaultError("the search", f"the status {self.status.name}", found)
+        if self.gap is not None and self.gap < 0:
+            bound = f"the bound {self.best_bound}"
+            raise FaultError("an engine or a certificate", bound, f"a schedule has {self.value}")
+        if self.status is Status.OPTIMAL and self.gap:
+            found = f"{self.value} is above the bound {self.best_bound}"
+            raise FaultError("the search", "the status OPTIMAL", found)
 
     @property
     def makespan(self) -> int | None:

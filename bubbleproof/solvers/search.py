@@ -3,6 +3,12 @@
 Bounds first, then published orders and list scheduling, then an exact engine; most instances need
 none. Everything is judged by ``verify`` before it counts: a schedule by the checker, a bound by its
 certificate. An engine runs in a thread of its own, so that Ctrl-C and time limits reach it.
+
+An answer that contradicts what is checked (``solvers.gate``) ends the search with ``FaultError``:
+a schedule that is refused, a bound above a checked schedule's value, whichever came first, a
+refuted limit within which a schedule is known. What remains is the engine's word, and the result
+calls it that (``Result.proof``). A certificate that its checker refuses is left out, and
+``Result.reason`` tells of it: it proves nothing, and what was accepted before stands.
 """
 
 from __future__ import annotations
@@ -11,13 +17,15 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, engine
-from bubbleproof.solvers.engines.engine import Report
+from bubbleproof.solvers.engines.engine import Outcome, Report
 from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.gate import Claim, bound_from, refusal, schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
@@ -29,7 +37,7 @@ from bubbleproof.theory.measures import Measures
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.theory.timing import UntimedProgram, left_shift
-from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.verify.certificate import Certificate, Drup
 from bubbleproof.verify.check import check
 
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
@@ -69,7 +77,9 @@ class Search:
         self.origin = ""
         self.bounds: Bounds = lower_bounds(problem, objective)
         self.certificate: Certificate | None = None
-        self.engine_bound: int | None = None
+        self.certified = Claim(who="no certificate", bound=0)
+        self.refusals: dict[str, None] = {}  # a line for each certificate that was refused
+        self.claimed: Claim | None = None  # by an engine alone
         self.is_refuted = False
         self.engine = ""  # the one that was called last
 
@@ -192,14 +202,16 @@ class Search:
 
     @property
     def _lower_bound(self) -> int:
-        return 0 if self.certificate is None else self.certificate.bound
+        return self.certified.bound
+
+    @property
+    def engine_bound(self) -> int | None:
+        """The best bound that is only an engine's word."""
+        return None if self.claimed is None else self.claimed.bound
 
     def _certify(self) -> None:
         """The one-machine bound, checked."""
-        finding = check_certificate(self.problem, self.bounds.best)
-        assert finding.ok, f"our own certificate was refused: {finding.violations}"
-        self.certificate = self.bounds.best
-        self._report("bounds")
+        self._admit(self.bounds.best, "bounds")
 
     def _narrow(self, seconds: float) -> None:
         """A better bound by propagation and probing, and the schedules met on the way."""
@@ -226,14 +238,14 @@ class Search:
                 attempt(share * left)
 
     def _refute(self, seconds: float) -> None:
-        """A DRUP certificate of the engine's bound."""
+        """A DRUP certificate of the engine's bound, or a schedule that gives it the lie."""
         claim = self.engine_bound
         if claim is None or self.problem.num_tasks > MOST_REFUTED:
             return
-        from bubbleproof.solvers.proofs import refute
+        from bubbleproof.solvers.proofs import settle
 
-        certificate = run_interruptibly(
-            lambda: refute(
+        found = run_interruptibly(
+            lambda: settle(
                 self.problem,
                 self.bounds,
                 claim,
@@ -243,15 +255,23 @@ class Search:
             ),
             self.options.stop,
         )
-        self._accept(certificate, "certificate")
+        if found is None or isinstance(found, Drup):
+            self._accept(found, "sat")
+        else:  # starts that stay below the claim, unless the checker refuses them
+            self._try_schedule("sat", schedule_of_starts(self.problem, found))
 
     def _accept(self, certificate: Certificate | None, who: str) -> None:
         """Keep a certificate that proves more, if its checker accepts it."""
-        if certificate is None or certificate.bound <= self._lower_bound:
+        if certificate is not None and certificate.bound > self._lower_bound:
+            self._admit(certificate, who)
+
+    def _admit(self, certificate: Certificate, who: str) -> None:
+        if (refused := refusal(who, certificate, self.problem, self.objective)) is not None:
+            self.refusals[refused] = None
             return
-        finding = check_certificate(self.problem, certificate)
-        assert finding.ok, f"our own certificate was refused: {finding.violations}"
-        self.certificate = certificate
+        certified = Claim(who=f"the certificate of {who}", bound=certificate.bound)
+        certified.require(self._value, self.origin)
+        self.certified, self.certificate = certified, certificate
         self._report(who)
 
     @property
@@ -274,6 +294,9 @@ class Search:
             return False
         if len(self.latest) and broken_by(self.problem, self.latest, schedule):
             return False
+        for claim in (self.certified, self.claimed):
+            if claim is not None:
+                claim.require(self._value_of(verdict.measured), name)
         if self._value is None or self._value_of(verdict.measured) < self._value:
             self.schedule, self.measured, self.origin = schedule, verdict.measured, name
             self._report(name)
@@ -297,18 +320,20 @@ class Search:
         search = engine(name)
         self.engine = name
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)
+        self._judge(name, outcome, encoding.limit)
+
+    def _judge(self, name: str, outcome: Outcome, limit: int) -> None:
+        """Take from an engine's answer what nothing contradicts."""
         if outcome.start is not None:
-            found = schedule_of_starts(self.problem, outcome.start)
-            accepted = self._try_schedule(name, found)
-            assert accepted, "the engine returned a schedule that the checker refuses"
-        if outcome.is_refuted:
-            assert self._value is None or self._value > encoding.limit, (
-                "the engine refuted a schedule that the checker accepts"
-            )
-            self.is_refuted = True
-        if outcome.bound is not None and outcome.bound > self._lower_bound:
-            best = self._value
-            self.engine_bound = outcome.bound if best is None else min(outcome.bound, best)
+            found = schedule_from(name, outcome.start, self.problem)
+            if not self._try_schedule(name, found):
+                raise FaultError(name, "a schedule", "it does not keep the starts demanded")
+        bound = 0 if outcome.bound is None else bound_from(name, outcome.bound)
+        claim = Claim(who=name, bound=max(bound, limit + 1) if outcome.is_refuted else bound)
+        claim.require(self._value, self.origin)
+        self.is_refuted |= outcome.is_refuted
+        if claim.bound > max(self._lower_bound, self.engine_bound or 0):
+            self.claimed = claim
 
     def _windows(self, limit: int | None) -> tuple[Ints, Ints] | None:
         """Where propagation puts every start, for an engine to begin from."""
@@ -338,7 +363,7 @@ class Search:
             engine_bound=self.engine_bound,
             origin=self.origin,
             seconds=time.perf_counter() - self.began,
-            reason=reason,
+            reason="; ".join(line for line in (reason, *self.refusals) if line),
             objective=self.objective,
             is_claimed=self.is_refuted and self.schedule is None,
         )

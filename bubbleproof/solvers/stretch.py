@@ -125,11 +125,14 @@ def _runs(same: np.ndarray, steps: Ints) -> Iterator[tuple[int, int]]:
 def stretched(starts: Ints, band: Band, microbatches: int) -> Ints:
     """Starts ``[c, j]`` for that many microbatches, periods inserted in the middle of the band.
 
-    Precondition: the difference is a multiple of ``band.count`` and not negative.
+    Raises ``ValueError`` where the difference is negative or no multiple of ``band.count``.
     """
     added, rest = divmod(microbatches - starts.shape[1], band.count)
-    assert added >= 0, "a schedule can only be stretched"
-    assert rest == 0, "whole periods alone can be inserted"
+    if added < 0 or rest:
+        raise ValueError(
+            f"{starts.shape[1]} microbatches can be lengthened by multiples of {band.count}, "
+            f"got {microbatches}"
+        )
     cut = band.first + (band.last - band.first - band.count) // 2
     period = starts[:, cut : cut + band.count]
     shift = band.ticks * np.arange(added)

@@ -32,6 +32,10 @@ class InvalidSchedule(AssertionError):  # noqa: N818 - the name says what is wro
             why = f"{rule.name.lower()} undecided: {reason}"
         super().__init__(f"invalid schedule, {why}\n\n{verdict}")
 
+    def __reduce__(self) -> tuple[type[InvalidSchedule], tuple[Verdict]]:
+        """Another process (a runner of tests in parallel) makes it again from the verdict."""
+        return type(self), (self.verdict,)
+
 
 def assert_valid(
     problem: Problem | Pipeline,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bubbleproof.theory.actions import NONE, Kind
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.placement import num_downward
 from bubbleproof.theory.problem import Problem
 

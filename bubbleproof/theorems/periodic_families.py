@@ -62,7 +62,7 @@ class Shape:
             shape=title,
             size=self.size,
             repeats=self.repeats,
-            keys=keys_of(self.family, dict(self.params), self.repeats),
+            keys=keys_of(self.family, dict(self.params), self.repeats, rest),
         )
 
 

@@ -17,7 +17,7 @@ from bubbleproof.theorems.periodic_keys import Keys
 from bubbleproof.theorems.periodic_sample import Sample
 from bubbleproof.theorems.periodic_schedule import Line, PeriodicSchedule, Piece, TaskClass
 from bubbleproof.theorems.periodic_stretches import Growth
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 
 
 def fitted(

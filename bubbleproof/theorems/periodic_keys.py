@@ -1,7 +1,7 @@
 """Families whose order is published as a formula: tasks of a rank run in the order of their keys.
 
 A key is base + period * place. T-Pipe and T-Recomp give them as the starts of their rounds, ZB-H1
-and ZB-H2 as the turns of their delayed weights, Hanayo and Chimera as starts at unit ticks. The
+and ZB-H2 as the turns of their delayed weights, Chimera's full units as starts at unit ticks. The
 same formulas make the families' programs (``theory.families``), sorted by key.
 """
 
@@ -19,8 +19,11 @@ Keys = Callable[[Kind, int, int], Line]
 Starts = Callable[[int, int], dict[tuple[Kind, int], int]]
 
 
-def keys_of(family: str, params: Mapping[str, int], repeats: int) -> Keys | None:
-    """The keys of a family at its parameters, or None where its order is no such formula."""
+def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> Keys | None:
+    """The keys of a family at its parameters, or None where its order is no such formula.
+
+    ``rest`` is the remainder of m by the microbatches of a period.
+    """
     p = params["p"]
     if family == "tpipe":
         return _rounds(tpipe_starts, p, 6)
@@ -30,16 +33,19 @@ def keys_of(family: str, params: Mapping[str, int], repeats: int) -> Keys | None
         return _delayed(lambda rank: p - rank, lambda rank: rank)
     if family == "zb-h2":
         return _delayed(lambda rank: 2 * (p - rank) - 1, lambda rank: 2 * rank)
-    if family == "hanayo" and repeats == p:
-        return _waves(2 * p * params["v"])
-    if family == "chimera" and 2 * repeats == p:
+    if family == "chimera" and 2 * repeats == p and not rest:
         return _waves(2 * p)
     return None
 
 
+def _require_first(remainder: int) -> None:
+    if remainder:
+        raise ValueError(f"a round is one microbatch, got number {remainder} of it")
+
+
 def _rounds(starts: Starts, p: int, period: int) -> Keys:
     def key(kind: Kind, stage: int, remainder: int) -> Line:
-        assert remainder == 0, "a round is one microbatch"
+        _require_first(remainder)
         return Line(starts(p, stage % p)[kind, stage // p], period)
 
     return key
@@ -49,7 +55,7 @@ def _delayed(warmup: Callable[[int], int], delay: Callable[[int], int]) -> Keys:
     """Step j runs I(j), W(j - delay) and F(j + warmup)."""
 
     def key(kind: Kind, stage: int, remainder: int) -> Line:
-        assert remainder == 0, "a step is one microbatch"
+        _require_first(remainder)
         turn = {Kind.I: 0, Kind.W: 3 * delay(stage) + 1, Kind.F: 2 - 3 * warmup(stage)}
         return Line(turn[kind], 3)
 

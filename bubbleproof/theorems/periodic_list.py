@@ -38,7 +38,7 @@ def _remainders(
         Shape(
             family=family,
             params=(("p", p), *params.items()),
-            size=8 * p + rest,
+            size=12 * p + rest,
             repeats=group(p),
         )
         for p in ranks
@@ -154,8 +154,8 @@ def _zero_bubble() -> Iterator[Periodic]:
         ticks=SPLIT,
         shapes=_every_microbatch("v-half", range(3, 8), lambda p: 7 * p + 2),
         formulas=Formulas(
-            text="makespan 6m+3p-4 and peak 2((p+2) div 2) chunk activations on every rank",
-            makespan=lambda at: (6, 3 * at["p"] - 4),
+            text="makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
+            makespan=lambda at: (6, 3 * at["p"] - (4 if at["p"] % 2 else 7)),
             peak=lambda at, _: (at["p"] + 2) // 2 * 2,
         ),
     )
@@ -164,6 +164,10 @@ def _zero_bubble() -> Iterator[Periodic]:
         heading="V-Min",
         ticks=SPLIT,
         shapes=_every_microbatch("v-min", range(2, 8), lambda p: 7 * p + 2),
+        formulas=Formulas(
+            text="makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
+            makespan=lambda at: (6, max(1, 4 * at["p"] - 5 - (2, 0, 4)[at["p"] % 3])),
+        ),
     )
 
 
@@ -173,6 +177,11 @@ def _waves() -> Iterator[Periodic]:
         heading="Hanayo",
         ticks=FULL,
         shapes=_remainders("hanayo", (2, 3, 4), lambda p: p, v=2),
+        formulas=Formulas(
+            text="makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
+            makespan=lambda at: (6, 4 * (at["p"] - 1)),
+            peak=lambda at, _: 2 * at["p"],
+        ),
     )
     yield Periodic(
         id="chimera",

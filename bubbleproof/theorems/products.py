@@ -105,7 +105,8 @@ def _is_time(monomial: Monomial) -> bool:
 def _numeral(number: Number, *, as_real: bool) -> str:
     """An exact SMT-LIB number."""
     if not as_real:
-        assert number == int(number), f"an index is a whole number, got {number}"
+        if number != int(number):
+            raise ValueError(f"an index is a whole number, got {number}")
         return str(int(number)) if number >= 0 else f"(- {-int(number)})"
     size = abs(Fraction(number))
     text = f"{size.numerator}.0"

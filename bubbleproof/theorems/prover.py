@@ -15,6 +15,7 @@ from time import perf_counter
 
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
+from bubbleproof.faults import FaultError
 from bubbleproof.theorems.polynomials import Number, Symbol
 from bubbleproof.theorems.products import Linearisation
 from bubbleproof.theorems.terms import negate
@@ -91,7 +92,10 @@ def _query(
     solver.set("random_seed", SEED)
     solver.set("timeout", timeout_ms)
     solver.from_string(linear.script(negation, obligation.hints))
+    begun = perf_counter()
     answer = solver.check()
+    if answer == z3.unknown and perf_counter() - begun < timeout_ms / 1000:
+        _pass_on_an_interruption(solver)
     if answer != z3.sat:
         return answer, None
     model = solver.model()
@@ -106,9 +110,19 @@ def _query(
     return answer, values
 
 
+def _pass_on_an_interruption(solver: z3.Solver) -> None:
+    """Raise the Ctrl-C that Z3 took: it cancels a check, which Python does not hear of.
+
+    A check that runs out of time is called canceled too, so this is asked before the time is over.
+    """
+    if solver.reason_unknown() in ("canceled", "interrupted from keyboard"):
+        raise KeyboardInterrupt
+
+
 def _number(value: z3.ExprRef) -> Number:
     """A Z3 numeral as an exact number."""
     if isinstance(value, z3.IntNumRef):
         return int(value.as_long())
-    assert isinstance(value, z3.RatNumRef)
+    if not isinstance(value, z3.RatNumRef):
+        raise FaultError("z3", f"the value {value}", "linear arithmetic has rational values")
     return Fraction(value.numerator_as_long(), value.denominator_as_long())

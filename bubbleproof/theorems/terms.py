@@ -153,7 +153,8 @@ class Term:
     def value(self, environment: Environment) -> Number:
         """The number of the case that holds."""
         found = [value for guard, value in self.cases if guard.holds(environment)]
-        assert len(found) == 1, f"{len(found)} cases hold"
+        if len(found) != 1:
+            raise ValueError(f"one case of a term must hold, but {len(found)} do: {self}")
         return found[0].value(environment)
 
     def __str__(self) -> str:

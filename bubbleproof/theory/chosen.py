@@ -1,6 +1,6 @@
 """A pipeline whose choices are all fixed: what it recomputes, evicts and off-loads.
 
-This is what a solver that searches over choices gives back (DESIGN section 4). The three kinds are
+This is what a solver that searches over choices gives back (docs/design.md §1). The three kinds are
 independent extensions of one problem and are meant for different (stage, microbatch): what is
 recomputed here and parked elsewhere at once would be counted twice, so that is refused.
 """

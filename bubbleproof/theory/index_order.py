@@ -1,55 +1,68 @@
 """Index order: edges that every problem of identical microbatches may add for free.
 
-A *class* is the tasks of one (kind, stage, slice, part), one per microbatch. Microbatches are
-*identical* when, class by class, they have equal durations, resources and memory events, and every
-precedence joins two tasks of one microbatch and stands, with the same lag, in all of them.
+A *class* is the tasks of one (kind, stage, slice, part). This is the one place of the exchange
+argument that solvers and certificates rest on; what it needs is checked, and where a hypothesis
+fails, the edges that need it are not there.
 
-Lemma. If microbatches are identical, every feasible schedule can be relabelled, without changing
-any start time as a multiset, so that in every class microbatch j starts before microbatch j+1.
-Proof. In each class sort the start times and give the i-th smallest to microbatch i. A class's
-tasks have one duration, so each resource sees the same busy intervals and each store the same
-changes at the same times. A precedence X -> Y with lag d means x_j + dur + d <= y_j for all j; then
-the i-th smallest of x plus dur + d is at most the i-th smallest of y (at least i of the x_j lie
-below the i-th smallest y). So precedences survive.
+**Hypothesis 1: tasks of a class are interchangeable.** Each class has one task per microbatch, of
+equal duration, resources and memory events, and every precedence joins two tasks of one microbatch
+and stands, with the same lag, in all of them. (``index_order`` is None otherwise.)
 
-Hence a makespan bound proved with these edges holds for every schedule:
+Lemma 1. Sort the start times of each class and give the i-th smallest to microbatch i. A schedule
+that obeys all rules still does, and busy times and loads are the same at every instant.
+Proof. The tasks of a class differ in nothing, so each resource sees the same busy intervals and
+each store the same changes at the same times. A precedence X -> Y with lag d says
+x_j + duration + d <= y_j for all j; then the i-th smallest of x plus duration + d is at most the
+i-th smallest of y (at least i of the x_j lie below the i-th smallest y), whatever the sign of d.
 
-- ``order_edges``: task j+1 of a class starts no earlier than task j ends (they share a resource).
-- ``memory_edges``: let a store allow M = capacity - base. In the lifecycle of one microbatch on one
-  (stage, slice) of that store, let a be what its first task acquires and h the least it holds
-  until its last task gives everything back. When microbatch j begins, at most (M - a) div h of the
-  earlier ones are open, so with K = (M - a) div h + 1 the first task of j starts no earlier than
-  the last of j - K ends. If a lone (stage, slice) uses the store and its lifecycle is one
-  acquisition and one release, these edges are the memory constraint, no more and no less
-  (``exact_stores``).
+Every objective depends on busy times and loads alone, so a bound on the schedules in which each
+class is in index order holds for all. Of two classes, and of one class in two microbatches, the
+lemma says nothing but this:
+
+- ``order_edges``: task j+1 of a class starts no earlier than task j ends, for they share a resource
+  and stand in index order.
+
+Memory. The load is compared with the capacity after all changes of an instant, since at equal times
+releases come before acquisitions. Let the changes of each (stage, slice) of a microbatch on a store
+be one *use* of it.
+
+**Hypothesis 2: the moments of a use are forced into one row** by precedences within the
+microbatch, durations and lags counted (``theory.chains``); kinds and numbers of tasks force
+nothing. Precedences survive lemma 1, so at each instant a use has the level after a prefix of its
+row.
+
+**Hypothesis 3: every use of the store is a lifecycle.** It begins by acquiring a at the start of a
+task, more than 0 ticks before its next moment; holds h > 0 or more until its last moment, which is
+the end of a task; and then holds nothing.
+
+Lemma 2. Let M = capacity - base and K = (M - a) div h + 1 for one (stage, slice). Then the first
+task of microbatch j starts no earlier than the last task of microbatch j - K ends
+(``memory_edges``); if a > M there is no schedule.
+Proof. After all changes of the instant at which the first task of j starts, the use of j has passed
+its first moment and no other: it holds a. The uses of 0..j-1 have begun, by index order; n of them,
+whose last task has not ended, hold h or more each. Every other use holds 0 or more. So
+a + n h <= M, hence n < K, and at least j - K + 1 of the earlier ones have ended: by index order
+0..j-K are among them.
+
+Lemma 3. If a lone (stage, slice) uses the store, with two moments only (so a = h), these edges are
+the memory constraint, no more and no less (``exact_stores``).
+Proof. The load rises only when a first task starts. At such an instant let j be the last microbatch
+to have begun: the edges leave at most K open, and base + K a <= capacity.
+
+What else is used of hypotheses 2 and 3: ``chains``, by certificates and propagation, which take of
+each row the least level after any prefix that may have passed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.chains import Chain, ForcedOrder, Lifecycle
 from bubbleproof.theory.problem import Edges, Problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lifecycle:
-    """What one microbatch holds in one store through the tasks of one (stage, slice).
-
-    ``first`` and ``last`` are classes; the load rises by ``acquired`` at the start of ``first``, is
-    at least ``held`` until the end of ``last``, and then 0. ``is_simple``: nothing happens between.
-    """
-
-    store: int
-    first: int
-    last: int
-    acquired: int
-    held: int
-    is_simple: bool
 
 
 class IndexOrder:
@@ -100,105 +113,52 @@ class IndexOrder:
     @cached_property
     def exact_stores(self) -> frozenset[int]:
         """Stores whose capacity the memory edges express completely."""
-        by_store: dict[int, list[Lifecycle]] = {}
-        for life in self.lifecycles:
-            by_store.setdefault(life.store, []).append(life)
-        users: dict[int, set[int]] = {}
-        events = self.problem.events
-        classes = self._class_of_task[events.task].tolist()
-        for store, member in zip(events.store.tolist(), classes, strict=True):
-            users.setdefault(store, set()).add(member)
+        uses = Counter(life.store for life in self.lifecycles)
         return frozenset(
-            store
-            for store, lives in by_store.items()
-            if lives[0].is_simple and users[store] == {lives[0].first, lives[0].last}
+            life.store for life in self.lifecycles if life.is_simple and uses[life.store] == 1
         )
-
-    @cached_property
-    def _class_of_task(self) -> Ints:
-        class_of = np.full(self.problem.num_tasks, NONE)
-        class_of[self.members] = np.arange(len(self.members))[:, None]
-        return class_of
 
     @cached_property
     def lifecycles(self) -> tuple[Lifecycle, ...]:
-        """The lifecycles of microbatch 0, one per (store, stage, slice) of a recognised form.
+        """The lifecycles of microbatch 0, in stores all of whose uses are lifecycles.
 
-        Recognised: the tasks' order is forced by precedences F -> B or F -> I -> W, the first takes
-        time (else a release could fall on its start and hide what it acquires), the load never
-        returns to 0 before the last of them ends, and it is 0 then. A store with any other use has
-        none, which makes bounds weaker but never wrong (another use might lower the load).
+        A store with any other use has none (the other use might lower the load), which makes bounds
+        weaker but never wrong.
         """
-        problem, zero = self.problem, self.members[:, 0]
-        events, class_of = problem.events, self._class_of_task
-        rows = np.flatnonzero(np.isin(events.task, zero))
-        groups: dict[tuple[int, int, int], list[int]] = {}
-        for row in rows.tolist():
-            task = int(events.task[row])
-            key = (
-                int(events.store[row]),
-                int(problem.actions.stage[task]),
-                int(problem.actions.slice[task]),
-            )
-            groups.setdefault(key, []).append(row)
-        found = [
-            (store, self._lifecycle(store, members, class_of))
-            for (store, _, _), members in groups.items()
-        ]
-        unclear = {store for store, life in found if life is None}
-        return tuple(life for store, life in found if life is not None and store not in unclear)
-
-    def _lifecycle(self, store: int, rows: list[int], class_of: Ints) -> Lifecycle | None:
-        events, actions = self.problem.events, self.problem.actions
-        changes: dict[tuple[int, bool, int], int] = {}  # by moment: (kind, at its end?, task)
-        for row in rows:
-            task = int(events.task[row])
-            moment = (int(actions.kind[task]), bool(events.at_end[row]), task)
-            changes[moment] = changes.get(moment, 0) + int(events.delta[row])
-        moments = sorted(changes)  # kinds F < B < I < W run in this order, a start before its end
-        (_, begins_late, first), (_, ends_late, last) = moments[0], moments[-1]
-        tasks = list(dict.fromkeys(task for _, _, task in moments))
-        if any(not self._follows(a, b) for a, b in pairwise(tasks)):
-            return None
-        if begins_late or not ends_late or self.problem.duration[first] == 0:
-            return None
-        levels = np.cumsum([changes[moment] for moment in moments]).tolist()
-        if levels[-1] != 0 or min(levels[:-1], default=0) <= 0:
-            return None
-        return Lifecycle(
-            store=store,
-            first=int(class_of[first]),
-            last=int(class_of[last]),
-            acquired=int(levels[0]),
-            held=int(min(levels[:-1])),
-            is_simple=len(moments) == 2,
-        )
-
-    def _follows(self, before: int, after: int) -> bool:
-        """Whether precedences of their stage and microbatch force ``after`` behind ``before``."""
-        reached, frontier = {before}, [before]
-        while frontier:
-            found = self._next_in_stage.get(frontier.pop(), ())
-            frontier += [task for task in found if task not in reached]
-            reached.update(found)
-        return after in reached
+        forced, found, unclear = self._forced, [], set()
+        for owner, chain in forced.chains.items():
+            life = None if chain is None else forced.lifecycle(owner[0], chain)
+            if life is None:
+                unclear.add(owner[0])
+            else:
+                found.append(life)
+        return tuple(life for life in found if life.store not in unclear)
 
     @cached_property
-    def _next_in_stage(self) -> dict[int, list[int]]:
-        """For tasks of microbatch 0: the tasks of the same stage and slice that wait for them."""
-        edges, actions = self.problem.edges, self.problem.actions
-        inside = (
-            (actions.microbatch[edges.before] == 0)
-            & (edges.lag >= 0)  # after a negative lag the later task may even run first
-            & (actions.stage[edges.before] == actions.stage[edges.after])
-            & (actions.slice[edges.before] == actions.slice[edges.after])
-        )
-        found: dict[int, list[int]] = {}
-        for before, after in zip(
-            edges.before[inside].tolist(), edges.after[inside].tolist(), strict=True
-        ):
-            found.setdefault(before, []).append(after)
+    def chains(self) -> dict[int, list[Chain]]:
+        """The chains of all microbatches in each store with a capacity whose uses are lifecycles.
+
+        By (stage, slice), and of one (stage, slice) by microbatch.
+        """
+        known = {life.store for life in self.lifecycles}
+        found: dict[int, list[Chain]] = {}
+        for (store, *_), chain in sorted(self._forced.chains.items(), key=lambda item: item[0]):
+            if store in known and self.problem.stores[store].capacity is not None and chain:
+                rows = [
+                    self.members[self._forced.class_of[task]].tolist() for (task, _), _ in chain
+                ]
+                found.setdefault(store, []).extend(
+                    [
+                        ((row[j], at_end), level)
+                        for row, ((_, at_end), level) in zip(rows, chain, strict=True)
+                    ]
+                    for j in range(self.num_microbatches)
+                )
         return found
+
+    @cached_property
+    def _forced(self) -> ForcedOrder:
+        return ForcedOrder(self.problem, self.members[:, 0])
 
 
 def index_order(problem: Problem) -> IndexOrder | None:

@@ -1,7 +1,7 @@
 """Memory: the load of each store over time.
 
 A store's load starts at its base and changes at the memory events. At equal times releases come
-before acquisitions (DESIGN section 3); so the highest load at an instant is the load after all its
+before acquisitions (docs/design.md §2); so the highest load at an instant is the load after all its
 events, and a peak counts the running forward.
 """
 

@@ -8,11 +8,12 @@ A pipeline has every choice fixed: what is split is a field, so the Problem has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.limits import require_size
 from bubbleproof.theory.overlaps import Overlap
 from bubbleproof.theory.pipeline_problem import problem_of
 from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward, stage_ranks
@@ -30,6 +31,7 @@ from bubbleproof.theory.stage_numbers import (
     stage_numbers,
     stage_ticks,
     weight_rows,
+    workspace_rows,
 )
 
 
@@ -50,8 +52,9 @@ class Pipeline:
     ``theory.stage_numbers``). ``weight_parts`` are the ticks of the GEMMs that each W is cut into,
     in the order in which they run, one row for all stages or a row per stage; they add up to
     ``weight_backward``, and with none W is one task. ``activation``, ``released_at_input`` and
-    ``static`` are memory units, given once or per stage; ``capacity`` is the memory of each rank,
-    given once, per rank, or None.
+    ``static`` are memory units, given once or per stage; ``weight_workspace`` is what each GEMM of
+    a W holds while it runs, given once or in rows like ``weight_parts``; ``capacity`` is the memory
+    of each rank, given once, per rank, or None.
     ``placement`` is ``loop``, ``wave``, ``bidirectional`` or the rank of each stage.
     ``split_backward`` is one choice for all or a row per stage with one flag per microbatch.
     ``latency`` holds for every pair of ranks that ``links`` does not name. ``overlaps`` lists pairs
@@ -76,6 +79,7 @@ class Pipeline:
     links: tuple[Link, ...] = ()
     activation: PerStage = 1
     released_at_input: PerStage = 0
+    weight_workspace: int | Parts = ()
     static: PerStage = 0
     capacity: int | tuple[int | None, ...] | None = None
     overlaps: tuple[Overlap, ...] = ()
@@ -85,6 +89,7 @@ class Pipeline:
     def __post_init__(self) -> None:
         for name in ("num_ranks", "num_microbatches", "num_chunks", "num_slices"):
             require_whole(name, getattr(self, name), minimum=1)
+        self._check_size()
         ranks = self.stage_ranks
         if len(ranks) != self.num_stages or set(ranks) != set(range(self.num_ranks)):
             raise ValueError(
@@ -92,6 +97,8 @@ class Pipeline:
                 f"0..{self.num_ranks - 1} a stage, got {ranks}"
             )
         self._normalize()
+        if self.split_backward is not False:
+            self._check_size(2 + int(self.num_parts.max()))
         self._check_links()
         self._check_memory()
         if not isinstance(self.split_backward, bool):
@@ -114,6 +121,17 @@ class Pipeline:
         parts = weight_rows(self.weight_parts, num_stages=stages)
         require_sums(parts, self.ticks.weight_backward)
         object.__setattr__(self, "weight_parts", parts)
+        workspace = workspace_rows(self.weight_workspace, num_parts=self.num_parts.tolist())
+        object.__setattr__(self, "weight_workspace", workspace)
+
+    def _check_size(self, tasks_each: int = 2) -> None:
+        require_size(
+            ranks=self.num_ranks,
+            chunks=self.num_chunks,
+            microbatches=self.num_microbatches,
+            slices=self.num_slices,
+            tasks_each=tasks_each,
+        )
 
     def _check_links(self) -> None:
         require_whole("latency", self.latency, minimum=0)
@@ -136,6 +154,16 @@ class Pipeline:
         for cap in caps:
             if cap is not None:
                 require_whole("capacity", cap, minimum=0)
+
+    def __repr__(self) -> str:
+        """The call that makes it, without what is left at its default."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in (*_PER_STAGE, *TICKS):
+            if len(set(values[name])) == 1:  # one number for all stages
+                values[name] = values[name][0]
+        defaults = {field.name: field.default for field in fields(self)}
+        told = [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(told)})"
 
     @property
     def num_stages(self) -> int:
@@ -188,6 +216,16 @@ class Pipeline:
     def part_ticks(self) -> tuple[tuple[int, ...], ...]:
         """``weight_parts``, a row per stage; no rows where every W is whole."""
         return self.weight_parts  # type: ignore[return-value]  # brought to this form at the start
+
+    @property
+    def workspace(self) -> tuple[tuple[int, ...], ...]:
+        """``weight_workspace``, a row per stage; no rows where nothing is held."""
+        return self.weight_workspace  # type: ignore[return-value]  # brought to this form at the start
+
+    def with_whole_weights(self) -> Pipeline:
+        """The pipeline in which no W is cut; it holds what the largest of its parts does."""
+        largest = tuple((max(row),) for row in self.workspace)
+        return self.with_changes(weight_parts=(), weight_workspace=largest)
 
     def with_changes(self, **changes: object) -> Pipeline:
         """A copy with some fields changed, checked anew."""

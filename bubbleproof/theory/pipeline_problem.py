@@ -1,7 +1,7 @@
 """The Problem of a training step: its tasks, precedences and memory.
 
 Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
-This module is the one place that states the rules of a training step (DESIGN section 3):
+This module is the one place that states the rules of a training step (docs/design.md §2):
 
 Dependencies
     F(j,k,g) after F(j,k,g-1) and F(j,k-1,g);
@@ -15,6 +15,8 @@ Memory, per action of stage g in units of ``memory_unit``
     ``released_at_input[g]``, and the rest at the end of W (of its last part). Where I leaves *more*
     behind than it found (weight-gradient residuals above the activation), ``released_at_input`` is
     negative and the difference is acquired at the start of I.
+    Each part of W holds its ``weight_workspace`` from its start to its end; a full backward, which
+    runs the same GEMMs one after the other, holds the largest of its stage.
     ``static[g]`` (weights, optimizer state) is part of the base load of every rank that holds g.
 """
 
@@ -182,6 +184,7 @@ class _ProblemBuilder:
             (self.backward.ravel(), True, -at_backward.ravel(), rank.ravel()),
             (self.backward.ravel(), False, residual.ravel(), rank.ravel()),
             (self.last_weight[split], True, (released - held)[split], rank[split]),
+            *self._workspace(rank),
         ]
         task = np.concatenate([row[0] for row in rows])
         delta = np.concatenate([row[2] for row in rows])
@@ -191,3 +194,21 @@ class _ProblemBuilder:
         return MemoryEvents(
             task=task[kept], at_end=at_end[kept], store=store[kept], delta=delta[kept]
         )
+
+    def _workspace(self, rank: Ints) -> list[tuple[Ints, bool, Ints, Ints]]:
+        """What weight tasks and full backwards hold while they run, as rows of events."""
+        rows, split = self.pipeline.workspace, self.split
+        if not rows:
+            return []
+        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        for row, values in enumerate(rows):
+            table[row, : len(values)] = values
+        stage = np.indices(self.forward.shape)[0]
+        tasks = [np.arange(self.num_tasks)[2 * split.size :], self.backward[~split]]
+        units = [
+            table[stage[split][self.weight_of], self.part],
+            table.max(axis=1)[stage[~split]],
+        ]
+        ranks = [rank[split][self.weight_of], rank[~split]]
+        task, amount, home = (np.concatenate(parts) for parts in (tasks, units, ranks))
+        return [(task, False, amount, home), (task, True, -amount, home)]

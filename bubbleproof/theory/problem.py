@@ -130,6 +130,12 @@ class Problem:
             twice = int(self._order[np.flatnonzero(keys[1:] == keys[:-1])[0]])
             raise ValueError(f"task {self.label(twice)} stands twice in the problem")
 
+    def __repr__(self) -> str:
+        return (
+            f"<Problem: {self.num_tasks} tasks on {self.num_ranks} ranks, {len(self.edges)} "
+            f"precedences, {len(self.stores)} stores, unit {self.unit}>"
+        )
+
     def _check_pointers(self) -> None:
         tasks, resources, stores = self.num_tasks, len(self.resources), len(self.stores)
         for name, column, limit in (

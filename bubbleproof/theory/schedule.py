@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import MappingProxyType
 
 import numpy as np
 
@@ -91,9 +90,11 @@ class Schedule:
 
     program: Program
     start: Ints
-    claims: Mapping[str, Claim] = field(default_factory=lambda: MappingProxyType({}))
+    claims: Mapping[str, Claim] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # a copy, as a plain table: a view of one (``MappingProxyType``) travels to no other process
+        object.__setattr__(self, "claims", dict(self.claims))
         if len(self.program) != len(self.start):
             raise ValueError(f"{len(self.program)} actions but {len(self.start)} starts")
         if len(self.start) and not -MAX_START < self.start.min() <= self.start.max() < MAX_START:
@@ -123,3 +124,11 @@ class Schedule:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def __repr__(self) -> str:
+        """How many rows on how many resources, and when the first and the last of them start."""
+        if not len(self.start):
+            return "<Schedule: empty>"
+        used = len(np.unique(self.program.resource))
+        when = f"{self.start.min()} to {self.start.max()}"
+        return f"<Schedule: {len(self)} rows on {used} resources, starting at {when}>"

@@ -14,6 +14,7 @@ The second pair of rows says no more than one number per stage, and is kept as s
 A weight gradient may be cut into *parts*, one GEMM each (MEPipe section 5). ``weight_parts`` are
 the ticks of each, one row for all stages or one row per stage; a stage with an empty row computes
 it whole. Every slice has the same parts: weight GEMMs do not see the sequence length before them.
+``weight_workspace`` is what each of them holds while it runs.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def stage_ticks(
                 f"{name} of stage {stage} must be one number per slice ({num_slices}), "
                 f"got {len(row)}"
             )
-    _require_ticks(name, rows)
+    _require_natural(name, rows)
     is_even = all(len(set(row)) == 1 for row in rows)
     return tuple(row[0] for row in rows) if is_even else rows
 
@@ -99,7 +100,7 @@ def weight_rows(given: Parts, *, num_stages: int) -> tuple[tuple[int, ...], ...]
     rows = _rows(name, [given] if is_one_row else given, num_stages)  # type: ignore[arg-type]  # rows
     if (most := max(map(len, rows))) > MAX_PART + 1:
         raise ValueError(f"{name} must be at most {MAX_PART + 1} parts, got {most}")
-    _require_ticks(name, rows)
+    _require_natural(name, rows)
     return rows if any(rows) else ()
 
 
@@ -114,6 +115,30 @@ def require_sums(rows: Sequence[Sequence[int]], weight: Ints) -> None:
             )
 
 
+def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """What each part of W holds while it runs, a row per stage; no row where none holds anything.
+
+    ``num_parts`` is 1 for a W that is whole. Raises ``ValueError`` for a row of another length, and
+    for what is no whole number of 0 or more.
+    """
+    name = "weight_workspace"
+    if isinstance(given, int):
+        rows = tuple((given,) * count for count in num_parts)
+    elif not given:
+        return ()
+    else:
+        is_one_row = not any(isinstance(entry, Sequence) for entry in given)
+        rows = _rows(name, [given] if is_one_row else given, len(num_parts))  # type: ignore[arg-type]  # rows
+    for stage, (row, count) in enumerate(zip(rows, num_parts, strict=True)):
+        if len(row) != count:
+            raise ValueError(
+                f"{name} of stage {stage} must be one number per part of W ({count}), "
+                f"got {len(row)}"
+            )
+    _require_natural(name, rows)
+    return rows if any(map(any, rows)) else ()
+
+
 def _rows(name: str, given: Ticks | Parts, num_stages: int) -> tuple[tuple[int, ...], ...]:
     assert not isinstance(given, int)
     if not all(isinstance(row, Sequence) for row in given):
@@ -126,7 +151,7 @@ def _rows(name: str, given: Ticks | Parts, num_stages: int) -> tuple[tuple[int, 
     return rows * num_stages if len(rows) == 1 else rows
 
 
-def _require_ticks(name: str, rows: Sequence[Sequence[int]]) -> None:
+def _require_natural(name: str, rows: Sequence[Sequence[int]]) -> None:
     for value in chain.from_iterable(rows):
         require_whole(name, value, minimum=0)
 

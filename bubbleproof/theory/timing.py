@@ -31,6 +31,10 @@ class Deadlock(UntimedProgram):
         chain = " waits for ".join([*waiting, waiting[0]])
         super().__init__(f"deadlock: {chain}")
 
+    def __reduce__(self) -> tuple[type[Deadlock], tuple[list[str]]]:
+        """Another process makes it again from the cycle."""
+        return type(self), (self.waiting,)
+
 
 def left_shift(
     problem: Problem, program: Program, claims: Mapping[str, Claim] | None = None
@@ -131,11 +135,11 @@ def earliest_starts(
 
 def in_order(num_nodes: int, before: Ints, after: Ints) -> list[int] | None:
     """All nodes, none before one that it waits for; None when the edges have a cycle."""
-    done, _ = _sweep(num_nodes, before, after)
+    done, _ = sweep(num_nodes, before, after)
     return done if len(done) == num_nodes else None
 
 
-def _sweep(num_nodes: int, before: Ints, after: Ints) -> tuple[list[int], list[int]]:
+def sweep(num_nodes: int, before: Ints, after: Ints) -> tuple[list[int], list[int]]:
     """The nodes that no cycle holds up, in order, and for how many each node waits still."""
     order, first = successors(num_nodes, before)
     waiting = np.bincount(after, minlength=num_nodes).tolist()
@@ -154,7 +158,7 @@ def _sweep(num_nodes: int, before: Ints, after: Ints) -> tuple[list[int], list[i
 
 def find_cycle(num_nodes: int, before: Ints, after: Ints) -> list[int]:
     """A cycle of nodes, each waiting for the next and the last for the first; empty if acyclic."""
-    _, waiting = _sweep(num_nodes, before, after)
+    _, waiting = sweep(num_nodes, before, after)
     blocker: dict[int, int] = {}
     for earlier, later in zip(before.tolist(), after.tolist(), strict=True):
         if waiting[earlier] and waiting[later]:

@@ -8,8 +8,9 @@ and RECV wait for. A rank computes in program order; a computation waits for the
 inputs. The named semantics:
 
 ``buffered``
-    SEND never waits (unbounded buffer). A RECV completes when its message, and all earlier ones
-    from the same rank, were sent.
+    Neither SEND nor RECV blocks its rank: both are posted where the program reaches them (isend and
+    irecv). A SEND is then done (unbounded buffer); a RECV is done when its message, and all earlier
+    ones from the same rank, were sent, and what waits for it is the computation that needs it.
 ``rendezvous``
     SEND and RECV block: each is one step of its rank's program, and both ends finish together
     (MPI_Ssend and MPI_Recv; ``dist.send`` and ``dist.recv`` on gloo or a single CUDA stream).

@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from bubbleproof.theory.chains import Moment, chains
+from bubbleproof.theory.chains import Moment
 from bubbleproof.theory.index_order import index_order, sure_edges
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.timing import in_order
@@ -59,14 +59,15 @@ class Replay:
         tasks = in_order(problem.num_tasks, edges.before, edges.after)
         self.is_cyclic, tasks = tasks is None, tasks or []
         self._add_edges(edges, tasks if with_orders else [])
-        self.chains = chains(problem, order) if with_orders else {}
+        self.chains = order.chains if with_orders and order is not None else {}
         if with_orders:
             self._add_pairs()
         self._add_spans(limit, objective == "span_idle")
         origin = 2 * (problem.num_tasks + (rank if objective == "span_idle" else 0))
+        self.ends[origin] = self.ends[origin + 1] = 0  # both, or a path too long has no end
         for node, path in ((origin, tasks), (origin + 1, tasks[::-1])):
             queue = [node, *(2 * task + node % 2 for task in path)]
-            self.is_refuted = self.is_refuted or not self._raise([(node, 0)], queue)
+            self.is_refuted = self.is_refuted or not self._raise([], queue)
         self.trail.clear()
         self._settle()
 

@@ -11,6 +11,7 @@ import numpy as np
 from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.units import plural
 
 WIDTH = 100
 MAX_ROWS = 16
@@ -36,7 +37,7 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
     )
     columns_per_tick = max(1, min(8, 6 // min(typical, 6))) if ticks_per_column == 1 else 1
     wanted = _resources_to_show(schedule.program.resource, marked, visible)
-    lines = [f"{'time':>8}  {left} .. {right} {problem.unit}s"]
+    lines = [f"{'time':>8}  {left} .. {right} {plural(problem.unit)}"]
     for resource in wanted:
         cells = [" "] * (WIDTH * 2)
         rows = visible[schedule.program.resource[visible] == resource]
@@ -52,8 +53,10 @@ def time_grid(problem: Problem, schedule: Schedule, task: Ints, marked: Ints) ->
 
 
 def _put(cells: list[str], begin: int, end: int, label: str, is_marked: bool) -> None:
+    """Write one action; of one that lasts a billion columns no more than the page has is made."""
     text = f"[{label}]" if is_marked else f"|{label}"
-    width = max(end - begin, 1)
+    begin = max(begin, 0)
+    width = max(min(end, len(cells)) - begin, 1)
     if not is_marked:
         text = text[:width]
     text = text.ljust(width, " " if is_marked else "-")

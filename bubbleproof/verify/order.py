@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.timing import Deadlock
+from bubbleproof.theory.units import counted
 from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule
 
@@ -21,7 +22,7 @@ def dependencies(rows: Rows) -> Finding:
             int(edges.before[edge]), int(edges.after[edge]), int(edges.lag[edge])
         )  # fmt: skip
         end = int(start[before] + problem.duration[before])
-        delay = f" and needs {lag} {problem.unit}s to arrive" if lag else ""
+        delay = f" and needs {counted(lag, problem.unit)} to arrive" if lag else ""
         message = (
             f"{rows.name(after)} starts at {start[after]}, but waits for {rows.name(before)}, "
             f"which ends at {end}{delay}"

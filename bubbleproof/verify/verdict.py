@@ -14,7 +14,7 @@ from bubbleproof.theory.measures import Measures
 
 
 class Rule(Enum):
-    """The rules of DESIGN section 5; a rule's value is the sentence it states."""
+    """The rules of docs/design.md §3; a rule's value is the sentence it states."""
 
     COMPLETE = "every required task exactly once, nothing foreign"
     PLACED = "each task on its own resources, at one time"
@@ -25,6 +25,7 @@ class Rule(Enum):
     DATAFLOW = "each gradient sums every contribution once, each from the right inputs"
     CLAIMS = "claimed numbers equal measured ones"
     CERTIFICATE = "the certificate proves its bound"
+    REQUIRED = "the problem has the tasks, dependencies and memory that its pipeline requires"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,9 @@ class Violation:
     at: int | None
     message: str
     picture: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Violation of {self.rule.name.lower()}: {self.message}>"
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.picture}" if self.picture else self.message
@@ -78,6 +82,14 @@ class Verdict:
     def ok(self) -> bool:
         """Whether every decided rule holds and no rule was left undecided."""
         return all(finding.ok for finding in self.findings) and not self.undecided
+
+    def __repr__(self) -> str:
+        broken = [f"{f.rule.name.lower()} {f.count}x" for f in self.findings if not f.ok]
+        if broken:
+            return f"<Verdict: violated, {', '.join(broken)}>"
+        state = "undecided" if self.undecided else "holds"
+        measured = "" if self.measured is None else f", makespan {self.measured.makespan}"
+        return f"<Verdict: {state}{measured}>"
 
     @property
     def violations(self) -> tuple[Violation, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
+from proofs_tests.patience import in_time
 
 # Four ranks, tF = 2, tB = 4, latency 1: 80 is the optimum, and no one-machine bound says so.
 LATE = (
@@ -29,7 +29,7 @@ def solved(command: Run, tmp_path: Path) -> tuple[Path, Path]:
     problem.write_text(LATE)
     assert command("solve", problem, "-o", tmp_path / "s.json", "--json").status == 0
     problem_ = PIPELINE.problem()
-    deadline = time.perf_counter() + 60
+    deadline = in_time()
     certificate = refute(problem_, lower_bounds(problem_), 80, deadline=deadline)
     assert certificate is not None
     write_certificate(tmp_path / "c.json", problem_, certificate)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands import repair
 from proofs_tests.commands.conftest import Run
 
 SMALL = """\
@@ -31,7 +32,9 @@ def test_orders_are_kept_and_the_answer_is_verified(command: Run, tmp_path: Path
         "-o", str(target),
     )  # fmt: skip
     assert answer.status == 0, answer.err
-    assert json.loads(answer.out)["makespan"] >= 12
+    found = json.loads(answer.out)
+    assert found["makespan"] >= 12
+    assert found["scope"] == "schedules that keep the 2 orders demanded"
     order = [row[0] for row in json.loads(target.read_text())["orders"]["rank 0"]]
     assert order.index("0F2") < order.index("0B0")
     assert command("verify", str(target)).status == 0
@@ -71,6 +74,24 @@ def test_a_cap_below_one_activation_names_the_store(command: Run, tmp_path: Path
     assert "memory of rank 0 (3 activation, 1 of it taken) keeps what 0F0 0B0 hold" in answer.out
 
 
+@pytest.mark.parametrize(
+    ("causes", "status"), [((), "UNKNOWN"), (("the memory of rank 0",), "INFEASIBLE")]
+)
+def test_repair_that_finds_nothing_has_the_same_keys(
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, causes: object, status: str
+) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
+    found = json.loads(command("repair", str(table), "--json").out)
+    monkeypatch.setattr(repair, "repair", lambda *_: None)
+    monkeypatch.setattr(repair, "why_not", lambda *_: causes)
+    none = json.loads(command("repair", str(table), "--json").out)
+    assert none["status"] == status
+    assert none.keys() == {*found, "causes"}
+    told = {"name", "status", "statement", "scope", "causes"}
+    assert {key for key, value in none.items() if value is not None} == told
+
+
 def test_repair_moves_what_it_must_and_says_so(command: Run, tmp_path: Path) -> None:
     table, target = tmp_path / "bad.csv", tmp_path / "good.json"
     table.write_text("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
@@ -87,7 +108,22 @@ def test_repair_moves_what_it_must_and_says_so(command: Run, tmp_path: Path) -> 
     found = json.loads(answer.out)
     # Each rank moves one action: F1 behind B0.
     assert (found["moves"], found["is_fewest"]) == (2, True)
+    assert found["kept_orders"] == ["0F0<0B0", "0B0<0B1", "1F0<1B0", "1B0<1B1"]
     assert command("verify", str(target)).status == 0
+
+
+def test_the_scope_of_a_repair_is_said(command: Run, tmp_path: Path) -> None:
+    table = tmp_path / "slow.csv"
+    table.write_text("0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")
+    # Valid as it stands: nothing moves. One microbatch after the other takes 2 x 6 ticks, both 9.
+    answer = command("repair", str(table))
+    assert answer.status == 0, answer.err
+    assert "no repair of as few moves is shorter, by the engine's word" in answer.out
+    assert "status and bound are about all schedules of the problem" in answer.out
+    assert "feasible: the schedule was checked" in answer.out
+    found = json.loads(command("repair", str(table), "--json").out)
+    assert (found["makespan"], found["lower_bound"], found["status"]) == (12, 9, "FEASIBLE")
+    assert (found["is_shortest"], found["kept_orders"][0]) == (True, "0F0<0B0")
 
 
 def test_what_cannot_be_repaired_says_why(command: Run, tmp_path: Path) -> None:

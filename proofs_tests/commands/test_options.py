@@ -169,7 +169,7 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(solve, "run_solve", kept)
     assert command(
         "solve", "x.toml", "--engine", "sat", "--objective", "peak", "--within", 9,
-        "--time-limit", 2, "--seed", 3, "--threads", 1, "--certified", "--require", "0F1<0B0",
+        "--time-limit", 0.5, "--seed", 3, "--threads", 1, "--certified", "--require", "0F1<0B0",
         "--require", "0F2<0B0", "--forbid", "0F3<0F2", "--keep", "a.json", "--keep-ranks", "0,1",
         "--keep-until", 8, "-o", "b.json", "--certificate", "c.json", "--json",
     ).status == 0  # fmt: skip
@@ -177,7 +177,7 @@ def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyP
         (
             "x.toml",
             SearchOptions(
-                engine="sat", objective="peak", within=9, time_limit=2.0, seed=3, threads=1,
+                engine="sat", objective="peak", within=9, time_limit=0.5, seed=3, threads=1,
                 certified=True,
             ),
             DemandOptions(

@@ -58,7 +58,10 @@ def test_what_is_measured_is_solved_and_replayed(
         ),
         (("-o", "x.toml", "--ranks", 2, "--capacity", "1 byte"), "x.toml: memory.capacity: expect"),
         (("-o", "x.toml", "--ranks", 2, "--latency", -1), "x.toml: links.latency: expected a who"),
-        (("-o", "x.toml", "--ranks", 2, "--hidden", 10**7), "does not fit into the memory here"),
+        (
+            ("-o", "x.toml", "--ranks", 2, "--hidden", 10**7),
+            "a model on the cpu takes at most 4294967296 bytes",
+        ),
         (("-o", ".", "--ranks", 2), "profile writes a problem file ending in .toml"),
     ],
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from bubbleproof.commands.audit import Workers, audit
-from bubbleproof.commands.claims import markdown, with_section
+from bubbleproof.commands.claims_page import markdown, page, with_section
+from bubbleproof.commands.claims_record import Record, record
 from bubbleproof.theorems import theorems
 from bubbleproof.theorems.twins import twins
-from bubbleproof.theory.claims import Standing, claims, decide
+from bubbleproof.theory.claims import ClaimVerdict, Counterexample, claims, decide
 from proofs_tests.commands.conftest import Run
 
 
@@ -52,28 +56,73 @@ def test_claims_are_listed(command: Run) -> None:
     assert "BPipe" in answer.out
 
 
-def test_audit_decides_every_claim(command: Run, tmp_path: Path) -> None:
-    page = tmp_path / "claims.md"
-    answer = command(
-        "claims", "--paper", "bpipe", "--limit", "5", "--workers", "1", "--write", page, "--json"
-    )
-    found = json.loads(answer.out)["claims"]
+def test_a_list_decides_nothing(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deciding(*_: object, **__: object) -> None:
+        raise AssertionError("a list was asked for")
+
+    monkeypatch.setattr("bubbleproof.commands.claims.audit", deciding)
+    found = json.loads(command("claims", "--json").out)
+    assert [claim["id"] for claim in found["claims"]] == list(claims())
+    assert {claim["verdict"] for claim in found["claims"]} == {None}
+    assert found["effort"] is None
+    assert command("claims").status == 0
+    asked = command("claims", "--audit", "--json")
+    assert asked.status == 70
+    assert "a list was asked for" in asked.err
+
+
+def test_audit_decides_every_claim(command: Run) -> None:
+    words = ["--paper", "bpipe", "--limit", "5", "--workers", "1", "--json"]
+    found = json.loads(command("claims", "--audit", *words).out)["claims"]
     assert [claim["id"] for claim in found] == list(claims("bpipe"))
     verdicts = {claim["verdict"] for claim in found}
     assert {"HOLDS", "PROVED", "NOT_REPRODUCIBLE"} <= verdicts
-    assert verdicts <= {standing.name for standing in Standing}
+    assert verdicts <= {verdict.name for verdict in ClaimVerdict}
     assert all(claim["theorem"] for claim in found if claim["verdict"] == "PROVED")
     for claim in found:
         assert (claim["counterexample"] is not None) == (claim["verdict"] == "REFUTED")
-    assert page.read_text().count("\n| ") == len(found) + 1
+
+
+ROW = re.compile(
+    r"(?P<arithmetic>arithmetic )?(?P<verdict>proved|holds|refuted|not reproducible)"
+    r"(?: by theorem (?P<theorem>\S+))?"
+    r"(?: \((?P<checked>\d+) of (?P<total>\d+) cases (?:measured|computed|counted.*?)\))?"
+    r"(?: at (?P<params>[^:]*): claimed (?P<claimed>\S+), \w+ (?P<measured>[^\s;]+))?"
+    r"(?:; see (?P<corrected>\S+))?(?P<loose>; bound not attained)?(?:: (?P<missing>.*))?"
+)
+
+
+def test_page_and_json_tell_the_same_of_every_claim(command: Run, tmp_path: Path) -> None:
+    page = tmp_path / "claims.md"
+    words = ["claims", "--audit", "--quick", "--limit", "2", "--workers", "1"]
+    found = json.loads(command(*words, "--write", page, "--json").out)["claims"]
+    rows = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in page.read_text().splitlines()
+            if line.startswith("| ") and not line.startswith("| claim")]  # fmt: skip
+    assert [row[0] for row in rows] == [claim["id"] for claim in found]
+    for (_, source, statement, domain, verdict), claim in zip(rows, found, strict=True):
+        texts = [claim[name].replace("|", "\\|") for name in ("source", "statement", "domain")]
+        assert [source, statement, domain] == texts
+        said = ROW.fullmatch(verdict)
+        assert said is not None, verdict
+        assert said["verdict"].upper().replace(" ", "_") == claim["verdict"]
+        assert (said["arithmetic"] is not None) == (claim["standing"] == "ARITHMETIC")
+        if claim["verdict"] == "NOT_REPRODUCIBLE":
+            assert verdict == f"not reproducible: {claim['missing']}"
+        elif claim["verdict"] == "REFUTED":
+            at = {n: int(v) for n, v in (pair.split("=") for pair in said["params"].split())}
+            case = {"params": at, "claimed": said["claimed"], "measured": said["measured"]}
+            assert case == claim["counterexample"]
+            assert said["corrected"] == claim["corrected"]
+        else:
+            assert (int(said["checked"]), int(said["total"])) == (claim["checked"], claim["total"])
+            assert (said["loose"] is None) == claim["tight"]
+            assert (said["theorem"] is not None) == (claim["verdict"] == "PROVED")
 
 
 def test_an_audit_decides_the_wide_domains_and_a_quick_one_the_small(command: Run) -> None:
     wide_of = {name: claim.wide or claim.domain for name, claim in claims("bpipe").items()}
     small_of = {name: claim.domain for name, claim in claims("bpipe").items()}
-    for words, domains in (
-        (["--audit"], wide_of), (["--audit", "--quick"], small_of), ([], small_of)
-    ):  # fmt: skip
+    for words, domains in ((["--audit"], wide_of), (["--audit", "--quick"], small_of)):
         words = [*words, "--paper", "bpipe", "--limit", "3", "--workers", "1", "--json"]
         found = json.loads(command("claims", *words).out)["claims"]
         assert {claim["id"]: claim["domain"] for claim in found} == {
@@ -106,7 +155,7 @@ def test_the_page_says_how_it_came_about(command: Run, tmp_path: Path) -> None:
     third = page.read_text().splitlines()[2]
     written = "`bubbleproof claims --audit --quick --paper bpipe --limit 1 --write"
     assert third.startswith(f"Generated by {written} {page}`: ")
-    assert " cases measured in " in third
+    assert " cases looked at in " in third
 
 
 def test_a_claim_is_not_proved_by_a_theorem_that_fails(
@@ -114,9 +163,8 @@ def test_a_claim_is_not_proved_by_a_theorem_that_fails(
 ) -> None:
     broken = {"interleaved": theorems()["interleaved"], "1f1b": twins()[0].theorem}
     monkeypatch.setattr("bubbleproof.commands.audit.theorems", lambda: broken)
-    found = json.loads(
-        command("claims", "--paper", "bpipe", "--limit", "2", "--workers", "1", "--json").out
-    )
+    words = ["claims", "--audit", "--paper", "bpipe", "--limit", "2", "--workers", "1", "--json"]
+    found = json.loads(command(*words).out)
     proved = {claim["theorem"] for claim in found["claims"] if claim["verdict"] == "PROVED"}
     assert proved == {"interleaved"}
 
@@ -125,11 +173,16 @@ def test_a_claim_is_not_proved_by_a_theorem_that_fails(
     ("words", "message"),
     [
         (["claims", "--paper", "nosuch"], "no claims of 'nosuch'; the papers are bpipe"),
-        (["claims", "--limit", "0"], "--limit must be 1 or more, got 0"),
+        (["claims", "--limit", "2"], "--limit goes with --audit"),
+        (["claims", "--write", "x.md"], "--write goes with --audit"),
+        (["claims", "--audit", "--limit", "0"], "--limit must be 1 or more, got 0"),
         (["claims", "--quick"], "--quick goes with --audit"),
         (["claims", "--audit", "--workers", "0"], "workers must be 1 or more, got 0"),
         (["claims", "--audit", "--write", "x.txt"], "the audit's page must end in .md"),
-        (["prove", "--timeout", "0"], "--timeout must be above 0 seconds, got 0.0"),
+        (
+            ["prove", "--timeout", "0"],
+            "--timeout must be above 0 and at most 1000000 seconds, got 0.0",
+        ),
     ],
 )
 def test_unusable_words(command: Run, words: list[str], message: str) -> None:
@@ -138,15 +191,44 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     assert message in answer.err
 
 
+def told(*verdicts: tuple[str, int, ClaimVerdict]) -> list[Record]:
+    """Records of the first claims of papers, as if so decided: (paper, place, verdict)."""
+    found = []
+    for paper, place, verdict in verdicts:
+        claim = list(claims(paper).values())[place]
+        decision = decide(claim, limit=1)
+        case = Counterexample(params={"p": 2}, predicted=Fraction(1), measured=Fraction(2))
+        is_refuted = verdict is ClaimVerdict.REFUTED
+        changed = replace(decision, verdict=verdict, counterexample=case if is_refuted else None)
+        found.append(record(claim, changed))
+    return found
+
+
+def test_the_page_says_what_changed_against_the_one_it_replaces(tmp_path: Path) -> None:
+    holds, refuted, proved = ClaimVerdict.HOLDS, ClaimVerdict.REFUTED, ClaimVerdict.PROVED
+    target = tmp_path / "claims.md"
+    first = told(("bpipe", 0, refuted), ("bpipe", 1, holds), ("bpipe", 2, holds))
+    text = page(target, None, first, "`first`", "1 case")
+    assert "Against the page" not in text
+    target.write_text(text)
+    later = told(("bpipe", 0, holds), ("bpipe", 1, proved), ("tpipe", 0, refuted))
+    line = "1 holds -> proved; 1 refuted -> holds; 1 new (1 refuted); 1 gone; 0 as before."
+    assert f"\nAgainst the page it replaces: {line}\n" in page(
+        target, None, later, "`second`", "1 case"
+    )
+    again = page(target, None, first, "`third`", "1 case")
+    assert "\nAgainst the page it replaces: 3 as before.\n" in again
+    assert target.read_text() == text, "the page itself is for the command to write"
+
+
 def test_one_papers_section_can_be_decided_anew_and_says_so() -> None:
-    chosen = {**dict(list(claims("bpipe").items())[:2]), **dict(list(claims("tpipe").items())[:1])}
-    found = {name: decide(claim, limit=1) for name, claim in chosen.items()}
-    page = markdown(found, "`first`", "one case")
-    first, second, _ = found
-    anew = {first: found[first]}
-    changed = with_section(page, "bpipe", anew, "`second`", "two cases")
-    assert changed.count("Decided anew by `second`: two cases.") == 1
-    assert first in changed
-    assert second not in changed
+    holds = ClaimVerdict.HOLDS
+    first, second, third = told(("bpipe", 0, holds), ("bpipe", 1, holds), ("tpipe", 0, holds))
+    page = markdown([first, second, third], "`first`", "one case")
+    changed = with_section(page, "bpipe", [first], "`second`", "two cases")
+    assert changed.count("Decided anew by `second`: two cases. Against the page it replaces: ") == 1
+    assert "1 gone; 1 as before." in changed
+    assert first["id"] in changed
+    assert second["id"] not in changed
     assert changed.partition("\n## tpipe\n")[2] == page.partition("\n## tpipe\n")[2]
     assert changed.partition("\n## bpipe\n")[0] == page.partition("\n## bpipe\n")[0]

@@ -36,7 +36,7 @@ def test_schedules_without_collectives_replay_on_replicas(command: Run) -> None:
     whole = command(*words)
     assert whole.status == 0
     assert "replicas" in whole.out
-    assert "model state" not in whole.out
+    assert "whole model state" not in whole.out
 
 
 def test_files_name_the_replica_of_each_process(command: Run, tmp_path: Path) -> None:

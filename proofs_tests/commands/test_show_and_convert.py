@@ -70,3 +70,44 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
     assert answer.err.count("\n") == 1
+
+
+# Rank 1 wants 1B1 before 1F1: it stops after 1F0 at tick 2, and rank 0 before 0B0.
+DEADLOCK = "0F0,0B0,0F1,0B1\n1F0,1B1,1F1,1B0\n"
+WAITS = (
+    "nothing moves after 2 ticks",
+    "rank 0 waits at 0B0 for 1B0",
+    "rank 1 waits at 1B1 for 1F1",
+)
+
+
+def test_a_deadlock_is_shown_until_it_stands_still(command: Run, tmp_path: Path) -> None:
+    path = tmp_path / "dead.csv"
+    path.write_text(DEADLOCK)
+    answer = command("show", path)
+    assert answer.status == 1
+    assert answer.out.splitlines() == [
+        "time    0  1", "rank 0  F0 .  [0B0]", "rank 1  .  F0 [1B1]", *WAITS,
+    ]  # fmt: skip
+    assert answer.err == "deadlock: 1F1 waits for 1B1 waits for 1F1\n"
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "png", "perfetto.json"])
+def test_a_deadlock_is_drawn_and_marked(command: Run, tmp_path: Path, ending: str) -> None:
+    path, target = tmp_path / "dead.csv", tmp_path / f"x.{ending}"
+    path.write_text(DEADLOCK)
+    answer = command("show", path, "-o", target)
+    assert answer.status == 1
+    assert "deadlock: 1F1 waits for 1B1 waits for 1F1" in answer.err
+    if ending in ("svg", "html"):
+        text = target.read_text()
+        assert all(sentence in text for sentence in WAITS)
+        assert "never starts" in text
+        assert "stands still after 2 ticks" in text
+        assert "makespan 2 ticks, idle" not in text.replace(",  ", ", ")
+
+
+def test_a_picture_of_what_runs_to_its_end_has_no_mark(command: Run, tmp_path: Path) -> None:
+    target = tmp_path / "x.svg"
+    assert command("show", "1f1b", "p=2", "m=2", "-o", target).status == 0
+    assert "never starts" not in target.read_text()

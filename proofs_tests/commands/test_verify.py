@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,27 @@ def test_a_family_holds_under_every_semantics(command: Run) -> None:
     details = [rule["detail"] for rule in found["rules"] if rule["rule"] == "communication"]
     assert details == ["buffered", "rendezvous", "pair-stream", "rank-stream"]
     assert found["measured"]["idle_ratio"] == "3/11"
+
+
+def test_the_definition_alone_decides_six_rules(
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bubbleproof.verify.rows.Rows.of", None)  # the fast checker is not asked
+    answer = command("verify", "1f1b", "p=4", "m=8", "--spec", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"], found["measured"]["idle_ratio"]) == (0, True, "3/11")
+    undecided = [rule["rule"] for rule in found["rules"] if rule["verdict"] == "not decided"]
+    assert undecided == ["communication", "dataflow", "certificate", "required"]
+    path = tmp_path / "late.json"
+    case = hand_built()
+    late = replace(case.schedule, start=case.schedule.start[::-1].copy())
+    write_schedule(str(path), ScheduleFile.of(case.problem, late))
+    answer = command("verify", path, "--spec", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["ok"]) == (1, False)
+    assert {row["rule"] for row in found["violations"]} >= {"dependencies", "exclusive"}
+    refused = command("verify", "1f1b", "p=4", "m=8", "--spec", "--comm", "buffered")
+    assert (refused.status, refused.out) == (2, "")
 
 
 def test_a_missing_action_is_a_violation_with_its_grid(command: Run, tmp_path: Path) -> None:

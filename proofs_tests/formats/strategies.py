@@ -54,6 +54,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         links=tuple(Link(ranks=pair, latency=draw(numbers)) for pair in linked),
         activation=activation,
         released_at_input=released,
+        weight_workspace=draw(st.tuples(*[numbers] * max(1, len(parts)))),
         static=draw(per_stage),
         capacity=draw(one_capacity | st.tuples(*[one_capacity] * p)),
         overlaps=(((0, 0), (0, m - 1)),) if may_overlap and draw(st.booleans()) else (),

@@ -72,6 +72,19 @@ def test_unequal_slices_are_cut_each_on_its_own_and_weights_stay_whole() -> None
     assert same.weight_parts == ((2, 3), (2, 3))
 
 
+def test_workspace_is_kept_where_weights_are_not_cut() -> None:
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=1, split_backward=True, weight_backward=5,
+        weight_parts=(2, 3), weight_workspace=((1, 2), (4, 3)),
+    )  # fmt: skip
+    # A W that is whole, and a full backward, hold the largest of their GEMMs'.
+    for name in ("zb-h1", "1f1b"):
+        assert comparison_pipeline(pipeline, family(name)).weight_workspace == ((2,), (4,))
+    # GEMMs do not shrink where stages are cut: both chunks of a rank hold what its stage did.
+    cut = comparison_pipeline(pipeline, family("svpp-w"), num_chunks=2)
+    assert cut.weight_workspace == ((2,), (4,), (2,), (4,))
+
+
 @pytest.mark.parametrize("name", ["chimera", "dualpipe", "dualpipev", "zb-v", "v-half", "v-min"])
 def test_a_family_brings_its_own_placement_splits_and_overlaps(name: str) -> None:
     uneven = Pipeline(

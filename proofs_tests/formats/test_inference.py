@@ -81,7 +81,7 @@ def test_overlaps_that_share_an_action_keep_the_first() -> None:
             [["0F0"], [], ["1F0", "2F0"]],
             "the program: expected actions on ranks 0 to 2, found none on rank 1",
         ),
-        ([["0F9999999"]], "the program: expected at most 1000000 forwards, found 10000000"),
+        ([["0F9999999"]], "the program: expected at most 4000000 actions, found 20000000"),
     ],
 )
 def test_refusals(rows: list[list[str]], message: str) -> None:

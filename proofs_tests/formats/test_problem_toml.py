@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,37 @@ def test_slices_of_unequal_cost_and_weights_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('"1 KiB"', ((1024, 1024), (1024, 1024))),
+        ('["1 KiB", 7]', ((1024, 7), (1024, 7))),
+        ('[["1 KiB", 7], [0, 1]]', ((1024, 7), (0, 1))),
+        ("0", ()),
+    ],
+)
+def test_the_workspace_of_gemms(text: str, rows: object, tmp_path: Path) -> None:
+    memory = f"[memory]\nweight_workspace = {text}\n"
+    file = read('memory_unit = "bytes"' + ROWS + memory, tmp_path)
+    assert file.pipeline.weight_workspace == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2, 3]", "weight_workspace of stage 0 must be one number per part of W (2), got 3"),
+        (
+            "[[1, 2], [1]]",
+            "weight_workspace of stage 1 must be one number per part of W (2), got 1",
+        ),
+        ('[["1 KB", 0], [0, 0]]', "memory.weight_workspace[0][0]: expected a whole number"),
+    ],
+)
+def test_workspace_that_does_not_fit_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UnusableInput, match=re.escape(message)):
+        read(ROWS + f"[memory]\nweight_workspace = {text}\n", tmp_path)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("[[3, 4]]", "[[3, 4, 5]]",
@@ -208,7 +240,7 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
         (
             "microbatches = 4",
             "microbatches = 9999999",
-            "expected at most 1000000 forwards, found 19999998",
+            "expected at most 4000000 actions, found 39999996",
         ),
         (
             "ranks = 2",

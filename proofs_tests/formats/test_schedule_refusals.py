@@ -165,9 +165,9 @@ def test_keys(tmp_path: Path) -> None:
         ({"num_ranks": 5000}, "expected at most 4096 ranks, found 5000"),
         (
             {"num_microbatches": 10**15},
-            "expected at most 16777215 microbatches, found 1000000000000000",
+            "expected at most 4000000 actions, found 4000000000000000",
         ),
-        ({"num_microbatches": 10**7}, "expected at most 1000000 forwards, found 20000000"),
+        ({"num_microbatches": 10**7}, "expected at most 4000000 actions, found 40000000"),
         (
             {"forward": 1 << 52, "num_microbatches": 1024},
             # (2 stages * (2^52 + 2 + 1 + 1) + 0) ticks per microbatch, 1024 microbatches

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import families
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.pipeline import Pipeline

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, RankFailed, Worker, run_gloo
+from bubbleproof.reference_exec.drivers.gloo import RankFailed, Worker, run_gloo
 from bubbleproof.reference_exec.evidence.judged import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import (
     max_relative_error,
@@ -15,13 +13,12 @@ from bubbleproof.reference_exec.evidence.oracle import (
 )
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.schedule import Program
+from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import faulty
 from proofs_tests.reference_exec.cases import RECEIVER, SWAPPED_SENDS, TINY, family_case
 from proofs_tests.reference_exec.processes import HAS_PROC, descendants
 
 CASE = family_case("1f1b", p=2, m=4)
-TIMEOUT = 20.0  # for what ends by itself, and does not wait for the clock
-START = 20.0  # more than starting two processes ever took here
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -30,13 +27,11 @@ def _forking_server() -> None:
     assert replay(CASE.problem, CASE.schedule, TINY, backend="gloo").ok
 
 
-def ended_with(worker: Worker, *, timeout: float = TIMEOUT, debug_headers: bool = False) -> str:
-    """The message of a run that the worker spoils; it comes in time and leaves no process."""
+def ended_with(worker: Worker, *, timeout: float = PATIENCE, debug_headers: bool = False) -> str:
+    """The message of a run that the worker spoils; the run leaves no process."""
     before = descendants() if HAS_PROC else set()
-    begun = time.monotonic()
     with pytest.raises(RankFailed) as caught:
         run_gloo(CASE.plan(), timeout=timeout, worker=worker, debug_headers=debug_headers)
-    assert time.monotonic() - begun < START + timeout + 2 * GRACE_SECONDS
     assert "\n" not in str(caught.value)
     if before:
         assert descendants() <= before
@@ -88,13 +83,13 @@ def test_headers_tell_a_wrong_shape_or_type_before_it_is_received(
 def test_headers_tell_crossed_messages_that_gloo_takes_for_each_other() -> None:
     case = family_case("gpipe", p=2, m=2)
     plan = case.plan(program=Program.from_orders([SWAPPED_SENDS, RECEIVER]))
-    taken = summed_replicas(run_gloo(plan, timeout=30))
+    taken = summed_replicas(run_gloo(plan, timeout=PATIENCE))
     with single_threaded():
         assert max_relative_error(taken, order_matched(plan)[0]) > 1e-2
     shape = "(1, 3, 4) float64"
     expected = f"rank 0 sent 1RECV_F1 as {shape}, rank 1 expected 1RECV_F0 as {shape}"
     with pytest.raises(RankFailed, match="rank 1 failed: MessageMismatch: ") as caught:
-        run_gloo(plan, timeout=TIMEOUT, debug_headers=True)
+        run_gloo(plan, timeout=PATIENCE, debug_headers=True)
     assert expected in str(caught.value)
 
 

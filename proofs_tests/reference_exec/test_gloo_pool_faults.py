@@ -20,6 +20,7 @@ from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.theory.schedule import Program
+from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import hanging_script
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
@@ -95,15 +96,17 @@ class Fault:
 
 
 FAULTS = {
-    "dies": Fault(message="rank 1 died with exit code -9 ", timeout=60, signal=signal.SIGKILL),
+    "dies": Fault(
+        message="rank 1 died with exit code -9 ", timeout=PATIENCE, signal=signal.SIGKILL
+    ),
     "hangs": Fault(message="rank 1 is silent ", signal=signal.SIGSTOP),
-    "sends too little": Fault(message="rank 1 failed: BrokenProgram", plan=MUTE, timeout=1.5),
+    "sends too little": Fault(message="rank 1 failed: BrokenProgram", plan=MUTE, timeout=PATIENCE),
     "waits for each other": Fault(
         message="rank 0 stalled: 0B0 waits for 0RECV_B0 with rank 1 (",
         plan=STUCK,
     ),
     "sends another message": Fault(
-        message="rank 1 failed: MessageMismatch", plan=CROSSED, timeout=20, debug_headers=True
+        message="rank 1 failed: MessageMismatch", plan=CROSSED, timeout=PATIENCE, debug_headers=True
     ),
 }
 
@@ -140,7 +143,8 @@ def test_a_process_that_died_between_two_plans_is_replaced(name: str, pool: Gloo
     victim, before = pid_of(name), pids()
     os.kill(victim, signal.SIGKILL)
     ended = multiprocessing.connection.wait(
-        [p.sentinel for p in multiprocessing.active_children() if p.pid == victim], timeout=5
+        [p.sentinel for p in multiprocessing.active_children() if p.pid == victim],
+        timeout=PATIENCE,
     )
     assert ended
     assert_works(pool)
@@ -215,4 +219,4 @@ def test_no_process_outlives_a_parent_that_was_killed() -> None:
     assert (
         len(family) >= 5
     )  # the parent, the server, a rank that hangs, one that waits, an idle one
-    assert outlive(family, 10.0) == set()
+    assert outlive(family, PATIENCE) == set()

@@ -10,6 +10,7 @@ import pytest
 
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
 from bubbleproof.theory.schedule import Program
+from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec.cases import edited, family_case
 from proofs_tests.reference_exec.meshes import mesh, plan_of
 from proofs_tests.reference_exec.swapped import work_in_another_order
@@ -39,7 +40,7 @@ def test_a_message_that_never_comes_ends_the_run() -> None:
     case = family_case("1f1b", p=2, m=2)
     program = edited(case, 1, {"1SEND_B1": []})
     with pytest.raises(RankFailed) as caught:
-        run_gloo(case.plan(program=program), timeout=1.0)
+        run_gloo(case.plan(program=program), timeout=PATIENCE)
     # rank 1 ends with what it did not send; that is the cause, rank 0's waiting the effect
     assert "rank 1 failed: BrokenProgram: rank 1, action" in str(caught.value)
     assert "0RECV_B1 never sent or used" in str(caught.value)
@@ -62,13 +63,15 @@ def test_ranks_that_wait_for_each_other_end_with_what_they_wait_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kill", "message"),
+    ("kill", "timeout", "message"),
     [
-        (signal.SIGKILL, "rank 1 died with exit code -9"),
-        (signal.SIGSTOP, "rank 1 is silent "),
+        (signal.SIGKILL, PATIENCE, "rank 1 died with exit code -9"),
+        (signal.SIGSTOP, 1.5, "rank 1 is silent "),
     ],
 )
-def test_a_rank_that_dies_or_hangs_ends_the_run(kill: signal.Signals, message: str) -> None:
+def test_a_rank_that_dies_or_hangs_ends_the_run(
+    kill: signal.Signals, timeout: float, message: str
+) -> None:
     case = family_case("1f1b", p=2, m=200)
 
     def strike(line: str) -> None:
@@ -78,14 +81,14 @@ def test_a_rank_that_dies_or_hangs_ends_the_run(kill: signal.Signals, message: s
             os.kill(victim.pid, kill)
 
     with pytest.raises(RankFailed, match=message):
-        run_gloo(case.plan(), timeout=1.5, progress=strike)
+        run_gloo(case.plan(), timeout=timeout, progress=strike)
     assert ranks_alive() == []
 
 
 def test_replicas_that_differ_in_order_end_the_run() -> None:
     plan = plan_of(mesh(1), replicas=2, levels="1")
     with pytest.raises(RankFailed) as caught:
-        run_gloo(plan, timeout=5.0, worker=work_in_another_order)
+        run_gloo(plan, timeout=PATIENCE, worker=work_in_another_order)
     assert "must issue their collectives in one order" in str(caught.value)
     assert " of replica " in str(caught.value)
     assert "\n" not in str(caught.value)

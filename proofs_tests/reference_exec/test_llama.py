@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models import llama
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
@@ -15,7 +16,6 @@ from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import sliced
-from bubbleproof.reference_exec.saved import Ledger
 from proofs_tests.reference_exec.cases import family_case
 
 SMALL = ModelSpec(kind="llama", hidden=8, heads=4, kv_heads=2, sequence=5, batch=2)

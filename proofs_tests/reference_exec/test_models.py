@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.losses import squared_error
@@ -18,7 +19,6 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.saved import Ledger
 
 SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
          for dtype in ("float64", "float32")]  # fmt: skip

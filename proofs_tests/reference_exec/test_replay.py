@@ -320,7 +320,8 @@ def test_a_wrong_footprint_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     # rank 1 of 3 holds 2 microbatches; it holds 1 or 2 after each of its F and B but the last B
     assert report.failures == (
         "rank 1 held 1440 bytes at its peak, 1442 were predicted",
-        "rank 1: the bytes of 7 actions are not the model's",
+        "rank 1: the bytes of 7 actions are not the model's: 1 bytes short of them at 1F0 "
+        "(action 1); 2 bytes short of them at 1F1 (action 4) at most",
     )
 
 

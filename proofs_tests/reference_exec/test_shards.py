@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
@@ -108,10 +107,9 @@ def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         right(self, number)
 
     monkeypatch.setattr(shards.StageShards, "free_copy", hoarding)
-    with pytest.raises(
-        BrokenProgram, match=r"rank [01] of replica [01], action .* bytes still held"
-    ):
-        run(mesh(3), data_parallel=2)
+    report = run(mesh(3), data_parallel=2)
+    assert kept
+    assert any("beyond them at" in failure for failure in report.failures), report.failures
 
 
 # Sums and updates

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
+import torch.distributed
 
 from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.reference_exec.drivers.endings import Ending
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
 from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
@@ -19,17 +22,19 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     talking,
     twins,
 )
+from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.rank_report import Report, gravest
 from bubbleproof.reference_exec.drivers.torchrun import (
     Meeting,
-    Place,
     open_backend,
     require_processes,
 )
 from bubbleproof.reference_exec.plans.prepared import prepared
 from bubbleproof.reference_exec.runtime.device import CPU
 from bubbleproof.verify.communication import Semantics
+from proofs_tests.reference_exec import launched as launcher
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.reference_exec.launched import Start, launched
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLES = {
@@ -40,12 +45,6 @@ VARIABLES = {
     "MASTER_PORT": "29500",
 }
 ALONE = Place(rank=0, world_size=1, local_rank=0)
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +64,7 @@ def torchrun() -> list[str]:
     """The words that start two processes on this machine."""
     return [
         *("torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2"),
-        *("--master-addr", "127.0.0.1", "--master-port", free_port()),
+        *("--master-addr", "127.0.0.1", "--master-port", str(launcher.free_port())),
     ]
 
 
@@ -90,30 +89,41 @@ def test_two_processes_of_torchrun_replay_a_schedule() -> None:
     assert report["measured_peak_bytes"] == report["predicted_peak_bytes"]
 
 
-def test_ranks_that_fail_end_all_processes_with_what_went_wrong() -> None:
+def test_ranks_that_fail_end_all_processes_with_what_went_wrong(tmp_path: Path) -> None:
     # microbatch 1 comes first on rank 1 alone: forced past the check, neither finds its message
-    crossed = str(ROOT / "docs" / "crossed.csv")
-    done = run(*torchrun(), "-m", "bubbleproof.reference_exec", crossed, "--unsafe")
-    assert done.returncode == 1
-    ended = [line for line in done.stderr.splitlines() if "replay ended" in line]
-    assert len(ended) == 1  # only the first process tells
-    assert "rank 0 failed: BrokenProgram: rank 0, action" in ended[0]
-    assert "rank 1 failed: BrokenProgram: rank 1, action" in ended[0]
+    words, port = (str(ROOT / "docs" / "crossed.csv"), "--unsafe"), launcher.free_port()
+    two = [Start(words=words, variables=launcher.variables(rank, 2, port)) for rank in (0, 1)]
+    with launched(tmp_path, two) as ranks:
+        assert ranks.statuses() == [1, 1]
+        assert ranks.errors(1) == ""  # one process on each node tells
+        (line,) = ranks.errors(0).splitlines()
+    assert line.startswith("gloo replay ended: rank 0 failed: BrokenProgram: rank 0, action")
+    assert "; rank 1 failed: BrokenProgram: rank 1, action" in line
 
 
-def test_too_few_processes_are_refused_in_one_line() -> None:
-    place = {**VARIABLES, "RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": free_port()}
-    done = run("bubbleproof.reference_exec", "1f1b", "p=3", "m=3", **place)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == (
-        "bubbleproof: the schedule has 3 ranks and needs a process for each, torchrun started 1; "
-        "--nproc-per-node x --nnodes must be 3\n"
+def test_too_few_processes_are_refused_in_one_line(tmp_path: Path) -> None:
+    one = Start(
+        words=("1f1b", "p=3", "m=3"), variables=launcher.variables(0, 1, launcher.free_port())
     )
+    with launched(tmp_path, [one]) as alone:
+        assert alone.statuses() == [2]
+        assert alone.output(0) == ""
+        assert alone.errors(0) == (
+            "bubbleproof: the schedule has 3 ranks and needs a process for each, torchrun started "
+            "1; --nproc-per-node x --nnodes must be 3\n"
+        )
 
 
 def test_a_place_is_read_from_what_torchrun_sets() -> None:
-    assert Place.of(VARIABLES) == Place(rank=1, world_size=4, local_rank=0)
+    place = Place.of(VARIABLES)
+    assert (place.rank, place.world_size, place.local_rank) == (1, 4, 0)
+    assert (place.address, place.port) == ("localhost", 29500)
+    assert (place.has_agent, place.has_store, place.attempt) == (False, False, 0)
+    by_torchrun = {"TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    again = Place.of({**VARIABLES, **by_torchrun, "TORCHELASTIC_RESTART_COUNT": "2"})
+    assert (again.has_agent, again.has_store, again.attempt) == (True, True, 2)
+    with pytest.raises(ValueError, match=r"RANK must be less than WORLD_SIZE \(4\), got 4"):
+        Place.of({**VARIABLES, "RANK": "4"})
     without = {name: value for name, value in VARIABLES.items() if name != "MASTER_ADDR"}
     with pytest.raises(ValueError, match=r"MASTER_ADDR is not set: start it by torchrun"):
         Place.of(without)
@@ -146,13 +156,17 @@ def test_groups_may_take_as_long_as_the_replay(
         given.append(seconds)
         raise RuntimeError("far enough")
 
+    def end(ending: Ending, text: str) -> None:
+        raise RankFailed(f"{ending.label}: {text}")
+
     meeting = Meeting.__new__(Meeting)  # without the processes that it waits for
     meeting.place = ALONE
-    monkeypatch.setattr(Meeting, "_await_all", lambda *_: None)
-    monkeypatch.setattr(Meeting, "_on_first", lambda _, own: [own])
+    vars(meeting).update(_line=SimpleNamespace(end=end), _store=None)
+    for name in ("init_process_group", "new_group"):
+        monkeypatch.setattr(torch.distributed, name, lambda *_, **__: None)
     monkeypatch.setattr(GroupTransport, "by_pairs", by_pairs)
     plan = family_case("1f1b", p=2, m=2).plan()
-    with pytest.raises(RankFailed, match="far enough"):
+    with pytest.raises(RankFailed, match="failed: failed: RuntimeError: far enough"):
         meeting.run(plan, backend="nccl", device=CPU, timeout=timeout)
     assert given == [seconds]
 

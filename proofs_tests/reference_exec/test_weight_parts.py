@@ -15,6 +15,7 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Stage
@@ -26,7 +27,6 @@ from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
-from bubbleproof.reference_exec.saved import Ledger
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.lowering import lower
 from bubbleproof.theory.offload import Offload, OffloadingPipeline
@@ -304,7 +304,8 @@ def test_parts_of_other_gemms_than_predicted_fail(monkeypatch: pytest.MonkeyPatc
     assert report.gradients_equal
     assert report.live_bytes == ((1880, 16 * 96, 11 * 96, 6 * 96, 3 * 96, 0),)
     # 6 3 2 0 units were predicted after the parts
-    assert report.failures == ("rank 0: the bytes of 3 actions are not the model's",)
+    told = "the bytes of 3 actions are not the model's: 480 bytes beyond them at 0W0#0 (action 2)"
+    assert report.failures == (f"rank 0: {told}",)
 
 
 def test_pytorch_s_tables_have_no_parts() -> None:

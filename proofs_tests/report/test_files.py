@@ -11,6 +11,9 @@ from bubbleproof.report.files import write_atomically
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     target = tmp_path / "folder" / "a.txt"
+    with pytest.raises(ValueError, match=r"a\.txt: expected a file in a folder, found no folder"):
+        write_atomically(target, b"old")
+    target.parent.mkdir()
     write_atomically(target, b"old")
     assert write_atomically(target, b"new") == target
     assert target.read_bytes() == b"new"

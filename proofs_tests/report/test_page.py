@@ -176,7 +176,7 @@ def test_a_page_shows_every_table_and_opens_the_first_schedule() -> None:
 def test_a_large_schedule_becomes_a_still_picture_with_its_note(tmp_path: Path) -> None:
     large = member("1f1b", p=4, m=3000)
     part = ScheduleSection(name="large", problem=large.problem, schedule=large.schedule)
-    path = write_page(tmp_path / "new" / "a.html", Report(title="T", sections=(part,)))
+    path = write_page(tmp_path / "a.html", Report(title="T", sections=(part,)))
     reader = Reader(path.read_text())
     (image,) = (attributes for tag, attributes in reader.elements if tag == "img")
     assert (image["src"] or "").startswith("data:image/svg+xml;base64,")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, Outcome, engine
@@ -11,14 +9,15 @@ from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify import check
+from proofs_tests.patience import in_time
 
 
 def outcome_of(
     name: str, problem: Problem, limit: int | None = None, objective: Objective = "makespan"
 ) -> Outcome:
-    """The engine's answer without a hint, in at most 30 s on one thread."""
+    """The engine's answer without a hint on one thread."""
     encoding = Encoding(problem, lower_bounds(problem), objective=objective, limit=limit)
-    return engine(name)(encoding, None, Budget(deadline=time.perf_counter() + 30, threads=1))
+    return engine(name)(encoding, None, Budget(deadline=in_time(), threads=1))
 
 
 def schedule_of(problem: Problem, outcome: Outcome) -> Schedule | None:

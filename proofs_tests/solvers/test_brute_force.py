@@ -11,7 +11,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
 from proofs_tests.solvers.brute_force import Best, brute_force
 from proofs_tests.solvers.small import offloading, prefetch, tiny_pipelines
-from proofs_tests.verify.plain_checker import broken_rules, plain_measures
+from proofs_tests.verify.plain import broken_rules, plain_measures
 
 
 def as_schedule(problem: Problem, best: Best) -> Schedule:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -30,12 +30,13 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Store
 from bubbleproof.verify import check
 from bubbleproof.verify.certificate import check_certificate
+from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 Case = tuple[Pipeline, Allowed]
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
-QUICK = SolveOptions(time_limit=60, threads=1)
+QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
 
 
 @st.composite
@@ -144,7 +145,7 @@ LAST_IN_FIRST_OUT = (
 def optimum_in_order(menu: Menu, order: Symmetry) -> int:
     model = MenuModel(Frame(menu=menu, limit=60, order=order))
     model.build()
-    found = run_model(model, Budget(deadline=time.perf_counter() + 60))
+    found = run_model(model, Budget(deadline=in_time()))
     assert found.start is not None
     return found.bound
 
@@ -259,8 +260,15 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
     evict = AllowedEvictions(pairs=((0, 3), (1, 2), (2, 1), (3, 0)), duration=1)
     capped = FOUR.with_changes(activation=1, capacity=3)
     assert solve(capped.problem()).value == 96
-    limit = 300 if FULL else 10
-    found = solve_choices(capped, Allowed(evict=evict), SolveOptions(time_limit=limit))
+    stop = threading.Event()
+
+    def below_plain(who: str, value: int | None, bound: int, seconds: float) -> None:
+        del who, seconds
+        if value is not None and value < 96 and bound >= 72 and not FULL:
+            stop.set()
+
+    options = SolveOptions(time_limit=PATIENCE, stop=stop, progress=below_plain)
+    found = solve_choices(capped, Allowed(evict=evict), options)
     assert_sound(found)
     # A plain CP-SAT model finds 78 and proves no more than 72, in 30 s.
     assert found.result.value is not None

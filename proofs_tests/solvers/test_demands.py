@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations, product
+from random import Random
 
 import numpy as np
 import pytest
@@ -162,60 +163,108 @@ def test_contradicting_orders_are_explained_without_the_others() -> None:
     )
 
 
-def fewest_moves(problem: Problem, program: Program) -> int | None:
-    """By trying all orders of each rank: rows less the longest part that keeps its order."""
-    ranks = range(problem.num_ranks)
-    given = [program.actions.take(np.flatnonzero(program.resource == r)) for r in ranks]
-    texts = [[table.label(i) for i in range(len(table))] for table in given]
-
-    def kept(old: Sequence[str], new: Sequence[str]) -> int:
-        place = {text: i for i, text in enumerate(new)}
-        for size in range(len(old), -1, -1):
-            for part in combinations(old, size):
-                places = [place[text] for text in part]
-                if places == sorted(places):
-                    return size
-        return 0
-
-    best: int | None = None
-    for first in permutations(range(len(given[0]))):
-        for second in permutations(range(len(given[1]))):
-            orders = [given[0].take(np.array(first)), given[1].take(np.array(second))]
-            candidate = Program(
-                actions=type(orders[0]).concatenate(orders),
-                resource=np.repeat([0, 1], [len(o) for o in orders]),
-            )
-            try:
-                schedule = left_shift(problem, candidate)
-            except UntimedProgram:
-                continue
-            if not check(problem, schedule).ok:
-                continue
-            moves = sum(
-                len(old) - kept(old, [table.label(i) for i in range(len(table))])
-                for old, table in zip(texts, orders, strict=True)
-            )
-            best = moves if best is None else min(best, moves)
-    return best
+def kept_places(old: Sequence[str], new: Sequence[str]) -> int:
+    """The most rows of ``old`` (repeated ones too) that stand in this order in ``new``."""
+    place = {text: i for i, text in enumerate(new)}
+    for size in range(len(old), -1, -1):
+        for part in combinations(old, size):
+            places = [place[text] for text in part]
+            if places == sorted(set(places)):
+                return size
+    return 0
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.randoms(use_true_random=False), st.sampled_from([None, 1, 2]))
-def test_repairs_move_as_few_tasks_as_any_valid_order(random: object, cap: int | None) -> None:
+def best_repair(problem: Problem, given: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """(fewest moves, least makespan of so few) by trying all orders of both ranks' tasks.
+
+    The given rows are tasks of their rank. What stands there and does not keep its place is one
+    move, a repeated row or not, and so is a task that does not stand there.
+    """
+    found = []
+    homes = [np.flatnonzero(problem.rank_of_task == rank) for rank in range(2)]
+    for orders in product(*(permutations(home.tolist()) for home in homes)):
+        task = np.array([*orders[0], *orders[1]])
+        candidate = Program(actions=problem.actions.take(task), resource=problem.rank_of_task[task])
+        try:
+            schedule = left_shift(problem, candidate)
+        except UntimedProgram:
+            continue
+        verdict = check(problem, schedule)
+        if verdict.ok and verdict.measured is not None:
+            moves = 0
+            for old, order in zip(given, orders, strict=True):
+                new = [problem.label(task) for task in order]
+                moves += len(old) - kept_places(old, new) + len(set(new) - set(old))
+            found.append((moves, verdict.measured.makespan))
+    return min(found)
+
+
+def table(problem: Problem, rows: Sequence[Sequence[str]]) -> Program:
+    """The program whose rank r runs the tasks named in ``rows[r]``."""
+    task = np.array([problem.task(text) for row in rows for text in row])
+    homes = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    return Program(actions=problem.actions.take(task), resource=homes)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from([None, 1, 2]), st.booleans())
+def test_repairs_are_the_shortest_of_the_fewest_moves(
+    random: Random, cap: int | None, is_doubled: bool
+) -> None:
     problem = Pipeline(num_ranks=2, num_microbatches=2, capacity=cap).problem()
-    good = family("gpipe").schedule(Pipeline(num_ranks=2, num_microbatches=2)).program
-    rows = [np.flatnonzero(good.resource == rank) for rank in range(2)]
-    for part in rows:
-        random.shuffle(part)  # type: ignore[attr-defined]  # a random.Random
-    broken = Program(
-        actions=good.actions.take(np.concatenate(rows)), resource=np.repeat([0, 1], [4, 4])
-    )
-    found = repair(problem, broken, ONE)
+    rows = [[f"{g}{kind}{j}" for kind in "FB" for j in range(2)] for g in range(2)]
+    for row in rows:
+        random.shuffle(row)
+        if is_doubled:
+            row.insert(random.randrange(len(row) + 1), random.choice(row))
+    found = repair(problem, table(problem, rows), ONE)
     assert found is not None
-    assert found.is_fewest
     assert found.result.schedule is not None
     assert check(problem, found.result.schedule).ok
-    assert found.num_moves == fewest_moves(problem, broken)
+    assert (found.is_fewest, found.is_shortest) == (True, True)
+    assert (found.num_moves, found.result.makespan) == best_repair(problem, rows)
+
+
+IN_TURN = (("0F0", "0F1", "0F2", "0B0", "0B1", "0B2"), ("1F0", "1B0", "1F1", "1B1", "1F2", "1B2"))
+
+
+@pytest.mark.parametrize(
+    ("in_front", "cap", "moves"),
+    [
+        # With room for two, 0F2 has to go behind 0B0: one move. Behind 0B1 is one move as well,
+        # and three ticks longer.
+        ((None, None), 2, 1),
+        (("0B0", None), 2, 2),  # and the doubled row is dropped
+        ((None, "1B2"), None, 1),  # the copy in front is dropped, the one behind keeps its place
+    ],
+)
+def test_of_repairs_of_equally_few_moves_the_shortest_is_given(
+    in_front: tuple[str | None, str | None], cap: int | None, moves: int
+) -> None:
+    problem = Pipeline(num_ranks=2, num_microbatches=3, capacity=cap).problem()
+    rows = [
+        [*([] if first is None else [first]), *row]
+        for first, row in zip(in_front, IN_TURN, strict=True)
+    ]
+    found = repair(problem, table(problem, rows), ONE)
+    assert found is not None
+    # 1F0 starts at 1, three times 1 + 2 follow on rank 1, and 0B2 of 2 ticks closes: 1 + 9 + 2.
+    assert (found.num_moves, found.is_fewest, found.result.makespan) == (moves, True, 12)
+    assert (found.result.status, found.result.lower_bound) == (Status.OPTIMAL, 12)
+
+
+def test_a_repair_that_is_longer_than_the_best_schedule_is_not_called_optimal() -> None:
+    # All of microbatch 0 before all of microbatch 1 is valid, so nothing moves: 2 x (3 + 3) ticks,
+    # where two microbatches need 1 + 6 + 2.
+    problem = Pipeline(num_ranks=2, num_microbatches=2).problem()
+    rows = [[f"{g}{kind}{j}" for j in range(2) for kind in "FB"] for g in range(2)]
+    found = repair(problem, table(problem, rows), ONE)
+    assert found is not None
+    assert (found.num_moves, found.is_shortest) == (0, True)
+    assert (found.result.status, found.result.makespan) == (Status.FEASIBLE, 12)
+    assert found.result.lower_bound == 9
+    kept = [tuple(problem.label(task) for task in pair) for pair in found.kept_orders]
+    assert kept == [pair for row in rows for pair in pairwise(row)]
 
 
 def test_missing_and_foreign_rows_are_counted() -> None:

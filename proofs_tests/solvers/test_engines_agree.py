@@ -7,7 +7,6 @@ which the checker judges. A disagreement prints the Python that builds the small
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from itertools import product
 from typing import get_args
@@ -24,6 +23,7 @@ from bubbleproof.solvers.engines.milp_solvers import Solver
 from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, search_with
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
+from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.solvers.agreement_cases import Linked, Source, sources
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 
@@ -31,7 +31,6 @@ FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 EXAMPLES = 300 if FULL else 40  # of each objective
 MOST_STEPS = 150  # 0-1 variables of a time-indexed program; MILPs are slow on larger problems
 MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}
-SECONDS = 60.0  # for one engine; what takes that long is no small instance
 INFEASIBLE = "infeasible"
 Search = Callable[[Encoding, Budget], Outcome]
 
@@ -63,7 +62,7 @@ def searches(problem: Problem, objective: Objective) -> dict[str, Search]:
 def answer_of(search: Search, problem: Problem, objective: Objective) -> str:
     """What an engine says: a value that its bound meets, infeasible, or what is wrong with it."""
     encoding = Encoding(problem, lower_bounds(problem), objective=objective)
-    outcome = search(encoding, Budget(deadline=time.perf_counter() + SECONDS, threads=1))
+    outcome = search(encoding, Budget(deadline=in_time(), threads=1))
     if outcome.is_refuted:
         return INFEASIBLE if outcome.start is None else "refutes what it found"
     if outcome.start is None:
@@ -76,7 +75,7 @@ def answer_of(search: Search, problem: Problem, objective: Objective) -> str:
 
 def answers(problem: Problem, objective: Objective) -> dict[str, str]:
     """Who says what; the truth among them where brute force can tell it."""
-    result = solve(problem, SolveOptions(objective=objective, threads=1, time_limit=SECONDS))
+    result = solve(problem, SolveOptions(objective=objective, threads=1, time_limit=PATIENCE))
     found = {"auto": INFEASIBLE if result.value is None else str(result.value)}
     if result.status is Status.FEASIBLE:
         found["auto"] += f", bound {result.best_bound}"

@@ -13,6 +13,7 @@ import pytest
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipeline import Pipeline
+from proofs_tests.patience import PATIENCE
 
 # Unsplit, tF = 1, tB = 2, room for `cap` activations: (p, m, cap, optimum). No bound leaves a gap.
 UNSPLIT = [
@@ -87,5 +88,5 @@ def test_released_in_parts() -> None:
 )
 def test_interleaved(microbatches: int, chunks: int, cap: int | None, optimum: int) -> None:
     pipeline = Pipeline(num_ranks=4, num_microbatches=microbatches, num_chunks=chunks, capacity=cap)
-    result = solve(pipeline.problem(), SolveOptions(time_limit=30))
+    result = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
     assert (result.status, result.makespan) == (Status.OPTIMAL, optimum)

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bubbleproof.solvers import solve
+from bubbleproof.solvers import Status, solve
+from bubbleproof.solvers.choices import solve_menu
 from bubbleproof.solvers.menu import Menu, Option
 from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
@@ -255,3 +256,47 @@ def test_columns_must_fit_the_whole_problem() -> None:
             edge_option=menu.edge_option,
             event_option=np.full_like(menu.event_option, NONE),
         )
+
+
+def test_an_option_may_bring_what_others_release() -> None:
+    # B gives back a unit that only R, which is an option, has taken: without R it falls below 0.
+    # So the floor must not forbid it. R and B take a tick each.
+    whole = by_hand(
+        [("0R0", 1, (0,)), ("0B0", 1, (0,))],
+        [("0R0", "0B0", 0)],
+        stores=[Store(name="memory", capacity=1)],
+        events=[("0R0", False, 0, 1), ("0B0", True, 0, -1)],
+    )
+    menu = Menu(
+        whole=whole,
+        options=(Option(what="recompute", stage=0),),
+        task_option=np.array([0, NONE]),
+        edge_option=np.array([0]),
+        event_option=np.array([0, NONE]),
+    )
+    assert len(menu.floor.events) == 0
+    found = solve_menu(menu)
+    assert (found.result.status, found.result.makespan, found.taken) == (Status.OPTIMAL, 2, (0,))
+
+
+def test_transfers_outside_all_computation_are_chosen_too() -> None:
+    # Room for one of two F; an off-load to nowhere (its link is free, nothing waits for it) makes
+    # room for the other: F 0-1, off-load 1-2, F 2-3. Its time does not lie within computation.
+    whole = by_hand(
+        [("0F0", 1, (0,)), ("0F1", 1, (0,)), ("0OFFLOAD0", 1, (1,)), ("0OFFLOAD1", 1, (1,))],
+        [("0F0", "0OFFLOAD0", 0), ("0F1", "0OFFLOAD1", 0)],
+        resources=RANK_AND_LINK,
+        stores=[Store(name="memory", capacity=1)],
+        events=[(f"0F{j}", False, 0, 1) for j in range(2)]
+        + [(f"0OFFLOAD{j}", True, 0, -1) for j in range(2)],
+    )
+    menu = Menu(
+        whole=whole,
+        options=tuple(Option(what="offload", stage=0, microbatch=j) for j in range(2)),
+        task_option=np.array([NONE, NONE, 0, 1]),
+        edge_option=np.array([0, 1]),
+        event_option=np.array([NONE, NONE, 0, 1]),
+    )
+    assert can_be_anonymous(menu)
+    found = solve_menu(menu)
+    assert (found.result.status, found.result.makespan) == (Status.OPTIMAL, 3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
@@ -17,6 +15,7 @@ from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.allowed import Allowed, AllowedEvictions
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
+from proofs_tests.patience import in_time
 from proofs_tests.solvers.small import prefetch
 
 # Slow messages want three forwards ahead on rank 0, which has room for two and may park on rank 1.
@@ -31,7 +30,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, *methods: str) -> tuple[Rule, ...]:
     menu = PipelineMenu(PIPELINE, EVICT).menu
     model = MenuModel(Frame(menu=menu, limit=40, order=Symmetry.NONE))
     model.build()
-    found = run_model(model, Budget(deadline=time.perf_counter() + 60, threads=1))
+    found = run_model(model, Budget(deadline=in_time(), threads=1))
     assert found.start is not None
     assert found.taken is not None
     problem = menu.taken(found.taken)

@@ -20,6 +20,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem, Resource, Store
 from bubbleproof.verify import Rule, check
 from proofs_tests.cases import hand_built, overlapped
+from proofs_tests.patience import FOREVER, ended
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import optimum, outcome_of, schedule_of
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, offloading, prefetch, tiny_pipelines
@@ -256,18 +257,18 @@ def test_a_problem_of_too_many_ticks_is_given_up() -> None:
 
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_the_budget_is_kept(is_stopped: bool) -> None:
-    """A problem that takes minutes ends within a second of the deadline, or of ``stop``."""
+    """A problem that takes minutes ends after the deadline, or after ``stop``."""
     hard = Pipeline(
         num_ranks=8, num_microbatches=24, split_backward=True, latency=1, capacity=16, forward=10,
         input_backward=11, weight_backward=8, activation=2, released_at_input=1,
     ).problem()  # fmt: skip
     encoding = Encoding(hard, lower_bounds(hard), limit=837)
-    began, stop = time.perf_counter(), threading.Event()
-    budget = Budget(deadline=began + (600 if is_stopped else 1), stop=stop)
+    stop = threading.Event()
+    limit = time.perf_counter() + (FOREVER if is_stopped else 1)
+    budget = Budget(deadline=limit, stop=stop)
     timer = threading.Timer(1, stop.set)
     if is_stopped:
         timer.start()
-    outcome = engine("sat")(encoding, None, budget)
+    outcome = ended(lambda: engine("sat")(encoding, None, budget))
     timer.cancel()
-    assert time.perf_counter() - began < 10  # loaded machines included
     assert not outcome.is_refuted

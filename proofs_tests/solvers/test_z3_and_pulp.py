@@ -27,6 +27,7 @@ from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify import Rule, check
+from proofs_tests.patience import FOREVER, PATIENCE, ended
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
 
@@ -73,7 +74,7 @@ HARD = Pipeline(
 ).problem()
 
 
-def budget(seconds: float = 60.0) -> Budget:
+def budget(seconds: float = PATIENCE) -> Budget:
     return Budget(deadline=time.perf_counter() + seconds, threads=1)
 
 
@@ -148,11 +149,9 @@ def test_a_known_schedule_is_never_lost(search: Search) -> None:
 
 @pytest.mark.parametrize("search", [z3_difference.search, milp("big-M"), cbc])
 def test_stop_ends_the_search_with_what_it_has(search: Search) -> None:
-    limited = budget(300)
+    limited = budget(FOREVER)
     threading.Timer(2.0, limited.stop.set).start()
-    began = time.perf_counter()
-    outcome = search(encoded(HARD, objective="span_idle"), None, limited)
-    assert time.perf_counter() - began < 60  # a stop takes a fraction of a second on a free machine
+    outcome = ended(lambda: search(encoded(HARD, objective="span_idle"), None, limited))
     assert not outcome.is_refuted
     assert outcome.start is None or value_of(encoded(HARD), outcome.start) is not None
 
@@ -254,10 +253,13 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
         "problem = Pipeline(num_ranks=16, num_microbatches=48, forward=2, backward=4, latency=1,"
         " capacity=16).problem()\n"
         "threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        "result = solve(problem, SolveOptions(engine='z3', time_limit=300))\n"
-        "assert result.seconds < 60 and result.reason.startswith('interrupted'), result\n"
+        f"result = solve(problem, SolveOptions(engine='z3', time_limit={FOREVER}))\n"
+        "assert result.reason.startswith('interrupted'), result\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 

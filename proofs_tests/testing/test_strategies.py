@@ -16,7 +16,7 @@ from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Schedule
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import check
-from proofs_tests.verify.plain_checker import broken_rules
+from proofs_tests.verify.plain import broken_rules
 
 T = TypeVar("T")
 

@@ -116,8 +116,9 @@ def test_what_does_not_repeat_is_refused(make: Callable[[int], FamilyMember], wh
 
 def test_a_closed_form_read_off_too_early_is_not_proved() -> None:
     # p=4, m=43: ten groups of which three are one larger, so that the middle of the schedule still
-    # belongs to the larger ones. The fit does not see it; the proof does.
-    shape = Shape(family="interleaved", params=(("p", 4), ("v", 2)), size=43, repeats=4)
+    # belongs to the larger ones, in the order that spreads them. The fit does not see it; the proof
+    # does.
+    shape = Shape(family="interleaved-spread", params=(("p", 4), ("v", 2)), size=43, repeats=4)
     verdicts = {prove_obligation(o).verdict for o in obligations(shape.schedule())}
     assert ProofVerdict.FAILED in verdicts
 

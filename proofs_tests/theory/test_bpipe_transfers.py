@@ -117,3 +117,8 @@ def test_what_is_refused() -> None:
     foreign = (Action.parse("7F0"), Action.parse("0B0"))
     with pytest.raises(ValueError, match="a wait names 7F0, which is no task"):
         with_evictions(SHAPE.problem(), [], [foreign])
+
+
+def test_an_eviction_goes_to_another_rank() -> None:
+    with pytest.raises(ValueError, match="goes from one rank to another, got 1 to 1"):
+        Eviction(stage=0, microbatch=1, source=1, target=1, duration=3)

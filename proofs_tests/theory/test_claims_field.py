@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.claims import field
-from bubbleproof.theory.claims.claim import Claim, Standing, Value, decide
+from bubbleproof.theory.claims.claim import Claim, ClaimVerdict, Value, decide
 from bubbleproof.theory.claims.field_schedules import RANKS, is_looked_at, made, measures, shapes
 from bubbleproof.theory.families.zb_v import phase_order
 from bubbleproof.theory.measures import measure
@@ -31,7 +31,7 @@ def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     assert claim.measured is not None
     assert claim.measured(again.params) == again.measured, "a counterexample can be measured again"
     assert claim.corrected in CLAIMS, f"{claim.id} is refuted and names no other claim"
-    assert decide(CLAIMS[claim.corrected], limit=LIMIT).standing is Standing.HOLDS
+    assert decide(CLAIMS[claim.corrected], limit=LIMIT).verdict is ClaimVerdict.HOLDS
 
 
 def _hops(at: dict[str, int]) -> int:
@@ -61,9 +61,9 @@ def _hops(at: dict[str, int]) -> int:
     ],
 )  # fmt: skip
 def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> None:
-    assert decide(CLAIMS[f"field.{name}"], limit=LIMIT).standing is Standing.HOLDS
+    assert decide(CLAIMS[f"field.{name}"], limit=LIMIT).verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"field.{name}"], predicted=mutant)
-    assert decide(changed).standing is Standing.REFUTED
+    assert decide(changed).verdict is ClaimVerdict.REFUTED
 
 
 def test_with_few_microbatches_zb_vs_bubble_is_its_phases_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bubbleproof.theorems import theorems
-from bubbleproof.theory.claims import Standing, claims, decide
+from bubbleproof.theory.claims import ClaimVerdict, claims, decide
 from bubbleproof.theory.claims.proved import THEOREMS
 
 
@@ -15,4 +15,4 @@ def test_both_ends_exist() -> None:
 def test_linked_claims_hold_where_they_are_measured() -> None:
     known = claims()
     for name in THEOREMS:
-        assert decide(known[name], limit=40).standing is Standing.HOLDS
+        assert decide(known[name], limit=40).verdict is ClaimVerdict.HOLDS

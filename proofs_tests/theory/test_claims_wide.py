@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bubbleproof.theory.claims import Claim, mepipe, pipemesh, tpipe
@@ -9,6 +11,7 @@ from bubbleproof.theory.claims.claim import Domain
 
 CLAIMS = (*mepipe.CLAIMS, *tpipe.CLAIMS, *pipemesh.CLAIMS)
 WIDE = [claim for claim in CLAIMS if claim.wide is not None]
+SEARCHED = re.compile("every order|all tie-breaks")  # each case is a search
 ENDS = {"v": 4, "s": 8}
 # Fewer ranks, chunks or microbatches are part of what these say, or s follows p.
 SIX_RANKS = ["tpipe.sec4.2.interleaved-bubble-6"]
@@ -103,5 +106,6 @@ def test_no_claim_on_a_sweep_of_ranks_was_left_narrow() -> None:
         and {"p", "m"} <= set(claim.domain.names)
         and len(values(claim.domain, "p")) > 1
         and max(values(claim.domain, "p")) < 16
+        and not SEARCHED.search(claim.domain.text)
     ]
-    assert narrow == ["tpipe.sec4.2.small"]
+    assert narrow == ["tpipe.sec4.2.small", "pipemesh.sec3B.requirement-printed"]

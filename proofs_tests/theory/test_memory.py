@@ -82,10 +82,17 @@ def test_tasks_that_do_not_run_change_nothing() -> None:
     assert (times.tolist(), loads.tolist()) == ([0], [4])
 
 
-@pytest.mark.parametrize("scale", [1, 1 << 58])
+# Two stores and 7 ticks at most: a packed key (2 stores, 6 scale + 1 ticks, release or not) stays
+# below 24 scale + 4, which is beyond 2**63 from 2**59 on, and below it at 2**58.
+@pytest.mark.parametrize("scale", [1, 1 << 58, 1 << 59])
 def test_times_too_long_for_a_packed_key_sort_alike(scale: int) -> None:
     sort: Callable[..., np.ndarray[tuple[int], np.dtype[np.int64]]] = memory._by_store_and_time
     store = np.array([1, 0, 1, 0, 1])
     time = np.array([4, 7, 4, 2, 1]) * scale
     delta = np.array([1, 1, -1, 1, 1])
     assert sort(store, time, delta).tolist() == [3, 1, 4, 2, 0]
+
+
+def test_times_before_zero_sort_by_store_first() -> None:
+    sort: Callable[..., np.ndarray[tuple[int], np.dtype[np.int64]]] = memory._by_store_and_time
+    assert sort(np.array([0, 1]), np.array([5, -10]), np.array([1, 1])).tolist() == [0, 1]

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.actions import MAX_PART, Kind
 from bubbleproof.theory.overlaps import fuse
 from bubbleproof.theory.pipeline import Link, Pipeline
 from bubbleproof.theory.placement import stage_ranks
 from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.stage_numbers import weight_rows
 
 PLAIN = Pipeline(num_ranks=2, num_microbatches=2)
 
@@ -117,6 +118,36 @@ def test_weights_cut_into_parts() -> None:
     assert not [key for key in moments if key[0] in ("0W0#0", "0W0#1")]
 
 
+def test_what_a_gemm_holds_while_it_runs() -> None:
+    # Stage 0 cuts W, which holds 3 and then 4; stage 1 has a full backward, which holds the larger
+    # of 1 and 5 all the time; stage 2 computes W whole and holds nothing but the activation.
+    plain = Pipeline(
+        num_ranks=1, num_microbatches=1, num_chunks=3, split_backward=((True,), (False,), (True,)),
+        weight_backward=(3, 3, 3), weight_parts=((1, 2), (2, 1), ()), activation=5,
+    )  # fmt: skip
+    pipeline = plain.with_changes(weight_workspace=((3, 4), (1, 5), (0,)))
+    extra = events(pipeline.problem()) - events(plain.problem())
+    assert extra == Counter(
+        (task, moment, 0, units)
+        for task, held in (("0W0#0", 3), ("0W0#1", 4), ("1B0", 5))
+        for moment, units in (("start", held), ("end", -held))
+    )
+    assert not events(plain.problem()) - events(pipeline.problem())
+    whole = pipeline.with_whole_weights()
+    assert (whole.weight_parts, whole.weight_workspace) == ((), ((4,), (5,), (0,)))
+    assert whole.with_whole_weights() == whole
+
+
+def test_workspace_is_given_once_in_one_row_or_in_rows() -> None:
+    cut = Pipeline(num_ranks=2, num_microbatches=1, split_backward=True, weight_backward=3,
+                   weight_parts=(1, 2))  # fmt: skip
+    assert cut.with_changes(weight_workspace=0) == cut
+    assert cut.with_changes(weight_workspace=7).weight_workspace == ((7, 7), (7, 7))
+    assert cut.with_changes(weight_workspace=(7, 8)).weight_workspace == ((7, 8), (7, 8))
+    one_each = cut.with_changes(weight_parts=(), weight_workspace=((7,), (8,)))
+    assert one_each.weight_workspace == ((7,), (8,))
+
+
 def test_backwards_split_for_some_microbatches_of_some_stages() -> None:
     made = PLAIN.with_changes(split_backward=((True, False), (False, False))).problem()
     labels = {made.label(t) for t in range(made.num_tasks)}
@@ -184,6 +215,9 @@ def test_every_task_gives_back_what_it_took(pipeline: Pipeline) -> None:
         ({"weight_parts": (1,) * 64, "weight_backward": 64},
          "weight_parts must be at most 63 parts, got 64"),
         ({"weight_parts": (2, -1)}, "weight_parts must be 0 or more, got -1"),
+        ({"weight_workspace": (1, 2)},
+         "weight_workspace of stage 0 must be one number per part of W (1), got 2"),
+        ({"weight_workspace": -1}, "weight_workspace must be 0 or more, got -1"),
         ({"weight_parts": (0.5, 0.5)}, "weight_parts must be a whole number, got 0.5"),
         ({"weight_parts": ((1,), (1,), (1,))},
          "weight_parts must be one row or one per stage (2), got 3 rows"),
@@ -245,3 +279,19 @@ def test_what_cannot_be_fused(
     with pytest.raises(ValueError, match=r".") as caught:
         fuse(PLAIN.problem(), overlaps)
     assert str(caught.value) == message
+
+
+def test_as_many_parts_as_an_action_can_name() -> None:
+    # 0 to MAX_PART: one more than MAX_PART.
+    most = MAX_PART + 1
+    assert weight_rows((1,) * most, num_stages=2) == ((1,) * most,) * 2
+    with pytest.raises(ValueError, match=f"must be at most {most} parts, got {most + 1}"):
+        weight_rows((1,) * (most + 1), num_stages=2)
+
+
+def test_parts_of_w_count_as_actions() -> None:
+    # F, I and three parts of W are 5 actions a microbatch: 4,000,000 of 800,000, and no more.
+    parts = {"split_backward": True, "weight_backward": 3, "weight_parts": (1, 1, 1)}
+    assert Pipeline(num_ranks=1, num_microbatches=800_000, **parts).num_stages == 1  # type: ignore[arg-type]  # fields by name
+    with pytest.raises(ValueError, match="at most 4000000 actions, got 4000005"):
+        Pipeline(num_ranks=1, num_microbatches=800_001, **parts)  # type: ignore[arg-type]  # fields by name

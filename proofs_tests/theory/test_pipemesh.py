@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh

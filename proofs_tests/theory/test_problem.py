@@ -178,3 +178,10 @@ def test_starts_whose_sums_could_overflow_are_refused(start: int) -> None:
     # Unchecked, 0F0 would end at a large negative time, and 0B0 could start at 5.
     with pytest.raises(ValueError, match=r"starts must lie within 2\*\*61 ticks of 0, got -?\d+"):
         Schedule(program=Program.from_orders([["0F0", "0B0"]]), start=column(start, 5))
+
+
+def test_the_row_that_is_ungrouped_is_named() -> None:
+    # Rows 0 and 1 are on one resource, as they may be; row 3 goes back.
+    texts = ActionTable.from_actions([Action.parse(f"0F{j}") for j in range(4)])
+    with pytest.raises(ValueError, match="row 3 is on resource 0 after 1;"):
+        Program(actions=texts, resource=np.array([0, 0, 1, 0]))

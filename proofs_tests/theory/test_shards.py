@@ -11,10 +11,10 @@ import pytest
 
 from bubbleproof.theory.claims import (
     Claim,
+    ClaimVerdict,
     Decision,
     Domain,
     Relation,
-    Standing,
     decide,
     grid,
     shards,
@@ -94,7 +94,7 @@ def test_the_smallest_counterexample_wins() -> None:
         "test.fails-in-a-cell": (7, 20, 1),
     }
     assert audited(0)["test.fails-late"].checked == 8 * 30 * 3
-    assert audited(0, is_wide=False)["test.fails-late"].standing is Standing.HOLDS
+    assert audited(0, is_wide=False)["test.fails-late"].verdict is ClaimVerdict.HOLDS
 
 
 def test_every_case_is_in_one_shard() -> None:

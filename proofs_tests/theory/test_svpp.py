@@ -11,9 +11,9 @@ import pytest
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
+from bubbleproof.theory.families.svpp_orders import _ListScheduler, _Shape, group_sizes
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import check
 
@@ -52,8 +52,13 @@ def table_3_units(p: int, m: int, v: int, s: int) -> int:
 
 def meets_table_3(p: int, m: int, v: int, s: int) -> bool:
     """Where the family promises Table 3's bubble at equal ticks (its module text)."""
+    return v == 1 or s >= p or p % s == 0 or has_full_groups(p, m, s)
+
+
+def has_full_groups(p: int, m: int, s: int) -> bool:
+    """Whether the microbatches that share a bubble come in groups of p div s."""
     together = max(1, p // s)
-    return v == 1 or s >= p or m <= together or m % together == 0
+    return m <= together or m % together == 0
 
 
 def test_table_3_bubble_ratio_is_the_idle_ratio_at_equal_ticks() -> None:
@@ -74,30 +79,57 @@ def test_table_3_memory_is_the_peak_of_the_first_rank() -> None:
 
 
 def test_where_it_takes_longer_than_table_3_at_equal_ticks() -> None:
-    # A group of q = p div s microbatches that is not full leaves the ring gaps. Never below.
+    # Slices that do not divide the ring, in two groups of 2 and 1. Never below.
     longer = []
     for p, m, v, s in SHAPES:
         excess = measured(p=p, m=m, v=v, s=s, tB=1).makespan - 2 * table_3_slots(p, m, v, s)
         assert excess >= 0
         if excess:
             longer.append((p, m, v, s))
-    assert longer[0] == (3, 4, 2, 1)
+    assert longer == [(5, 3, 2, 2), (5, 3, 3, 2)]
     assert not any(meets_table_3(*shape) for shape in longer)
-    assert len(longer) == 24
-    # Another order shows that Table 3's 20 ticks are possible there within its 6 units.
-    problem = Pipeline(
-        num_ranks=3, num_microbatches=4, num_chunks=2, backward=1, capacity=6
-    ).problem()
-    schedule = left_shift(problem, Program.from_orders([order.split() for order in SHORTEST]))
-    assert check(problem, schedule).ok
-    assert measure(problem, schedule).makespan == 20
-    assert measured(p=3, m=4, v=2, s=1, tB=1).makespan == 21
+
+
+def test_groups_that_are_not_full_meet_table_3_too() -> None:
+    # (nsv + p-1)(tF + tB): 34 * 2 = 68 ticks for p=8, n=9, v=3, s=1.
+    assert measured(p=8, m=9, v=3, s=1, tB=1).makespan == 68
+    for m, v, s in product((5, 9, 10, 17), (2, 3), (1, 2, 4)):
+        got = measured(p=8, m=m, v=v, s=s, tB=1)
+        assert got.makespan == 2 * table_3_slots(8, m, v, s)
+        assert max(got.peak_activations) == table_3_units(8, m, v, s)
+
+
+def test_a_short_last_group_shares_with_the_one_before() -> None:
+    # 9 = 8 + 1: one microbatch alone would leave 7 of the ring's 8 slots empty.
+    assert group_sizes(8, 9, 1, 8) == [4, 5]
+    assert group_sizes(8, 13, 1, 8) == [8, 5]  # 5 of 8 slots are enough
+    assert group_sizes(8, 3, 4, 2) == [2, 1]  # so is half of them
+    assert group_sizes(5, 3, 2, 2) == [2, 1]
+    assert group_sizes(5, 5, 2, 2) == [2, 1, 2]
+    alone = plain_orders(Pipeline(num_ranks=8, num_microbatches=9, num_chunks=3, backward=1))
+    assert alone == 80  # one group of 8 and one of 1, the order before
+
+
+def plain_orders(pipeline: Pipeline) -> int:
+    """The makespan where a last group that is not full shares nothing."""
+    shape = _Shape(
+        num_ranks=pipeline.num_ranks,
+        num_microbatches=pipeline.num_microbatches,
+        num_chunks=pipeline.num_chunks,
+        num_slices=1,
+        is_split=False,
+        limit=most_forwards(pipeline),
+    )
+    sizes = [pipeline.num_ranks, pipeline.num_microbatches - pipeline.num_ranks]
+    problem = pipeline.problem()
+    program, _ = _ListScheduler(shape, sizes).run()
+    return measure(problem, left_shift(problem, program)).makespan
 
 
 def test_long_backwards_keep_table_3_where_slices_fill_the_ring() -> None:
     # tB = 2tF: with one chunk, s >= p, or s dividing p and full groups.
     for p, m, v, s in SHAPES:
-        if meets_table_3(p, m, v, s) and (v == 1 or s >= p or p % s == 0):
+        if v == 1 or s >= p or (p % s == 0 and has_full_groups(p, m, s)):
             got = measured(p=p, m=m, v=v, s=s, tF=1, tB=2)
             assert got.makespan == 3 * table_3_slots(p, m, v, s)
     assert measured(p=5, m=2, v=2, s=3, tF=1, tB=2).makespan == 3 * table_3_slots(5, 2, 2, 3) + 1

@@ -20,6 +20,7 @@ from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication import check_communication
+from proofs_tests.patience import PATIENCE
 
 PARTS = (2, 5, 4, 1)
 
@@ -75,7 +76,7 @@ def test_single_gemms_fill_waits_that_no_schedule_of_whole_weights_fills() -> No
     cut = whole.with_changes(weight_parts=(1, 1, 1, 1))
     found = {}
     for name, made in (("whole", whole), ("cut", cut)):
-        result = solve(made.problem(), SolveOptions(time_limit=120))
+        result = solve(made.problem(), SolveOptions(time_limit=PATIENCE))
         assert result.status is Status.OPTIMAL
         assert result.schedule is not None
         found[name] = measure(made.problem(), result.schedule).makespan

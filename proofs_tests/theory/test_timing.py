@@ -17,9 +17,9 @@ from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import Deadlock, UntimedProgram, find_cycle, left_shift
+from bubbleproof.theory.timing import Deadlock, UntimedProgram, find_cycle, left_shift, rough_times
 from proofs_tests.cases import hand_built
-from proofs_tests.verify.plain_checker import broken_rules, plain_measures
+from proofs_tests.verify.plain import broken_rules, plain_measures
 
 Ordered = tuple[Pipeline, Problem, Program]
 
@@ -204,3 +204,20 @@ def test_without_edges_only_the_orders_count() -> None:
     problem = replace(Pipeline(num_ranks=1, num_microbatches=1).problem(), edges=Edges())
     shifted = left_shift(problem, Program.from_orders([["0B0", "0F0"]]))
     assert shifted.start.tolist() == [0, 2]
+
+
+def test_any_program_has_rough_times() -> None:
+    problem = Pipeline(num_ranks=2, num_microbatches=2).problem()  # tF = 1, tB = 2
+
+    def starts(*orders: str) -> list[int]:
+        program = Program.from_orders([order.split() for order in orders])
+        made: list[int] = rough_times(problem, program).start.tolist()
+        return made
+
+    right = ("0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1")
+    assert starts(*right) == [0, 1, 4, 7, 1, 2, 4, 5]
+    assert starts("0F0 0F1", "1F0 1F1") == [0, 1, 1, 2]
+    # 7F7 is no task; 0F1 follows 0F0 without it.
+    assert starts("0F0 7F7 0F1", "1F0 1F1") == [0, 0, 1, 1, 2]
+    # A circle: 0F1 behind 0B0, 1F0 behind 1F1. Each row starts as many ticks in as stand before it.
+    assert starts("0F0 0B0 0F1 0B1", "1F1 1B1 1F0 1B0") == [0, 1, 2, 3, 0, 1, 2, 3]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe, tpipe_starts

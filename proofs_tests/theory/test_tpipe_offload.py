@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe

@@ -19,7 +19,7 @@ from bubbleproof.theory.schedule import Schedule
 from bubbleproof.verify import check
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
 from proofs_tests.verify.mutations import OPERATORS, Mutant, mutants
-from proofs_tests.verify.plain_checker import broken_rules
+from proofs_tests.verify.plain import broken_rules
 from proofs_tests.verify.tables import Specimen
 
 RANKS, MICROBATCHES = (2, 3, 4), (2, 3, 5)

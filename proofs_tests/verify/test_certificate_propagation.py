@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from random import Random
 
@@ -16,6 +15,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.verify.certificate import Drup, Lemma, OneMachine, check_certificate, take
 from bubbleproof.verify.drup_replay import Replay
+from proofs_tests.patience import in_time
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.small import by_hand, tiny_pipelines
 
@@ -165,7 +165,7 @@ TIGHT = Pipeline(
 
 def test_what_a_proof_rests_on_must_be_there() -> None:
     problem = TIGHT.problem()
-    proof = improve(problem, lower_bounds(problem), 283, time.perf_counter() + 60)
+    proof = improve(problem, lower_bounds(problem), 283, in_time())
     assert proof is not None
     assert proof.bound == 283
     assert refusal(problem, proof) == ""

@@ -15,6 +15,7 @@ from bubbleproof.theory.problem import Occupancy, Problem, Resource
 from bubbleproof.theory.schedule import Claim, Program, Schedule
 from bubbleproof.theory.timing import left_shift
 from bubbleproof.verify import Rule, check, check_program, join
+from bubbleproof.verify.grid import step_grid
 from proofs_tests.cases import hand_built
 
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=2)
@@ -75,7 +76,7 @@ def test_a_late_message_is_shown_with_its_lag() -> None:
     pipeline = PIPELINE.with_changes(latency=1)
     message = only_message(made, Rule.DEPENDENCIES, pipeline)
     assert message == (
-        "1F0 starts at 1, but waits for 0F0, which ends at 1 and needs 1 ticks to arrive"
+        "1F0 starts at 1, but waits for 0F0, which ends at 1 and needs 1 tick to arrive"
     )
 
 
@@ -103,6 +104,31 @@ def test_a_full_store_is_shown_with_what_lives_in_it() -> None:
     assert message == (
         "memory of rank 0 holds 2 at 1, when 0F1 runs; its capacity is 1 activation; "
         "live: stage 0 microbatch 0 (1), stage 0 microbatch 1 (1)"
+    )
+
+
+@pytest.mark.parametrize(("m", "more"), [(12, ""), (14, " and 2 more")])
+def test_of_all_that_lives_in_a_store_twelve_are_named(m: int, more: str) -> None:
+    # m forwards of 1 tick before any backward: the last, from m - 1 on, is one too many.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=m, capacity=m - 1)
+    orders = [[f"0F{j}" for j in range(m)] + [f"0B{j}" for j in range(m)]]
+    starts = [*range(m), *range(m, 3 * m, 2)]
+    message = only_message(schedule(orders, starts), Rule.MEMORY, pipeline)
+    named = ", ".join(f"stage 0 microbatch {j} (1)" for j in range(12))
+    assert message == (
+        f"memory of rank 0 holds {m} at {m - 1}, when 0F{m - 1} runs; "
+        f"its capacity is {m - 1} activation; live: {named}{more}"
+    )
+
+
+def test_a_store_may_be_full_of_its_base_load_alone() -> None:
+    # 0F0 gives back 1 of 9, which leaves 8 where 6 fit: nothing of a microbatch lives there.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=1, static=9, capacity=6)
+    problem = pipeline.problem()
+    problem = replace(problem, events=replace(problem.events, delta=-problem.events.delta))
+    verdict = check(problem, schedule([["0F0", "0B0"]], [0, 1]))
+    assert verdict.violations[1].message == (
+        "memory of rank 0 holds 8 at 0, when 0F0 runs; its capacity is 6 activation; live: nothing"
     )
 
 
@@ -265,3 +291,32 @@ def test_a_violation_prints_the_grid_with_the_cell_marked() -> None:
     assert "[0B0]" in picture
     assert "[1B0]" in picture
     assert "^" in picture
+
+
+def test_a_picture_of_wide_ticks_is_cut_after_its_width() -> None:
+    # Actions of 100 ticks are drawn 8 columns wide: ceil(100 / 8) = 13 ticks a column. The marked
+    # 0B0 lasts 10000 from 50 on; 400 more are drawn after it, but a page ends 100 columns on, at
+    # tick 1300. 0F0 stands in columns 0 to 7, 0B0 from column 50 // 13 = 3 on to the page's end.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=3, forward=100, backward=100)
+    problem = pipeline.problem()
+    duration = problem.duration.copy()
+    duration[problem.task("0B0")] = 10_000
+    orders = [["0F0", "0B0", "0F1", "0B1", "0F2", "0B2"]]
+    starts = [0, 50, 10_050, 10_150, 10_250, 10_350]
+    verdict = check(replace(problem, duration=duration), schedule(orders, starts))
+    picture = verdict.violations[0].picture.splitlines()
+    assert picture[0] == "    time  0 .. 1300 ticks"
+    assert picture[1] == "  rank 0  [0F[0B0]"
+    assert max(map(len, picture)) <= 10 + 120
+
+
+def test_a_picture_of_steps_is_shortened_in_its_middle() -> None:
+    # From 4 rows before the first mark (row 5) to 4 after the last (row 60).
+    order = [f"0{kind}{j}" for j in range(40) for kind in "FB"]
+    problem = Pipeline(num_ranks=1, num_microbatches=40).problem()
+    shown = [f"[{order[row]}]" if row in (5, 60) else order[row] for row in range(1, 65)]
+    text = "... " + "  ".join(shown) + " ..."
+    drawn = step_grid(problem, Program.from_orders([order]), np.array([5, 60]))
+    assert drawn == f"  rank 0  {text[:100]} ... {text[-100:]}"
+    short = step_grid(problem, Program.from_orders([order]), np.array([5]))
+    assert short == "  rank 0  ... " + "  ".join(shown[:9]) + " ..."

@@ -182,6 +182,11 @@ def test_transfers_in_the_programs_of_ranks_hold() -> None:
             "0LOAD0 is sent before 0EVICT0 has arrived on rank 1",
         ),
         (f"{HOME} 0EVICT1 0EVICT1", GUEST, "0EVICT1 belongs to no transfer of the problem"),
+        (
+            f"{HOME} 1EVICT0 1EVICT0",
+            f"{GUEST} 1EVICT0 1EVICT0",
+            "1EVICT0 belongs to no transfer of the problem",
+        ),
     ],
 )
 def test_transfers_with_a_mistake_are_named(home: str, guest: str, sentence: str) -> None:

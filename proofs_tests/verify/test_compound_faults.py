@@ -19,7 +19,7 @@ from bubbleproof.verify import check, check_program
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
 from proofs_tests.verify.mutation_report import judged
 from proofs_tests.verify.mutations import OPERATORS
-from proofs_tests.verify.plain_checker import broken_rules, plain_measures
+from proofs_tests.verify.plain import broken_rules, plain_measures
 from proofs_tests.verify.tables import Specimen
 
 PER_CASE = 60

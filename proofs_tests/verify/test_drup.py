@@ -19,6 +19,7 @@ from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Edges, Problem
 from bubbleproof.verify.certificate import Drup, Lemma, check_certificate
 from bubbleproof.verify.drup_replay import Literal, Replay
+from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines
 
@@ -39,7 +40,7 @@ SHARED = Pipeline(
 
 def proof(problem: Problem, bound: int, objective: Objective = "makespan") -> Drup | None:
     """The certificate that the SAT solver's proof gives."""
-    deadline = time.perf_counter() + 60
+    deadline = in_time()
     return refute(problem, lower_bounds(problem), bound, objective=objective, deadline=deadline)
 
 

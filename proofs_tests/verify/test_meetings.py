@@ -88,7 +88,7 @@ def test_a_rank_that_meets_before_it_sends_stops_the_other() -> None:
 
 def test_tied_ends_that_lie_on_the_same_ranks_do_not_meet() -> None:
     local = [*ENDS[:2], TIE, *ENDS[2:]]
-    other = [*ENDS[:2], *ENDS[2:], TIE]
+    other = [TIE, *ENDS]  # before what the other does before it: met, they would not go on
     assert judged([DOWN + local, UP + other], Semantics.BUFFERED).ok
 
 

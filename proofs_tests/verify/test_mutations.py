@@ -14,7 +14,7 @@ from bubbleproof.verify import Finding, Rule
 from proofs_tests.cases import Case, all_family_cases, hand_built
 from proofs_tests.verify.mutation_report import Report, cases, judged, mutation_report
 from proofs_tests.verify.mutations import OPERATORS
-from proofs_tests.verify.plain_checker import broken_rules, plain_measures
+from proofs_tests.verify.plain import broken_rules, plain_measures
 
 CHECKED = {
     "complete": Rule.COMPLETE,
@@ -35,7 +35,7 @@ def few_cases() -> dict[str, list[Case]]:
     return {**all_family_cases((3,), (3,), 1), "hand-built": [hand_built()]}
 
 
-def test_judge_and_plain_checker_accept_every_case_and_measure_alike() -> None:
+def test_judge_and_plain_accept_every_case_and_measure_alike() -> None:
     for case in [case for members in cases().values() for case in members]:
         assert judged(case.problem, case.schedule) == set(), case.name
         assert broken_rules(case.problem, case.schedule) == set(), case.name

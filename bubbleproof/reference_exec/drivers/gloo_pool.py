@@ -35,6 +35,7 @@ from bubbleproof.reference_exec.drivers.gloo_process import Order, Process
 from bubbleproof.reference_exec.drivers.gloo_run import Run
 from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, server_context
 from bubbleproof.reference_exec.drivers.gloo_worker import Worker, work
+from bubbleproof.reference_exec.drivers.identity import model_parts, versions
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
@@ -92,7 +93,7 @@ class GlooPool:
         """Run every rank of a plan, each in a process. Results in rank order.
 
         ``timeout`` is the seconds the ranks have once all have started; starting may take
-        ``STARTUP_SECONDS`` more, and telling what went wrong twice ``GRACE_SECONDS``.
+        ``STARTUP_SECONDS`` more, and telling what went wrong ``LATE_SECONDS`` and some.
         ``debug_headers`` sends a header ahead of each message (``headers``). The plan is not
         verified here: see ``replay``. Raises ``RankFailed``; no process is left then.
         """
@@ -155,11 +156,13 @@ class GlooPool:
         place = Path(self._folder.name) / str(self._num_plans)
         place.mkdir()
         (place / "plan").write_bytes(pickle.dumps(plan))
+        parts = {**versions(), **model_parts(plan.spec)}
         for rank in range(plan.num_processes):
             self._processes[rank].begin(
                 Order(
                     rank=rank,
                     plan=str(place / "plan"),
+                    parts=parts,
                     rendezvous=str(place / "rendezvous"),
                     timeout=timeout,
                     debug_headers=debug_headers,

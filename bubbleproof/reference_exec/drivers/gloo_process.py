@@ -23,7 +23,9 @@ from pathlib import Path
 import torch
 import torch.distributed
 
+from bubbleproof.reference_exec.drivers.gloo_server import uninterrupted
 from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, Worker
+from bubbleproof.reference_exec.drivers.identity import Parts, require_same
 from bubbleproof.reference_exec.drivers.rank_report import Report
 
 NOT_STARTED = -1
@@ -33,11 +35,14 @@ NOT_STARTED = -1
 class Order:
     """What a process is to do: a seat whose plan lies in the file ``plan``.
 
+    ``parts`` are what the caller has loaded for it.
+
     It is small whatever the plan, so that sending it never waits for a process that hangs.
     """
 
     rank: int
     plan: str
+    parts: Parts
     rendezvous: str
     timeout: float
     debug_headers: bool
@@ -67,7 +72,8 @@ class Process:
             name=f"rank {number}",
             daemon=True,
         )
-        self._process.start()
+        with uninterrupted():
+            self._process.start()  # and with the first one the server
         theirs.close()
 
     @property
@@ -126,7 +132,9 @@ def serve(worker: Worker, parent: Connection, position: MutableSequence[int]) ->
 
 def _report(worker: Worker, order: Order, line: Line) -> Report:
     try:
-        return worker(order.seat(), line)
+        seat = order.seat()
+        require_same(order.parts, seat.plan.spec)
+        return worker(seat, line)
     except Exception as error:  # whatever it is, the parent has to hear of it
         return Report.failed(error)
 

@@ -10,7 +10,11 @@ by side. The server ends with the process that started it.
 from __future__ import annotations
 
 import multiprocessing
-from multiprocessing import forkserver
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext
 
 _FIRST_BACKWARD = "torch.fx.experimental.symbolic_shapes"  # what torch imports for one
@@ -32,4 +36,28 @@ def server_context(*modules: str) -> ForkServerContext:
 def start_server(*modules: str) -> None:
     """Start the server and do not wait for it; does nothing where there is one."""
     server_context(*modules)
-    forkserver.ensure_running()
+    with uninterrupted():
+        forkserver.ensure_running()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold SIGINT back from processes that are started here, for as long as they live.
+
+    A terminal sends Ctrl-C to all of them. It is their parent's to answer, which ends them; they
+    would each print where they were.
+    """
+    resource_tracker.ensure_running()  # to start it would let SIGINT through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def stop_server() -> None:
+    """End the server at once, for a program that ends: it would go on until torch is loaded."""
+    pid = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)
+    if isinstance(pid, int):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)

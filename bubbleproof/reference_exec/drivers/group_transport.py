@@ -55,7 +55,8 @@ class Work(Protocol):
 class GroupTransfer:
     """A posted send or receive, with the buffer that must live until it ends.
 
-    The host does not wait for one that ``is_queued``, unless it ``is_awaited``.
+    The host does not wait for one that ``is_queued``, unless it ``is_awaited``. ``beside`` it a
+    header may be under way.
     """
 
     tag: Action
@@ -65,9 +66,13 @@ class GroupTransfer:
     is_queued: bool
     is_awaited: bool = False
     waited: bool = False
+    beside: tuple[torch.Tensor, ...] = ()
 
     def is_done(self) -> bool:
         return self.waited or (self.is_queued and self.work.is_completed())
+
+    def buffers(self) -> tuple[torch.Tensor, ...]:
+        return () if self.is_done() else (self.tensor, *self.beside)
 
     def get(self) -> torch.Tensor:
         return self.device.use(self.tensor)
@@ -93,6 +98,13 @@ def await_end(work: Work, seconds: float) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError("timed out")
         time.sleep(POLL_SECONDS)
+
+
+def require_work(work: Work | None, peer: int) -> Work:
+    """What torch posted; it posts nothing for a process that is not in the group."""
+    if work is None:
+        raise RuntimeError(f"no process group to meet process {peer} in")
+    return work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,16 +199,14 @@ class GroupTransport:
         lane, group = self._way(tag, peer, is_send=True)
         with self.device.on(lane), connected(tag, destination):
             work = torch.distributed.isend(message, peer, group=group)
-        assert work is not None, f"{tag}: no process group to send in"
-        return self._transfer(tag, work, message)
+        return self._transfer(tag, require_work(work, peer), message)
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         peer = self._process(source)
         lane, group = self._way(tag, peer, is_send=False)
         with self.device.on(lane), connected(tag, source):
             work = torch.distributed.irecv(buffer, peer, group=group)
-        assert work is not None, f"{tag}: no process group to receive in"
-        return self._transfer(tag, work, buffer)
+        return self._transfer(tag, require_work(work, peer), buffer)
 
     def finished(self, seconds: float) -> str | None:
         """Wait until the device has run all that was queued; what has not ended, or None."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import torch
@@ -27,6 +27,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
     Work,
     connected,
+    require_work,
 )
 from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS
 from bubbleproof.theory.actions import Action, Kind
@@ -107,13 +108,13 @@ class _Expected(threading.Thread):
             buffer,
             limit,
         )
-        self._numbers = torch.zeros(HEADER_SIZE, dtype=torch.int64)
+        self.numbers = torch.zeros(HEADER_SIZE, dtype=torch.int64)
         self._error: RuntimeError | None = None
 
     def post(self, group: Group, number: int) -> None:
         """Post the header's receive and start."""
         self._group, self._number = group, number
-        self._header = _irecv(self._numbers, self._ranks[0], group, 2 * number)
+        self._header = _irecv(self.numbers, self._ranks[0], group, 2 * number)
         self.start()
 
     def run(self) -> None:
@@ -126,7 +127,7 @@ class _Expected(threading.Thread):
             self._error = error
 
     def _look(self) -> None:
-        self._expected.require(Header.decoded(self._numbers), *self._ranks)
+        self._expected.require(Header.decoded(self.numbers), *self._ranks)
 
     def is_completed(self) -> bool:
         return not self.is_alive() and self._error is None
@@ -157,7 +158,7 @@ class HeaderTransport(GroupTransport):
                 message=_isend(message, peer, group, 2 * number + 1),
                 buffer=numbers,
             )
-        return self._transfer(tag, work, message)
+        return replace(self._transfer(tag, work, message), beside=(numbers,))
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         peer = self._process(source)
@@ -166,7 +167,7 @@ class HeaderTransport(GroupTransport):
         work = _Expected(Header.of(tag, buffer), peer, self.rank, buffer, limit)
         with connected(tag, source):
             work.post(group, number)
-        return self._transfer(tag, work, buffer)
+        return replace(self._transfer(tag, work, buffer), beside=(work.numbers,))
 
     def _next(self, tag: Action, peer: int, *, is_send: bool) -> tuple[int, Group]:
         """The number of a message in its channel, and the group it takes."""
@@ -177,12 +178,8 @@ class HeaderTransport(GroupTransport):
 
 
 def _isend(tensor: torch.Tensor, peer: int, group: Group, tag: int) -> Work:
-    work = torch.distributed.isend(tensor, peer, group=group, tag=tag)
-    assert work is not None
-    return work
+    return require_work(torch.distributed.isend(tensor, peer, group=group, tag=tag), peer)
 
 
 def _irecv(tensor: torch.Tensor, peer: int, group: Group, tag: int) -> Work:
-    work = torch.distributed.irecv(tensor, peer, group=group, tag=tag)
-    assert work is not None
-    return work
+    return require_work(torch.distributed.irecv(tensor, peer, group=group, tag=tag), peer)

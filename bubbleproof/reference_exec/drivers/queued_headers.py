@@ -98,7 +98,8 @@ class QueuedHeaderTransport(GroupTransport):
         numbers = handed_over(Header.of(tag, tensor).encoded(), self.device)
         header = GroupTransport.isend(self, tag, numbers, destination=destination)
         message = GroupTransport.isend(self, tag, tensor, destination=destination)
-        return replace(message, work=_Sent(header=header, message=message.work))
+        work = _Sent(header=header, message=message.work)
+        return replace(message, work=work, beside=(numbers,))
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
         lane, _ = self._way(tag, self._process(source), is_send=False)
@@ -116,7 +117,7 @@ class QueuedHeaderTransport(GroupTransport):
             others=self._open,
         )
         self._open.append(work)
-        return replace(message, work=work)
+        return replace(message, work=work, beside=(room,))
 
 
 def with_headers(transport: GroupTransport, seconds: float) -> GroupTransport:

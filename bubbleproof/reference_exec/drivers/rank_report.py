@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     reason,
 )
 from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.runtime.compute import Forward
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.trace import Row
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -48,6 +49,9 @@ class Report:
     state_bytes: int = 0
     model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
     rows: tuple[Row, ...] = ()
+    left_bytes: int = 0
+    kept_bytes: int = 0
+    saved_bytes: dict[Forward, int] = field(default_factory=dict)
 
     @property
     def is_ready(self) -> bool:
@@ -75,10 +79,13 @@ class Report:
             state_bytes=result.state_bytes,
             model_state=result.model_state,
             rows=result.rows,
+            left_bytes=result.left_bytes,
+            kept_bytes=result.kept_bytes,
+            saved_bytes=dict(result.saved_bytes),
         )
 
     @classmethod
-    def failed(cls, error: Exception) -> Report:
+    def failed(cls, error: BaseException) -> Report:
         """What a rank says that ended with an error."""
         return cls(state="failed", text=f"failed: {one_line(error)}")
 
@@ -94,6 +101,9 @@ class Report:
             state_bytes=self.state_bytes,
             model_state=self.model_state,
             rows=self.rows,
+            left_bytes=self.left_bytes,
+            kept_bytes=self.kept_bytes,
+            saved_bytes=self.saved_bytes,
         )
 
 
@@ -121,6 +131,7 @@ def stall(
             elif (why := _wait(event, deadline)) is not None:
                 text = f"stalled: {event} ({why})"
                 return Report(state="stalled", text=text, waiting=str(event))
+            del event  # it would keep its message while the rank goes on
     except ConnectionClosed as error:
         return Report(state="stalled", text=f"stalled: {error}")
     if (why := transport.finished(deadline - time.monotonic())) is not None:
@@ -153,7 +164,7 @@ def _wait(blocked: Blocked, deadline: float) -> str | None:
     return None
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """The error's type and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

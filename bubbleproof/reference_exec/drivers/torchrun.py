@@ -1,26 +1,32 @@
 """The torchrun driver: each process was started by others, on one machine or many, and runs a rank.
 
 ``torchrun`` (or whatever sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT) starts as
-many processes as the schedule has ranks. They meet in a gloo group that carries no message of the
-replay: only refusals, reports and the verdict, so that all processes end with the same status. The
-messages go through groups of their own (``GroupTransport.by_pairs``) on gloo or NCCL.
+many processes as the schedule has ranks. All have a ``Lifeline`` to a ``Hub`` in the first: through
+it they compare what they were given before anything runs, hear of each other's ends, and end with
+one status. Results come together in a gloo group that carries no message of the replay; those go
+through groups of their own (``GroupTransport.by_pairs``) on gloo or NCCL.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, STARTUP_SECONDS, RankFailed
+from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
+from bubbleproof.reference_exec.drivers.endings import Ending
+from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, STARTUP_SECONDS
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
+from bubbleproof.reference_exec.drivers.hub import Hub
+from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
+from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.queued_headers import with_headers
-from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, gravest, one_line
+from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out
+from bubbleproof.reference_exec.drivers.rendezvous import meeting_place, open_store
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels
 from bubbleproof.reference_exec.runtime.device import CPU, Device, open_device
@@ -29,39 +35,6 @@ from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 BACKENDS = ("gloo", "nccl")
 PATIENCE = timedelta(hours=1)  # while the first process compares
 T = TypeVar("T")
-VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A process among those that were started: its rank, their number, its number on its node."""
-
-    rank: int
-    world_size: int
-    local_rank: int
-
-    @property
-    def is_first(self) -> bool:
-        return self.rank == 0
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str] = os.environ) -> Place:
-        """The place that torchrun's variables tell.
-
-        Raises ``ValueError`` where one is missing or no number.
-        """
-        missing = [name for name in VARIABLES if name not in environment]
-        if missing:
-            raise ValueError(
-                f"a replay under torchrun needs {', '.join(VARIABLES)}; {missing[0]} is not set: "
-                "start it by torchrun --nproc-per-node RANKS -m bubbleproof.reference_exec SCHEDULE"
-            )
-        numbers = {}
-        for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
-            if not environment[name].isdecimal():
-                raise ValueError(f"{name} must be a whole number, got {environment[name]!r}")
-            numbers[name.lower()] = int(environment[name])
-        return cls(**numbers)
 
 
 def require_processes(place: Place, plan: Plan) -> None:
@@ -97,26 +70,39 @@ def open_backend(backend: str, place: Place, device_name: str | None = None) -> 
 
 
 class Meeting:
-    """All processes that torchrun started, met; each calls the same methods in the same order."""
+    """All processes that torchrun started; each calls the same methods in the same order.
 
-    def __init__(self, place: Place) -> None:
-        """Wait until all are there. Raises torch's ``RuntimeError`` where they are not."""
+    Where one ends that should not, all are ended, whatever they do: ``on_end`` says why.
+    """
+
+    def __init__(self, place: Place, *, parent: int, on_end: Callable[[End], None]) -> None:
+        """Come to where all meet; ``parent`` is the process that started this one.
+
+        Raises ``ValueError`` where the first process is not found there in time.
+        """
         self.place = place
-        self.is_whole = True  # whether the others can still be talked to
         self.peak_bytes: tuple[int, ...] = ()  # of each device's allocator, on the first
-        torch.distributed.init_process_group(
-            "gloo",
-            rank=place.rank,
-            world_size=place.world_size,
-            timeout=timedelta(seconds=STARTUP_SECONDS),
+        self._on_end = on_end
+        self._store = open_store(place, parent=parent, seconds=STARTUP_SECONDS)
+        token = secrets.token_hex(8)
+        self._hub = Hub(place.world_size, _TOPICS, token=token) if place.is_first else None
+        port, token = meeting_place(
+            self._store,
+            None if self._hub is None else (self._hub.port, token),
+            place,
+            parent=parent,
+            seconds=STARTUP_SECONDS,
         )
-        self._patient = torch.distributed.new_group(backend="gloo", timeout=PATIENCE)
+        self._line = Lifeline(
+            place, (place.address, port), token, parent=parent, on_end=self._finish
+        )
 
-    def first_refusal(self, own: str | None) -> str | None:
-        """What the first process that refuses has to say, the same on all; None where none does."""
-        said: list[str | None] = [None] * self.place.world_size
-        torch.distributed.all_gather_object(said, own)
-        return next((text for text in said if text is not None), None)
+    def refusal(self, paper: Paper) -> tuple[str, bool] | None:
+        """Why nothing runs, and whether every process says so; None where all agree and can."""
+        said = self._line.exchange("papers", paper.to_json())
+        if not isinstance(said, dict):
+            return None
+        return str(said["text"]), bool(said["everyone"])
 
     def run(
         self,
@@ -129,11 +115,19 @@ class Meeting:
     ) -> list[RankResult]:
         """Run this process's rank; on the first the results of all in rank order, elsewhere none.
 
-        The plan is not verified here: see ``replay``. Raises ``RankFailed`` on the first process
-        where a rank failed or stalled, and on any where one does not report in ``timeout`` seconds
-        and some. ``debug_headers`` sends a header ahead of each message.
+        The plan is not verified here: see ``replay``. Where a rank fails, or does not report in
+        ``timeout`` seconds and some, all processes end. ``debug_headers`` sends a header ahead of
+        each message.
         """
         try:
+            torch.distributed.init_process_group(
+                "gloo",
+                store=self._store,
+                rank=self.place.rank,
+                world_size=self.place.world_size,
+                timeout=timedelta(seconds=STARTUP_SECONDS),
+            )
+            patient = torch.distributed.new_group(backend="gloo", timeout=PATIENCE)
             # NCCL's watchdog ends a process whose receive waits longer than its group may take
             seconds = max(STARTUP_SECONDS, timeout + GRACE_SECONDS)
             transport = GroupTransport.by_pairs(
@@ -145,36 +139,50 @@ class Meeting:
             within, among = transport.within(plan, replica), transport.among(plan, own)
             rank = Rank(plan, self.place.rank, within, device, group=among)
             report = carried_out(rank, transport, timeout=timeout, at=_unobserved)
-        except Exception as error:  # whatever it is, the first process has to hear of it
+        except (Exception, SystemExit) as error:  # whatever it is, all have to hear of it
             report = Report.failed(error)
-        self._await_all(backend, timeout + GRACE_SECONDS)
-        told = self._on_first((report, device.peak_bytes()))
-        reports = [each for each, _ in told]
+        if report.is_failure:
+            self._line.end(Ending.of(report.state), report.text)
+        self._line.exchange("reported", None, timeout + GRACE_SECONDS)
+        told = self._on_first((report, device.peak_bytes()), patient)
         self.peak_bytes = tuple(peak for _, peak in told if peak is not None)
-        if texts := gravest(dict(enumerate(reports))):
-            raise RankFailed(f"{backend} replay ended: {'; '.join(texts)}")
-        return [each.result() for each in reports]
+        return [each.result() for each, _ in told]
 
     def agreed(self, status: int) -> int:
-        """The first process's status, on all; the others wait for it."""
-        if not self.is_whole:
-            return status
-        said = [status]
-        torch.distributed.broadcast_object_list(said, src=0, group=self._patient)
-        return said[0]
+        """The first process's status, on all; the others wait for it. All part here."""
+        said = self._line.exchange("status", status)
+        self._line.leave()
+        if self._hub is not None:
+            self._hub.linger()
+        return said if isinstance(said, int) else status
 
-    def _await_all(self, backend: str, seconds: float) -> None:
-        try:
-            torch.distributed.monitored_barrier(timeout=timedelta(seconds=seconds))
-        except RuntimeError as error:
-            self.is_whole = False
-            raise RankFailed(f"{backend} replay ended: no report: {one_line(error)}") from None
-
-    def _on_first(self, own: T) -> list[T]:
+    def _on_first(self, own: T, group: torch.distributed.ProcessGroup | None) -> list[T]:
         """What each process gives, in rank order, on the first; an empty list elsewhere."""
         given = [own] * self.place.world_size if self.place.is_first else None
-        torch.distributed.gather_object(own, given, group=self._patient)
+        torch.distributed.gather_object(own, given, group=group)
         return given or []
+
+    def _finish(self, end: End) -> None:
+        """Say why this process ends; the first lets all others hear of it before."""
+        self._on_end(end)
+        if self._hub is not None:
+            self._hub.linger()
+
+
+def _judged(said: Sequence[object]) -> object:
+    """What all processes get to hear of their papers: a refusal, or nothing."""
+    papers = [Paper.from_json(each) for each in said if isinstance(each, Mapping)]
+    if (text := disagreement(papers)) is not None:
+        return {"text": text, "everyone": True}
+    text = refusal(papers)
+    return None if text is None else {"text": text, "everyone": False}
+
+
+_TOPICS: dict[str, Callable[[Sequence[object]], object]] = {
+    "papers": _judged,
+    "reported": lambda _: None,
+    "status": lambda said: said[0],
+}
 
 
 def _unobserved(position: int) -> None:

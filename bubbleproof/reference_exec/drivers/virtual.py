@@ -49,14 +49,19 @@ class _Post:
     is_send: bool
     tensor: torch.Tensor | None = field(default=None, repr=False)
     done: bool = False
+    has_got: bool = False  # the receiver has it, whose business it is now
 
     def is_done(self) -> bool:
         return self.done
+
+    def buffers(self) -> tuple[torch.Tensor, ...]:
+        return () if self.tensor is None or self.has_got else (self.tensor,)
 
     def get(self) -> torch.Tensor:
         if not self.done:
             raise BrokenProgram(f"{self.tag} has not arrived")
         assert self.tensor is not None
+        self.has_got = True
         return self.tensor
 
     def key(self, semantics: Semantics) -> QueueKey:
@@ -200,6 +205,7 @@ def run_virtual(
             raise ReplayStalled(_stall(plan, semantics, seed, blocked))
         rank = choice.choice(able)
         blocked.pop(rank, None)
+        event = None  # an event keeps its message, which is not the driver's
         try:
             event = next(running[rank])
         except StopIteration:

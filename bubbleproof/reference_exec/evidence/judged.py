@@ -103,7 +103,28 @@ def judged(
         stopped=stopped,
         losses=tuple(losses[part].item() for part in sorted(losses)),
         traces=_traces(ready, results),
+        left_bytes=tuple(result.left_bytes for result in results),
+        kept_bytes=tuple(result.kept_bytes for result in results),
+        data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
     )
+
+
+def data_dependence(results: list[RankResult]) -> str:
+    """How a model's saved bytes depend on its data; empty where they do not.
+
+    It names two microbatches of which one stage has saved other bytes.
+    """
+    saved = {key: size for result in results for key, size in result.saved_bytes.items()}
+    first: dict[int, tuple[str, int]] = {}
+    for (step, stage, microbatch, _), size in sorted(saved.items()):
+        name = f"microbatch {microbatch}" + (f" of step {step}" if step else "")
+        earlier, expected = first.setdefault(stage, (name, size))
+        if size != expected:
+            return (
+                f"the model's saved bytes depend on its data: stage {stage} saved {expected} of "
+                f"{earlier}, {size} of {name}; no schedule's bytes can be predicted with it"
+            )
+    return ""
 
 
 def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float:

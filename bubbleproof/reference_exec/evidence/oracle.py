@@ -25,6 +25,7 @@ from contextlib import contextmanager
 
 import torch
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.reference import (
     Stage,
@@ -239,7 +240,8 @@ def _gradients(stages: list[Stage]) -> Gradients:
     result: Gradients = {}
     for stage, module in enumerate(stages):
         for name, parameter in module.named_parameters():
-            assert parameter.grad is not None, f"stage {stage} {name} has no gradient"
+            if parameter.grad is None:
+                raise BrokenProgram(f"stage {stage} {name} has no gradient in the reference")
             result[stage, name] = parameter.grad
     return result
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 
+from bubbleproof.reference_exec.evidence.uncounted import uncounted
 from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 
@@ -43,7 +44,10 @@ class ReplayReport:
     nothing is equal.
     Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
     ``losses`` are those of the (microbatch, slice), in that order; ``traces`` (of the last pass)
-    say when each rank did what, and what it held then.
+    say when each rank did what, and what it held then. ``left_bytes`` are live on each process as a
+    pass has ended, ``kept_bytes`` those that a user's model may keep from one microbatch to the
+    next; ``data_dependence`` says of a user's model that it saves more for some data than for
+    other, so that no schedule has predictable bytes with it.
     """
 
     backend: str
@@ -89,6 +93,9 @@ class ReplayReport:
     stopped: str = ""
     losses: tuple[float, ...] = ()
     traces: tuple[RankTrace, ...] = ()
+    left_bytes: tuple[int, ...] = ()
+    kept_bytes: tuple[int, ...] = ()
+    data_dependence: str = ""
 
     @property
     def ok(self) -> bool:
@@ -120,6 +127,18 @@ class ReplayReport:
                 f"updated weights are off those of torch's own {self.optimizer} in float64 by "
                 f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"
             )
+        found += self._peak_failures()
+        found += self._state_failures()
+        if not self.broken_rules:
+            found += [
+                trace.told()
+                for trace in self.traces
+                if trace.num_differing and not self.data_dependence
+            ]
+        return (*found, *self._left())
+
+    def _peak_failures(self) -> list[str]:
+        found: list[str] = []
         for name, all_measured, all_predicted in (
             ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
             ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
@@ -127,6 +146,9 @@ class ReplayReport:
         ):
             if self.broken_rules and not all_predicted:
                 continue  # a schedule that lacks tasks has no predicted peak
+            if name == "rank" and self.data_dependence:
+                found.append(self.data_dependence)  # the model's doing, whatever the schedule
+                continue
             peaks = zip(all_measured, all_predicted, strict=True)
             found += [
                 f"{name} {self._seat(number)} held {measured} bytes at its peak, "
@@ -134,14 +156,14 @@ class ReplayReport:
                 for number, (measured, predicted) in enumerate(peaks)
                 if measured != predicted
             ]
-        found += self._state_failures()
-        if not self.broken_rules:
-            found += [
-                f"{trace.name}: the bytes of {trace.num_differing} actions are not the model's"
-                for trace in self.traces
-                if trace.num_differing
-            ]
-        return tuple(found)
+        return found
+
+    def _left(self) -> list[str]:
+        return [
+            f"rank {self._seat(number)} still holds {left} bytes when its program has ended"
+            for number, left in enumerate(self.left_bytes)
+            if left
+        ]
 
     def _state_failures(self) -> list[str]:
         places = (
@@ -163,6 +185,11 @@ class ReplayReport:
         replica, rank = divmod(process, self.ranks)
         return f"{rank} of replica {replica}" if self.data_parallel > 1 else str(rank)
 
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """One phrase for each thing that is not among the live bytes; none where none count."""
+        return uncounted(self.kept_bytes) if self.counts_bytes else ()
+
     def to_dict(self) -> dict[str, object]:
         """All fields but ``traces``, and ``ok``, for JSON.
 
@@ -175,7 +202,8 @@ class ReplayReport:
         for name, value in fields.items():
             if isinstance(value, float) and not math.isfinite(value):
                 fields[name] = None
-        return {"ok": self.ok, "failures": list(self.failures), **fields}
+        found = {"ok": self.ok, "failures": list(self.failures), **fields}
+        return {**found, "not_counted": list(self.not_counted)}
 
     def __str__(self) -> str:
         kind = "UNSAFE " if self.unsafe else ""

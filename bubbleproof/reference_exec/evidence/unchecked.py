@@ -6,8 +6,6 @@ from bubbleproof.reference_exec.evidence.report import ReplayReport
 
 _ALWAYS = (
     "Durations: the measured times are shown beside the predicted ones, not compared with them.",
-    "Bytes within an action: live bytes are counted as actions end. Messages and work space are "
-    "not counted; gradients and weights among them only where a host or replicas move them.",
     "Other sizes, other data: one model ran, on the data of its seed.",
 )
 _BACKENDS = {

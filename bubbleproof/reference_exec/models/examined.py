@@ -9,21 +9,26 @@ factory that gives other weights each time.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.births import BIRTHS, living_storages
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.constants import constants_of
+from bubbleproof.reference_exec.ledger import Ledger, keys_of
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.own import OwnModel, build, one_line, own_batch
 from bubbleproof.reference_exec.models.own_layer import OwnLayer, replaceable
 from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.saved import Ledger, SavedTensors
+from bubbleproof.reference_exec.saved import SavedTensors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,8 @@ class StageFacts:
 
     ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
     of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
-    ``num_parameters`` parameters;
+    ``num_parameters`` parameters; ``kept_bytes`` what it keeps of its last microbatch, beside the
+    weights, until the next; ``sample`` is an input;
     ``replaced`` are the linears whose gradients W computes.
     """
 
@@ -40,6 +46,8 @@ class StageFacts:
     input_bytes: int
     activation_bytes: int
     operand_bytes: int
+    kept_bytes: int
+    sample: torch.Tensor = field(repr=False, compare=False)
     gemm_bytes: tuple[int, ...]
     weight_bytes: int
     num_parameters: int
@@ -141,51 +149,91 @@ def _measured(
     x: torch.Tensor,
     score: Callable[[torch.Tensor], torch.Tensor] | None,
 ) -> StageFacts:
-    """The bytes that lie in a ledger after a forward, with ``score`` its loss, and after an I."""
+    """The bytes that live after a forward, with ``score`` its loss, after an I and after each GEMM.
+
+    The stage runs twice: what it keeps from one microbatch to the next, and no more of the second,
+    is its own (``kept_bytes``); what grows is nobody's and is not predicted.
+    """
     ledger = Ledger()
     ledger.exclude([*layer.parameters(), *layer.buffers()])
-    store = WeightGradStore(ledger)
-    store.is_deferring = True
-    with SavedTensors(ledger) as saved:
-        root = layer(x, store)
-        if not root.requires_grad:
-            raise ValueError(
-                f"model stage {stage}: its output has no gradient; a stage needs parameters, or an "
-                "input of the stage before that it does not cut off"
-            )
-        root = root if score is None else score(root)
-    saved.end_with(root, x)
-    activation_bytes = ledger.live_bytes
-    torch.autograd.backward([root], [torch.ones_like(root)])
-    del root
-    if stage and x.grad is None:
-        raise ValueError(f"model stage {stage}: its input gets no gradient to send back")
-    gc.collect()
-    operand_bytes = ledger.live_bytes
-    gemm_bytes = []
-    for weight in filter(store.has, reversed(layer.gemm_weights())):
-        before = ledger.live_bytes
-        store.run([weight])
-        gemm_bytes.append(before - ledger.live_bytes)
+    ledger.exclude_storages(living_storages())
+    ledger.follow(constants_of([layer]))
+    ledger.elsewhere.append(lambda: keys_of(parameter.grad for parameter in layer.parameters()))
+    try:
+        with BIRTHS.watched():
+            BIRTHS.forget()
+            first = _readings(stage, layer, x, score, ledger)
+            second = _readings(stage, layer, x, score, ledger)
+    except BrokenProgram as error:
+        raise ValueError(f"model stage {stage}: {error}") from error
+    kept = first[-1].unneeded
+    held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
     for name, parameter in layer.module.named_parameters():
         if parameter.grad is None or not parameter.requires_grad:
             raise ValueError(f"model stage {stage}: its parameter {name} gets no gradient")
     return StageFacts(
+        sample=x.detach(),
         input_shape=tuple(x.shape),
         input_bytes=x.numel() * x.element_size(),
-        activation_bytes=activation_bytes,
-        operand_bytes=operand_bytes,
-        gemm_bytes=tuple(gemm_bytes),
+        activation_bytes=held[0],
+        operand_bytes=held[1],
+        gemm_bytes=tuple(before - after for before, after in pairwise(held[1:-1])),
+        kept_bytes=max(2 * kept - max(second[-1].unneeded, kept), 0),
         weight_bytes=sum(p.numel() * p.element_size() for p in layer.parameters()),
         num_parameters=len([*layer.parameters()]),
         replaced=tuple(replaced),
     )
 
 
+class _Reading(NamedTuple):
+    """The bytes that something in a ledger needs, and those that live without."""
+
+    needed: int
+    unneeded: int
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> _Reading:
+        BIRTHS.leave_to(ledger)
+        unneeded = ledger.unneeded_bytes()
+        return cls(ledger.needed_bytes, unneeded)
+
+
+def _readings(
+    stage: int,
+    layer: OwnLayer,
+    x: torch.Tensor,
+    score: Callable[[torch.Tensor], torch.Tensor] | None,
+    ledger: Ledger,
+) -> list[_Reading]:
+    """After F, after I, after each GEMM of W, and at the end."""
+    store = WeightGradStore(ledger)
+    store.is_deferring = True
+    given = x.detach().clone().requires_grad_(stage > 0)
+    with SavedTensors(ledger) as saved:
+        root = layer(given, store)
+        if not root.requires_grad:
+            raise ValueError(
+                f"model stage {stage}: its output has no gradient; a stage needs parameters, or an "
+                "input of the stage before that it does not cut off"
+            )
+        root = root if score is None else score(root)
+    saved.end_with(root, given)
+    found = [_Reading.of(ledger)]
+    torch.autograd.backward([root], [torch.ones_like(root)])
+    if stage and given.grad is None:
+        raise ValueError(f"model stage {stage}: its input gets no gradient to send back")
+    del root, given
+    found.append(_Reading.of(ledger))
+    for weight in filter(store.has, reversed(layer.gemm_weights())):
+        store.run([weight])
+        found.append(_Reading.of(ledger))
+    return [*found, _Reading.of(ledger)]
+
+
 def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     """The loss of an output as a replay takes it. Raises ``ValueError`` where it is none."""
     try:
-        loss = model.loss(output, target)
+        loss = model.loss(output, target.clone())
     except Exception as error:  # whatever the user's function raises
         raise ValueError(f"model loss failed: {one_line(error)}") from error
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:

@@ -16,7 +16,7 @@ from torch import nn
 from torch.autograd.function import FunctionCtx
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.ledger import Hold, Ledger
 
 
 def weight_gradient(output_gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ its own. What does not hold is refused by ``examined``.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from torch import nn
@@ -49,7 +51,7 @@ def build(spec: ModelSpec) -> OwnModel:
 
     Raises ``ValueError`` naming the factory where it cannot be found or returns something else.
     """
-    factory = _factory(spec.factory)
+    factory, _ = _factory(spec.factory)
     try:
         model = factory()
     except (Exception, SystemExit) as error:  # whatever the user's function raises
@@ -101,33 +103,49 @@ def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Te
     return x.clone(), target.clone()
 
 
+def source_digest(path: str) -> str:
+    """The digest of the file that the factory ``path`` came from, as it was when it was loaded."""
+    _, digest = _factory(path)
+    return digest
+
+
 @lru_cache(maxsize=8)
-def _factory(path: str) -> Callable[[], object]:
+def _factory(path: str) -> tuple[Callable[[], object], str]:
+    """The factory, and the digest of its file."""
     where, _, name = path.rpartition(":")
     if not where or not name:
         raise ValueError(f"model factory must be MODULE:FUNCTION or FILE.py:FUNCTION, got {path!r}")
     try:
-        module = (
-            _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-        )
+        module, source = _from_file(Path(where)) if where.endswith(".py") else _from_package(where)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ValueError(f"model factory {path}: {one_line(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"model factory {path}: {where} has no function {name}")
     factory: Callable[[], object] = found
-    return factory
+    return factory, hashlib.sha256(source).hexdigest()
 
 
-def _from_file(path: Path) -> object:
+def _from_file(path: Path) -> tuple[ModuleType, bytes]:
+    """The module of a file, made of the very bytes that are given back with it.
+
+    A file that is edited meanwhile, or whose compiled form is older than its clock tells, cannot
+    be taken for another.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None, path
-    assert spec.loader is not None, path
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if spec is None:
+        raise ImportError(f"{path} is no Python file")
+    module, source = importlib.util.module_from_spec(spec), path.read_bytes()
+    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    return module, source
+
+
+def _from_package(name: str) -> tuple[ModuleType, bytes]:
+    """A module that can be imported, and its file's bytes; none where it has no file."""
+    module = importlib.import_module(name)
+    return module, b"" if module.__file__ is None else Path(module.__file__).read_bytes()
 
 
 def one_line(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 import torch
 from torch import nn
 
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.attention import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable_product
 
@@ -61,7 +62,8 @@ class OwnLayer(nn.Module):
     def forward(
         self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
     ) -> torch.Tensor:
-        assert prefix is None, "a user's own stage takes whole samples"
+        if prefix is not None:
+            raise BrokenProgram("a user's own stage takes whole samples, got a slice")
         current = self._current
         current.begin(store)
         result: torch.Tensor = self.module(x)

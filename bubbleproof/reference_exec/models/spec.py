@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 KINDS = ("mlp", "transformer", "llama", "own")
 ELEMENT_BYTES = {"float64": 8, "float32": 4}
 INNER_FACTOR = 4
+LARGEST = (1 << 31) - 1  # of any size; what does not fit into memory is found when it is built
+MOST_LAYERS = 4096  # of a stage: they are built one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,10 @@ class ModelSpec:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"model kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+            own = "; a model of your own is FILE.py:FUNCTION" if self.kind.endswith(".py") else ""
+            raise ValueError(
+                f"model kind must be one of {', '.join(KINDS)}, got {self.kind!r}{own}"
+            )
         if (self.kind == "own") != bool(self.factory):
             raise ValueError(
                 f"model factory belongs to kind own, got {self.factory!r} and kind {self.kind}"
@@ -60,17 +65,7 @@ class ModelSpec:
         if self.dtype not in ELEMENT_BYTES:
             known = ", ".join(ELEMENT_BYTES)
             raise ValueError(f"model dtype must be one of {known}, got {self.dtype!r}")
-        layers = self.layers if isinstance(self.layers, tuple) else (self.layers,)
-        for name, value in (
-            ("hidden", self.hidden),
-            ("heads", self.heads),
-            ("kv_heads", self.kv_heads),
-            ("sequence", self.sequence),
-            ("batch", self.batch),
-            *(("layers", count) for count in layers or (0,)),
-        ):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"model {name} must be 1 or more, whole, got {value!r}")
+        self._require_counts()
         if self.hidden < 4:
             raise ValueError(
                 f"model hidden must be 4 or more, got {self.hidden}; a norm over fewer elements "
@@ -86,6 +81,22 @@ class ModelSpec:
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"model seed must be 0 to 2**31 - 1, got {self.seed}")
 
+    def _require_counts(self) -> None:
+        layers = self.layers if isinstance(self.layers, tuple) else (self.layers,)
+        for name, value in (
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
+            ("sequence", self.sequence),
+            ("batch", self.batch),
+            *(("layers", count) for count in layers or (0,)),
+        ):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"model {name} must be 1 or more, whole, got {value!r}")
+            most = MOST_LAYERS if name == "layers" else LARGEST
+            if value > most:
+                raise ValueError(f"model {name} must be {most} or less, got {value}")
+
     def _require_words(self) -> None:
         given = self.vocabulary
         if not isinstance(given, int) or (given and (given < 2 or self.kind == "own")):
@@ -93,6 +104,8 @@ class ModelSpec:
                 "model vocabulary must be 2 or more words, for a reference model, "
                 f"got {given!r} and kind {self.kind}"
             )
+        if given > LARGEST:
+            raise ValueError(f"model vocabulary must be {LARGEST} words or less, got {given}")
         if self.tied and not self.vocabulary:
             raise ValueError("model tied needs a vocabulary: embedding and head are then one")
 
@@ -155,7 +168,8 @@ class ModelSpec:
 
     def is_head(self, stage: int) -> bool:
         """Whether a stage ends with the scores of words. Precondition: ``on`` has been called."""
-        assert not self.vocabulary or self.num_stages, "a vocabulary needs the number of stages"
+        if self.vocabulary and not self.num_stages:
+            raise ValueError("a vocabulary needs the number of stages: call on() first")
         return bool(self.vocabulary) and stage == self.num_stages - 1
 
     def require_slices(self, num_slices: int) -> None:

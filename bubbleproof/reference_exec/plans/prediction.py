@@ -46,7 +46,8 @@ def in_one_tick(pipeline: Pipeline) -> Pipeline:
 def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipeline:
     """The pipeline with the bytes of one slice on each stage as its memory, from shapes alone.
 
-    Capacities are dropped: they were in other units.
+    Capacities and the workspace of GEMMs are dropped: they were in other units, and replays do not
+    count what an action holds for itself.
     """
     stages, slices = range(pipeline.num_stages), pipeline.num_slices
     spec.require_stages(pipeline.num_stages)
@@ -57,6 +58,7 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
     sized = pipeline.with_changes(
         activation=tuple(f.activation_bytes for f in held),
         released_at_input=tuple(f.released_at_input_bytes for f in held),
+        weight_workspace=(),
         static=0,
         capacity=None,
         memory_unit="byte",

@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.plans.prediction import (
     with_bytes,
 )
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
+from bubbleproof.reference_exec.plans.sizes import require_size
 from bubbleproof.reference_exec.plans.stairs import Stairs, predicted_stairs
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
@@ -88,6 +89,7 @@ def prepared(
     Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` where the problem is no step that
     ranks can run.
     """
+    require_size(problem, 1 if training is None else training.steps, data_parallel)
     step = training_step(problem)
     spec = spec.on(step.num_stages)
     spec.require_slices(step.num_slices)

@@ -21,7 +21,7 @@ class Batch:
         forwards = [a for a in plan.order(rank) if a.kind in (Kind.F, Kind.OVERLAP_F_B)]
         self._inputs: dict[tuple[int, Key], torch.Tensor] = {}
         self._targets: dict[tuple[int, Key], torch.Tensor] = {}
-        self._step = 0
+        self.step = 0
         drawn = sorted({key_of(action) for action in forwards})
         for step, key in ((step, key) for step in range(plan.num_passes) for key in drawn):
             part = (plan.sample(replica, key[1]), key[2], plan.num_slices)
@@ -34,12 +34,12 @@ class Batch:
 
     def begin_pass(self, step: int) -> None:
         """From now on the data are those of an optimizer step, counted from 0."""
-        self._step = step
+        self.step = step
 
     def input(self, key: Key) -> torch.Tensor:
         """The input of a forward on stage 0."""
-        return self._inputs[self._step, key]
+        return self._inputs[self.step, key]
 
     def target(self, key: Key) -> torch.Tensor:
         """What a forward on the last stage should put out."""
-        return self._targets[self._step, key]
+        return self._targets[self.step, key]

@@ -26,10 +26,17 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.runtime.device import CPU, Device, handed_over
 from bubbleproof.reference_exec.runtime.host import Named
 from bubbleproof.reference_exec.runtime.shards import Buffer, StageShards
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transfer, Transport, until_done
+from bubbleproof.reference_exec.runtime.transport import (
+    Blocked,
+    Transfer,
+    Transport,
+    still_used,
+    until_done,
+)
 from bubbleproof.reference_exec.runtime.whole_sums import WholeSums
 from bubbleproof.theory.actions import Action, Kind
 
@@ -70,6 +77,7 @@ class Collectives:
         self._others = [other for other in range(members) if other != member]
         self._under_way: dict[Action, _UnderWay] = {}
         self._ended: set[Action] = set()
+        self._sent: list[Blocked] = []
 
     def run(self, action: Action) -> Iterator[Blocked]:
         """Begin an UNSHARD or REDUCE_GRAD, or end the one begun; run a RESHARD."""
@@ -103,6 +111,16 @@ class Collectives:
         for shards in self._shards.values():
             found |= {key: row.cpu() for key, row in shards.pieces(shards.shard).items()}
         return found
+
+    def keys(self) -> Iterator[int]:
+        """The storages of what is on its way among the members."""
+        self._sent = still_used(self._sent)
+        for sent in self._sent:
+            yield from keys_of(sent.transfer.buffers())
+        for now in self._under_way.values():
+            yield from keys_of([now.own, *(room for rooms in now.rooms.values() for room in rooms)])
+            for coming in now.headers.values():
+                yield from keys_of(coming.transfer.buffers())
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, or is still here or not reduced; one phrase each."""
@@ -222,6 +240,7 @@ class Collectives:
         if len(tensor):
             transfer = self._group.isend(action, tensor, destination=member)
             now.sent.append(_waiting(action, member, transfer))
+            self._sent.append(now.sent[-1])
 
     def _receive(self, action: Action, room: torch.Tensor, member: int) -> Blocked:
         assert self._group is not None

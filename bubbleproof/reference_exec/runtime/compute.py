@@ -10,6 +10,7 @@ while it runs.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,7 +18,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from bubbleproof.reference_exec.births import BIRTHS, living_storages
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.constants import constants_of
+from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
+from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_loss
 from bubbleproof.reference_exec.plans.plan import Key, Plan
@@ -28,13 +33,14 @@ from bubbleproof.reference_exec.runtime.parking import Parked
 from bubbleproof.reference_exec.runtime.shards import StageShards
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
-from bubbleproof.reference_exec.saved import Hold, Ledger, SavedTensors
+from bubbleproof.reference_exec.saved import SavedTensors
 from bubbleproof.theory.actions import NONE, Kind
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.plans.data_parallel import DataParallel
 
 Gradients = dict[tuple[int, str], torch.Tensor]
+Forward = tuple[int, int, int, int]  # (step, stage, number in the whole batch, slice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,10 +72,13 @@ class Compute:
         self._gemm_weights = {
             g: [m.get_parameter(name) for name in m.gemms()] for g, m in self._stages.items()
         }
+        self._parameters = [p for module in self._stages.values() for p in module.parameters()]
         self._recomputed = plan.recomputed()
         self._split = plan.split()
         self.batch = Batch(plan, rank, device, replica)
         self.ledger = Ledger()
+        if plan.counts_bytes and plan.spec.kind == "own":
+            self._make_constants()
         updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
         self.host = Host(self.ledger, updated, device, plan.training)
         self.state = Ledger()  # model state that is here all the time
@@ -86,12 +95,19 @@ class Compute:
         self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
         self.losses: dict[tuple[int, int], torch.Tensor] = {}
+        self.saved_bytes: dict[Forward, int] = {}
+        self.ledger.elsewhere.append(self._elsewhere)
+        if plan.counts_bytes:
+            self._exclude_constants({*updated, *self.shards})
         self._leaving = {*plan.acceptors, *plan.stowed()}
         self.live_bytes: list[int] = []
         self.allocated_bytes: list[int] = []
 
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
-        """Run F; the stage's output, None on the last stage, where it is the loss."""
+        """Run F; the stage's output, None on the last stage, where it is the loss.
+
+        The caller says that the output is a message, and then ``drop_recomputed``.
+        """
         if key[0] not in self._stages:
             raise BrokenProgram(f"{_label(key, 'F')} of a stage that is not on rank {self._rank}")
         self.host.require_present(key[0])
@@ -100,17 +116,20 @@ class Compute:
             raise BrokenProgram(f"{_label(key, 'F')} runs twice")
         forwarded = self._run(Kind.F, key, x)
         output = forwarded.root.detach()
+        if self._is_last(key):
+            self.losses[self._plan.sample(self._replica, key[1]), key[2]] = output.clone()
+        if forwarded.saved is not None:
+            sample = self._plan.sample(self._replica, key[1])
+            self.saved_bytes[self.batch.step, key[0], sample, key[2]] = forwarded.saved.num_bytes
+        self._forwarded[key] = forwarded
         self.sample()
+        return None if self._is_last(key) else output
+
+    def drop_recomputed(self, key: Key) -> None:
+        """Keep no more of a forward than its input, if it will be recomputed."""
         if key in self._recomputed:
-            self._checkpoints[key] = Hold(self.ledger, x)
-            del forwarded
+            self._checkpoints[key] = Hold(self.ledger, self._forwarded.pop(key).x)
             self.sample()
-        else:
-            self._forwarded[key] = forwarded
-        if not self._is_last(key):
-            return output
-        self.losses[self._plan.sample(self._replica, key[1]), key[2]] = output
-        return None
 
     def recompute(self, key: Key) -> None:
         """Run R: the forward again, from its input."""
@@ -135,7 +154,10 @@ class Compute:
     def backward(
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
     ) -> torch.Tensor | None:
-        """Run B, or I where ``is_split``; the input's gradient, None on the first stage."""
+        """Run B, or I where ``is_split``; the input's gradient, None on the first stage.
+
+        The caller takes the sample, when it has said that the gradient is a message.
+        """
         self._begin_gradient(Kind.I if is_split else Kind.B, key)
         forwarded = self._forwarded.pop(key)
         if forwarded.store is not None:
@@ -155,9 +177,8 @@ class Compute:
             weights, num_parts = self._gemm_weights[key[0]], self._plan.weight_parts.get(key[0], 0)
             self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
         gradient = forwarded.x.grad
-        assert gradient is not None or key[0] == 0
-        del forwarded
-        self.sample()
+        if gradient is None and key[0] > 0:
+            raise BrokenProgram(f"{_label(key, 'B')} gives no gradient for the stage's input")
         return gradient
 
     def weight(self, key: Key, part: int = NONE) -> None:
@@ -198,6 +219,7 @@ class Compute:
         """Note the live bytes, and the allocator's where it keeps count; nothing if none should."""
         if not self._plan.counts_bytes:
             return
+        BIRTHS.leave_to(self.ledger)
         self.live_bytes.append(self.ledger.live_bytes)
         if (allocated := self.device.allocated_bytes()) is not None:
             self.allocated_bytes.append(allocated)
@@ -225,6 +247,35 @@ class Compute:
             *(f"{_label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
             *self.host.left_over(),
         ]
+
+    def _make_constants(self) -> None:
+        """Run a user's stages once, so that what they make once is there."""
+        for stage, module in self._stages.items():
+            facts = examined(self._plan.spec)[stage]
+            self.ledger.forgiven_bytes += facts.kept_bytes
+            module(self.device.put(facts.sample.clone()), None)
+
+    def _exclude_constants(self, moving: set[int]) -> None:
+        """Do not count what stages hold now, but what becomes of it.
+
+        The parameters of stages that are ``moving`` count while they are here.
+        """
+        tensors = constants_of(self._stages.values())
+        counted = {storage_key(p) for g in moving for p in self._stages[g].parameters()}
+        storages = [t.untyped_storage() for t in tensors]
+        if self._plan.spec.kind == "own":
+            storages = living_storages()
+        self.ledger.exclude_storages(s for s in storages if s._cdata not in counted)
+        self.ledger.follow(tensors)
+
+    def _elsewhere(self) -> Iterator[int]:
+        """The storages here that are no activations: gradients, results, and those of ledgers."""
+        yield from keys_of(parameter.grad for parameter in self._parameters)
+        yield from keys_of(self.losses.values())
+        for sample in self._sliced.values():
+            yield from keys_of(sample.sent_back())
+        yield from self.host.keys()
+        yield from self.state.needed_keys()
 
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1
@@ -277,7 +328,7 @@ class Compute:
         with self._saving(key, shards) as saved:
             root = self._stages[stage](x, store, prefixes)
             if self._is_last(key):
-                target = self.batch.target(key)
+                target = self.batch.target(key).clone()  # the graph's own, if it keeps it
                 root = microbatch_loss(plan.spec, root, target, plan.num_samples)
         if shards is not None:
             shards.unbind()

@@ -19,18 +19,18 @@ host's memory is this machine's as well; what lies where is told apart by two le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.state_walk import walked
-from bubbleproof.reference_exec.saved import Hold, Ledger
+from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
 from bubbleproof.theory.actions import Action, Kind
 
 LEARNING_RATE = 0.125
@@ -126,6 +126,18 @@ class Host:
             [tensor for tensors in self._down.values() for tensor in tensors.values()],
             self._optimizers.values(),
         )
+
+    def keys(self) -> Iterator[int]:
+        """The storages that are the host's, or taken to be compared."""
+        yield from self.ledger.needed_keys()
+        yield from keys_of(self.gradients.values())
+        yield from keys_of(kept_by(self._optimizers.values()))
+
+    def left_bytes(self) -> int:
+        """The bytes here that are no model state: of activations that the rank has back."""
+        named = (*self._master.values(), *self._upload.values(), *self._down.values())
+        state = {key for tensors in named for key in keys_of(tensors.values())}
+        return self.ledger.live_bytes - self.ledger.bytes_of(state)
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, and stages that were not updated; one phrase each."""

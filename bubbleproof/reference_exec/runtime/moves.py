@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import Hold
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan, key_of
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import Lane
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
-from bubbleproof.reference_exec.saved import Hold
 from bubbleproof.theory.actions import Action, Kind
 
 
@@ -43,6 +43,10 @@ class Moves:
         else:
             self._stow(action)
         self._compute.sample()
+
+    def posted(self) -> list[Blocked]:
+        """The transfers under way."""
+        return [waits for waits, _ in self._moving.values()]
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, one phrase each."""
@@ -112,7 +116,12 @@ class Moves:
             return Hold(ledger, self._room(size))
         parked = self._compute.park(key_of(action), Kind.EVICT)
         if parked.num_bytes != size:
-            raise BrokenProgram(f"{action} moves {parked.num_bytes} bytes, {size} were expected")
+            why = ""
+            if self._plan.spec.kind == "own":
+                why = "; what the model saves depends on its data, and microbatch 0 was measured"
+            raise BrokenProgram(
+                f"{action} moves {parked.num_bytes} bytes, {size} were expected{why}"
+            )
         device = self._compute.device.torch_device
         content = parked.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
         parked.free()

@@ -12,14 +12,13 @@ from itertools import accumulate, pairwise
 
 import torch
 
-from bubbleproof.reference_exec.saved import Ledger, storage_key
+from bubbleproof.reference_exec.ledger import Ledger, storage_key
 
 
 class Parked:
     """The emptied storages of one sample, in the order in which autograd saved them."""
 
     def __init__(self, ledger: Ledger, tensors: Sequence[torch.Tensor]) -> None:
-        self._ledger = ledger
         unique = {storage_key(tensor): tensor for tensor in tensors}
         self._tensors = [t for t in unique.values() if not ledger.excludes(t.untyped_storage())]
         self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
@@ -50,7 +49,6 @@ class Parked:
     def _resize(self, sizes: list[int]) -> None:
         for size, tensor in zip(sizes, self._tensors, strict=True):
             tensor.untyped_storage().resize_(size)
-            self._ledger.resized(tensor)
 
     def _parts(self, buffer: torch.Tensor) -> list[torch.Tensor]:
         """The buffer cut into one part per storage."""

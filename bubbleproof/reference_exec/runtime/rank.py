@@ -8,29 +8,32 @@ the transfer, the second waits for it. Its bytes count on both ranks in between.
 REDUCE_GRAD stand twice too.
 
 What the program promises is asserted as it runs: an action may only use what an earlier one left,
-and at the end nothing is left over, no storage is held and every parameter has a gradient.
+and at the end nothing is left over and every parameter has a gradient. What is still held then is
+reported.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import torch
 
+from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.plans.plan import Plan, key_of
 from bubbleproof.reference_exec.runtime.collectives import Collectives
-from bubbleproof.reference_exec.runtime.compute import Compute, Gradients
+from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.moves import Moves
 from bubbleproof.reference_exec.runtime.trace import Row
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.actions import Action, Kind
 
@@ -49,6 +52,9 @@ class RankResult:
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
     batch, and ``state_bytes`` is the model state that is here all the time. ``model_state`` is what
     the rank, and its host, hold at the end. ``rows`` are those of the last pass, by action.
+    ``left_bytes`` are live here and on the host after a pass, and no model state, ``saved_bytes``
+    what each forward needed for its backward, ``kept_bytes`` what stages of a user's model may keep
+    beside that.
     """
 
     gradients: Gradients
@@ -60,6 +66,9 @@ class RankResult:
     state_bytes: int = 0
     model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
     rows: tuple[Row, ...] = ()
+    left_bytes: int = 0
+    kept_bytes: int = 0
+    saved_bytes: Mapping[Forward, int] = field(default_factory=dict)
 
 
 class Rank:
@@ -98,9 +107,13 @@ class Rank:
         )
         self._leaving_samples = {*plan.acceptors, *plan.stowed()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
+        self._in_hand: list[torch.Tensor] = []  # messages that the action that runs takes or gives
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
         self._rows: list[Row] = []
+        self._left_bytes = 0
+        sources = (self._messages, self._updates.keys, self._collectives.keys)
+        self._compute.ledger.elsewhere[:0] = sources
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.B: self._backward,
@@ -124,6 +137,18 @@ class Rank:
 
     def run(self) -> Iterator[Blocked | None]:
         """Run the program, once per step of a training; see the module for what is yielded."""
+        if not self._plan.counts_bytes:
+            yield from self._run_passes()
+            return
+        with BIRTHS.watched():
+            BIRTHS.forget()
+            for event in self._run_passes():
+                BIRTHS.leave_to(self._compute.ledger)  # another rank may go on here
+                yield event
+                del event  # it keeps its message
+            BIRTHS.leave_to(self._compute.ledger)
+
+    def _run_passes(self) -> Iterator[Blocked | None]:
         for step in range(self._plan.num_passes):
             self._compute.batch.begin_pass(step)
             self._updates.begin_pass()
@@ -138,13 +163,17 @@ class Rank:
             self.position = position
             try:
                 yield from self._timed(action)
+                self._in_hand.clear()
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
             yield None
+        yield from self._until_sent()
+        self._leaving = still_used(self._leaving)
+        self._assert_nothing_left()
+
+    def _until_sent(self) -> Iterator[Blocked]:
         for sent in self._leaving:
             yield from until_done(sent)
-        self._leaving.clear()
-        self._assert_nothing_left()
 
     def _timed(self, action: Action) -> Iterator[Blocked]:
         """Run one action and note when, and what it waited."""
@@ -153,6 +182,7 @@ class Rank:
         for blocked in self._handlers[action.kind](action):
             since = time.monotonic_ns() if waited else begin  # the first comes before all work
             yield blocked
+            del blocked  # or it would keep the message
             waited += time.monotonic_ns() - since
         end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
         self._rows.append(Row(begin, waited, end, samples, new))
@@ -175,16 +205,21 @@ class Rank:
             state_bytes=compute.state.live_bytes,
             model_state=(self._updates.state(), compute.host.state()),
             rows=tuple(self._rows),
+            left_bytes=self._left_bytes,
+            kept_bytes=compute.ledger.forgiven_bytes,
+            saved_bytes=compute.saved_bytes,
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
         if action.stage == 0:
-            x = self._compute.batch.input(key_of(action))
+            x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
             x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
         output = self._compute.forward(key_of(action), x)
         if output is not None:
             self._hand_over(_tag(action, Kind.RECV_F, 1), output)
+        del x, output
+        self._compute.drop_recomputed(key_of(action))
 
     def _backward(self, action: Action) -> Iterator[Blocked]:
         key = key_of(action)
@@ -193,9 +228,9 @@ class Rank:
         if action.stage < self._plan.num_stages - 1:
             output_gradient = yield from self._take(action, Kind.RECV_B)
         gradient = self._compute.backward(key, output_gradient, is_split=action.kind is Kind.I)
-        if action.stage > 0:
-            assert gradient is not None
+        if gradient is not None:
             self._hand_over(_tag(action, Kind.RECV_B, -1), gradient)
+        self._compute.sample()
 
     def _weight(self, action: Action) -> Iterator[Blocked]:
         self._compute.weight(key_of(action), action.part)
@@ -235,7 +270,7 @@ class Rank:
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
         sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
-        self._leaving = [one for one in self._leaving if not one.transfer.is_done()]
+        self._leaving = still_used(self._leaving)
         self._leaving.append(sent)
         if self._transport.is_blocking:
             yield from until_done(sent)
@@ -272,6 +307,7 @@ class Rank:
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
         leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
         message = tensor.contiguous()
+        self._in_hand.append(tensor)
         is_shared = message is tensor and (stays or leaves)
         self._ready[tag] = message.clone() if is_shared else message
 
@@ -279,13 +315,15 @@ class Rank:
         """The message that ``action`` consumes, waiting for it where it comes from another rank."""
         tag = _tag(action, kind, 0)
         if tag in self._ready:
-            return self._ready.pop(tag)
+            self._in_hand.append(self._ready.pop(tag))
+            return self._in_hand[-1]
         if tag not in self._arriving:
             raise BrokenProgram(f"{action} needs {tag}, which is not posted")
         arriving = self._arriving.pop(tag)
         waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
         yield from until_done(waiting)
-        return waiting.transfer.get()
+        self._in_hand.append(waiting.transfer.get())
+        return self._in_hand[-1]
 
     def _at(self, message: str) -> str:
         return f"{self._plan.name(self.process)}, action {self.position}: {message}"
@@ -301,9 +339,15 @@ class Rank:
         ]
         if left:
             raise BrokenProgram(self._at(f"left over: {', '.join(left)}"))
-        held = self._compute.ledger.live_bytes
-        if held:
-            raise BrokenProgram(self._at(f"{held} bytes still held"))
+        if self._plan.counts_bytes:
+            held = self._compute.ledger.live_bytes + self._compute.host.left_bytes()
+            self._left_bytes = max(self._left_bytes, held)
+
+    def _messages(self) -> Iterator[int]:
+        """The storages of messages on their way here or from here."""
+        yield from keys_of((*self._in_hand, *self._ready.values()))
+        for posted in (*self._arriving.values(), *self._leaving, *self._moves.posted()):
+            yield from keys_of(posted.transfer.buffers())
 
 
 @lru_cache(maxsize=10_000)

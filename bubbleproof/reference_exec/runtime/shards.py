@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.host import LEARNING_RATE, Named
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.saved import Hold, Ledger, storage_key
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

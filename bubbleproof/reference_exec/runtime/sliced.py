@@ -8,7 +8,7 @@ its own graph. So slices of a sample go forth in order and back in reverse order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -33,6 +33,11 @@ class LayerPrefix:
         self._blocks.append(((key, value), leaves))
         return earlier
 
+    def sent_back(self) -> Iterator[torch.Tensor | None]:
+        """The gradients that later slices have sent so far."""
+        for _, leaves in self._blocks:
+            yield from (leaf.grad for leaf in leaves)
+
     def pop(self) -> list[Pair]:
         """The last slice's keys and values, each with the gradient that later slices sent it."""
         if not self._blocks:  # a layer without attention
@@ -47,6 +52,11 @@ class SlicedSample:
     def __init__(self, num_layers: int) -> None:
         self.num_forwarded = 0
         self.prefixes = [LayerPrefix() for _ in range(num_layers)]
+
+    def sent_back(self) -> Iterator[torch.Tensor | None]:
+        """The gradients of keys and values that wait for their own slice's backward."""
+        for prefix in self.prefixes:
+            yield from prefix.sent_back()
 
     def pop(self) -> list[Pair]:
         """Take the last slice back: the tensors its backward starts from besides its output."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
+from bubbleproof.reference_exec.ledger import storage_key
 from bubbleproof.reference_exec.plans.model_state import StateBytes
-from bubbleproof.reference_exec.saved import storage_key
 
 Tensors = Iterable[torch.Tensor]
 

@@ -50,10 +50,33 @@ class RankTrace:
     @property
     def num_differing(self) -> int:
         """The actions whose bytes differ from the predicted ones."""
+        return len(self.differing)
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The numbers of these actions."""
         if not self.predicted:
-            return 0
+            return ()
         pairs = zip(self.live_bytes, self.predicted, strict=True)
-        return sum(measured != expected for measured, expected in pairs)
+        return tuple(n for n, (measured, expected) in enumerate(pairs) if measured != expected)
+
+    def beyond(self, number: int) -> int:
+        """The bytes held beyond the predicted at an action, at its sample that is furthest off."""
+        pairs = zip(self.live_bytes[number], self.predicted[number], strict=True)
+        return max((measured - expected for measured, expected in pairs), key=abs, default=0)
+
+    def told(self) -> str:
+        """What differs: the first action, and the one that is furthest off."""
+        off = self.differing
+        worst = max(off, key=lambda number: abs(self.beyond(number)))
+        count = f"{self.name}: the bytes of {len(off)} actions are not the model's"
+        furthest = "" if worst == off[0] else f"; {self._at(worst)} at most"
+        return f"{count}: {self._at(off[0])}{furthest}"
+
+    def _at(self, number: int) -> str:
+        beyond = self.beyond(number)
+        word = "beyond" if beyond > 0 else "short of"
+        return f"{abs(beyond)} bytes {word} them at {self.actions[number]} (action {number})"
 
 
 def traces_of(

@@ -9,7 +9,7 @@ again (here).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +23,10 @@ class Transfer(Protocol):
 
     def is_done(self) -> bool:
         """Whether the transfer has ended."""
+        ...
+
+    def buffers(self) -> tuple[torch.Tensor, ...]:
+        """The memory that it uses, for as long as it does."""
         ...
 
     def get(self) -> torch.Tensor:
@@ -61,6 +65,11 @@ class Blocked:
     def __str__(self) -> str:
         noun = "replica" if self.is_of_group else "rank"
         return f"{self.action} waits for {self.tag} with {noun} {self.peer}"
+
+
+def still_used(posted: Iterable[Blocked]) -> list[Blocked]:
+    """Those whose transfers use memory still."""
+    return [one for one in posted if one.transfer.buffers()]
 
 
 def until_done(blocked: Blocked) -> Iterator[Blocked]:

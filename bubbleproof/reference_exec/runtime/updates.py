@@ -26,6 +26,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.plans.plan import Plan
@@ -33,8 +34,8 @@ from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 from bubbleproof.reference_exec.runtime.shards import StageShards
-from bubbleproof.reference_exec.runtime.state_walk import walked
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
 from bubbleproof.theory.actions import Action, Kind
 
 Named = dict[tuple[int, str], torch.Tensor]
@@ -67,6 +68,7 @@ class Updates:
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
         self._done: set[Action] = set()
         self._has_waited = False
+        self._sent: list[Blocked] = []
 
     def begin_pass(self) -> None:
         """Forget the gradients and the steps of the pass before."""
@@ -88,6 +90,18 @@ class Updates:
         else:
             yield from self._add_replicas(action)
         self._done.add(action)
+
+    def keys(self) -> Iterator[int]:
+        """The storages of sums, of optimizers, and of what is on its way to other ranks."""
+        self._sent = still_used(self._sent)
+        yield from keys_of(self._totals.values())
+        for levels in self._of_shards.values():
+            yield from keys_of(levels.values())
+        yield from keys_of(kept_by(self.optimizers.values()))
+        for shards in self._shards.values():
+            yield from keys_of(kept_by(shards.optimizers()))
+        for sent in self._sent:
+            yield from keys_of(sent.transfer.buffers())
 
     def left_over(self) -> list[str]:
         """The stages that a pass has not stepped, one phrase each."""
@@ -204,7 +218,9 @@ class Updates:
             arrives = self._transport.irecv(tag, buffer, source=peer)
             sent = self._transport.isend(tag, gradient, destination=peer)
         for transfer in (sent, arrives):
-            yield from until_done(Blocked(action=tag, tag=tag, peer=peer, transfer=transfer))
+            waiting = Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
+            self._sent.append(waiting)
+            yield from until_done(waiting)
         return arrives.get()
 
     def _barrier(self) -> Iterator[Blocked]:
@@ -227,7 +243,9 @@ class Updates:
             transfer = self._transport.isend(tag, nothing, destination=peer)
         else:
             transfer = self._transport.irecv(tag, nothing, source=peer)
-        yield from until_done(Blocked(action=tag, tag=tag, peer=peer, transfer=transfer))
+        waiting = Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
+        self._sent.append(waiting)
+        yield from until_done(waiting)
         if not is_send:
             transfer.get()  # what is computed from now on comes after the signal
 

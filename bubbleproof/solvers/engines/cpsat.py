@@ -163,6 +163,13 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
     return run(model, budget)
 
 
+def require_valid(model: cp_model.CpModel, status: cp_model.CpSolverStatus) -> None:
+    """Raise ``ValueError`` where CP-SAT refused a model, as it does numbers that are too large."""
+    if status == cp_model.MODEL_INVALID:
+        why = " ".join(model.validate().split())
+        raise ValueError(f"cpsat cannot take this problem, choose another engine: {why}")
+
+
 def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None) -> Outcome:
     """Search a model that is complete, objective included; ``solver`` keeps the values found."""
     solver = solver or cp_model.CpSolver()
@@ -175,7 +182,7 @@ def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = No
         status = solver.solve(model.model, callback)
     if status == cp_model.INFEASIBLE:
         return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
-    assert status != cp_model.MODEL_INVALID, model.model.validate()
+    require_valid(model.model, status)
     bound = _rounded_up(solver.best_objective_bound)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome(bound=bound)

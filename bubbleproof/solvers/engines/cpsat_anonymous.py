@@ -188,7 +188,8 @@ class AnonymousModel(MenuModel):
                 rule.only_enforce_if(self._count_is(slots.family, count))
 
     def _between(self, one: Slots, other: Slots, lag: int) -> None:
-        assert one.family == other.family, "no edge joins two families"
+        if one.family != other.family:
+            raise ValueError(f"an edge joins options of two kinds: {one.family} and {other.family}")
         for count in range(1, self.num_samples + 1):
             for i in range(count):
                 early = one.start[self._place(one, i, count)]
@@ -301,7 +302,8 @@ class AnonymousModel(MenuModel):
     def add_horizon(self) -> None:
         """makespan >= end of any computation; a computation of an option, if it is there."""
         compute = self.problem.rank_of_task != NONE
-        assert self.is_anchored, "an anonymous menu lies within its computation"
+        if not self.is_anchored:
+            raise ValueError("a menu of which transfers lie outside its computation has names")
         for task in self.frame.always[compute[self.frame.always]].tolist():
             self.model.add(self.goal >= self.end(task))
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
+from bubbleproof.solvers.engines.cpsat import require_valid
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.thread import watching
@@ -258,7 +259,7 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
         status = solver.solve(model.model)
     if status == cp_model.INFEASIBLE:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
-    assert status != cp_model.MODEL_INVALID, model.model.validate()
+    require_valid(model.model, status)
     bound = int(np.ceil(solver.best_objective_bound - 1e-6))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Choice(bound=bound)

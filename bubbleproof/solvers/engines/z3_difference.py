@@ -13,6 +13,7 @@ from math import gcd
 import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding, Load, Moment
 from bubbleproof.solvers.engines.deadline import OutOfTimeError, require_time
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome
@@ -211,6 +212,8 @@ class _Bisection:
         starts = [found.eval(start, model_completion=True).as_long() for start in self.model.start]
         start = np.array(starts, dtype=np.int64)
         value = value_of(self.model.encoding, start)
-        assert value is not None, "z3 returned a schedule that the checker refuses"
-        assert value < self.high, "z3 returned a schedule that misses what was asked for"
+        if value is None:
+            raise FaultError("z3", "a schedule", "the checker refuses it")
+        if value >= self.high:
+            raise FaultError("z3", f"a schedule of less than {self.high}", f"its value is {value}")
         self.best, self.high = start, value

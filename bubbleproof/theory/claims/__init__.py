@@ -1,13 +1,14 @@
 """The papers' claims as data; ``claims()`` lists them all by id, ``decide`` decides one.
 
-``points`` makes domains, ``claim`` says what a claim is, ``shards`` cuts an audit up for many
-workers, ``registry`` names the papers' modules.
+``points`` makes domains, ``claim`` says what a claim is, ``standing`` what its measured side rests
+on, ``shards`` cuts an audit up for many workers, ``registry`` names the papers' modules.
 """
 
 from __future__ import annotations
 
 from bubbleproof.theory.claims.claim import (
     Claim,
+    ClaimVerdict,
     Counterexample,
     Decision,
     Domain,
@@ -21,6 +22,7 @@ from bubbleproof.theory.claims.registry import claims
 
 __all__ = [
     "Claim",
+    "ClaimVerdict",
     "Counterexample",
     "Decision",
     "Domain",

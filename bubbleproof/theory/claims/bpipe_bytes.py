@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.theory.claims.bpipe_schedules import longest_free_transfer, measures_of
+from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.claims.bpipe_schedules import BPIPE, longest_free_transfer, measures_of
 from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Value
+from bubbleproof.theory.pipeline import Pipeline
 
 SEQUENCE = 2048
 GIGA = 10**9
@@ -87,6 +89,35 @@ def per_forward(size: Value, share: Fraction = Fraction(1)) -> Value:
     return lambda at: share * size(at) * MICROSECONDS / at["f"] / GIGA
 
 
+def moved_per_forward(size: Value) -> Value:
+    """GB/s of a transfer in a BPipe schedule whose transfers take a forward of f microseconds.
+
+    The bytes are those that its memory event adds to the acceptor, the time is its task's.
+    """
+
+    def bandwidth(at: Params) -> Fraction:
+        kept = size(at)
+        pipeline = Pipeline(
+            num_ranks=at["p"], num_microbatches=2 * at["p"],
+            forward=at["f"], backward=2 * at["f"], activation=int(kept),
+        )  # fmt: skip
+        balanced = BPIPE.balanced(pipeline)
+        problem = balanced.problem()
+        schedule = BPIPE.schedule(balanced, problem)
+        events, actions = problem.events, problem.actions
+        moved = actions.is_kind(Kind.EVICT)[events.task] & (events.delta > 0)
+        row = int(moved.argmax())
+        task = int(events.task[row])
+        if task not in problem.locate(schedule.program.actions):
+            raise ValueError(
+                f"{BPIPE.name} leaves out {problem.label(task)}, which moves the bytes"
+            )
+        rate = Fraction(int(events.delta[row]) * MICROSECONDS, int(problem.duration[task]))
+        return rate / GIGA
+
+    return bandwidth
+
+
 def per_free_transfer(size: Value) -> Value:
     """GB/s that move the bytes in the longest transfer that costs no time, at tB = 2 tF.
 
@@ -105,7 +136,7 @@ def _equations(offset: int, scope: str, formula: Value) -> tuple[Claim, Claim, C
     rows = (
         (4, "keeps these bytes of a microbatch on each rank", "bytes", formula, inventory(scope)),
         (7, "needs this bandwidth to transfer within one forward", "GB/s",
-         per_forward(formula), per_forward(inventory(scope))),
+         per_forward(formula), moved_per_forward(inventory(scope))),
         (10, "needs 2/3 of it where an evict and a load share a backward and a forward (tB = 2 tF)",
          "GB/s", per_forward(formula, Fraction(2, 3)), per_free_transfer(inventory(scope))),
     )  # fmt: skip

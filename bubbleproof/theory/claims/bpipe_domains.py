@@ -60,7 +60,7 @@ def _domain(
     columns = [tuple(values) for values in others.values()]
 
     def rows() -> Iterator[Row]:
-        for p in range(1, most_ranks + 1):
+        for p in range(2, most_ranks + 1):
             stages = [range(p)] if has_stage else []
             for row in product((p,), range(1, most_rounds * p + 1), *stages, *columns):
                 if where(dict(zip(names, row, strict=True))):
@@ -87,15 +87,15 @@ def _scope(
     return Scope(small=small, wide=large)
 
 
-ALL = _scope("p <= {p}, m <= {m}, all stages", is_any)
-FILLED = _scope("p <= {p}, p <= m <= {m}, all stages", is_filled)
-PAIRS = _scope("p <= {p}, p <= m <= {m}, s < (p-1)/2", is_upper)
+ALL = _scope("2 <= p <= {p}, m <= {m}, all stages", is_any)
+FILLED = _scope("2 <= p <= {p}, p <= m <= {m}, all stages", is_filled)
+PAIRS = _scope("2 <= p <= {p}, p <= m <= {m}, s < (p-1)/2", is_upper)
 EVICTORS = _scope("4 <= p <= {p}, m <= {m}, s <= floor((p-4)/2)", is_evictor)
 STEADY = _scope("4 <= p <= {p}, 2p <= m <= {m}, s <= floor((p-4)/2)", is_steady)
-SHAPES = _scope("p <= {p}, m <= {m}", is_any, has_stage=False)
-FILLED_SHAPES = _scope("p <= {p}, p <= m <= {m}", is_filled, has_stage=False)
+SHAPES = _scope("2 <= p <= {p}, m <= {m}", is_any, has_stage=False)
+FILLED_SHAPES = _scope("2 <= p <= {p}, p <= m <= {m}", is_filled, has_stage=False)
 MEMORIES = _scope(
-    "p <= {p}, p <= m <= {m}, W in {{0, 7}}, A in {{1, 5}}, all stages",
+    "2 <= p <= {p}, p <= m <= {m}, W in {{0, 7}}, A in {{1, 5}}, all stages",
     is_filled, ranks=6, W=(0, 7), A=(1, 5),
 )  # fmt: skip
 
@@ -111,8 +111,8 @@ def _timed(text: str, pairs: Callable[[], Iterator[tuple[int, int]]]) -> Domain:
 
 TICKS = Scope(
     small=_timed(
-        "p <= 8, m in {p, 2p, 2p+1}",
-        lambda: ((p, m) for p in range(1, 9) for m in {p, 2 * p, 2 * p + 1}),
+        "2 <= p <= 8, m in {p, 2p, 2p+1}",
+        lambda: ((p, m) for p in range(2, 9) for m in {p, 2 * p, 2 * p + 1}),
     ),
     wide=_timed(COUNTS_TEXT, shapes),
 )
@@ -128,30 +128,30 @@ LONG_TICKS = Scope(
 )
 RELAXED = Scope(
     small=listed(
-        "p <= 8, m in {p, 2p, 2p+1}, tF = 2, tB = 4",
+        "2 <= p <= 8, m in {p, 2p, 2p+1}, tF = 2, tB = 4",
         ("p", "m", "tF", "tB"),
-        lambda: ((p, m, 2, 4) for p in range(1, 9) for m in {p, 2 * p, 2 * p + 1}),
+        lambda: ((p, m, 2, 4) for p in range(2, 9) for m in {p, 2 * p, 2 * p + 1}),
     ),
     wide=listed(
-        "p <= 16, m <= 4p, tF = 2, tB = 4",
+        "2 <= p <= 16, m <= 4p, tF = 2, tB = 4",
         ("p", "m", "tF", "tB"),
-        lambda: ((p, m, 2, 4) for p in range(1, 17) for m in range(1, 4 * p + 1)),
+        lambda: ((p, m, 2, 4) for p in range(2, 17) for m in range(1, 4 * p + 1)),
     ),
 )
 
 
 def _chunked(most: int, rounds: Iterable[int], others: str, *, has_stage: bool = False) -> Domain:
-    """p <= most, m a multiple of p, 2 to 4 chunks."""
+    """2 <= p <= most, m a multiple of p, 2 to 4 chunks."""
     chosen = tuple(rounds)
 
     def rows() -> Iterator[Row]:
-        for p in range(1, most + 1):
+        for p in range(2, most + 1):
             stages = [range(p)] if has_stage else []
             yield from product((p,), (n * p for n in chosen), (2, 3, 4), *stages)
 
     counted = ", ".join("p" if n == 1 else f"{n}p" for n in chosen)
     return listed(
-        f"p <= {most}, 2 <= v <= 4, m in {{{counted}}}{others}",
+        f"2 <= p <= {most}, 2 <= v <= 4, m in {{{counted}}}{others}",
         ("p", "m", "v", *(["s"] if has_stage else [])),
         rows,
     )
@@ -183,7 +183,7 @@ SEARCHED = Scope(
         p=range(4, 8), m=range(1, 15), s=range(2),
     ),
     wide=listed(
-        f"4 <= {_SEARCHED_TEXT}; s <= floor((p-4)/2)",
+        f"{_SEARCHED_TEXT}; 4 <= p; s <= floor((p-4)/2)",
         ("p", "m", "s"),
         lambda: (
             (p, m, s)
@@ -200,7 +200,7 @@ SEARCHED_PAIRS = Scope(
         p=range(2, 8), m=range(2, 15),
     ),
     wide=listed(
-        f"2 <= {_SEARCHED_TEXT}; m >= p",
+        f"{_SEARCHED_TEXT}; m >= p",
         ("p", "m"),
         lambda: (
             (p, m) for p in range(2, MOST_RANKS + 1) for m in searched_counts(p) if m >= p

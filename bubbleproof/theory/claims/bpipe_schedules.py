@@ -15,13 +15,14 @@ import numpy as np
 
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.claims.claim import Params
+from bubbleproof.theory.claims.field_schedules import measures as retimed_measures
 from bubbleproof.theory.families import member
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
 from bubbleproof.theory.families.bpipe_literal import dense, literal, replay
 from bubbleproof.theory.families.bpipe_plan import computation_slots
-from bubbleproof.theory.families.family import FamilyMember
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
@@ -151,9 +152,12 @@ def peak_printed(at: Params, *, is_dense: bool = False) -> Fraction:
 
 def makespan(at: Params, transfer: int) -> int:
     """The makespan of BPipe at tF, tB and a transfer of the given ticks."""
-    pipeline = Pipeline(
-        num_ranks=at["p"], num_microbatches=at["m"], forward=at["tF"], backward=at["tB"]
-    )
+    return _makespan(at["p"], at["m"], at["tF"], at["tB"], transfer)
+
+
+@lru_cache(maxsize=4096)  # numbers only; several claims ask for the same transfer
+def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int:
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, forward=forward, backward=backward)
     balanced = BPIPE.balanced(pipeline, transfer=transfer)
     problem = balanced.problem()
     return measure(problem, BPIPE.schedule(balanced, problem)).makespan
@@ -161,8 +165,7 @@ def makespan(at: Params, transfer: int) -> int:
 
 def makespan_1f1b(at: Params) -> Fraction:
     """The makespan of 1F1B, measured."""
-    schedule = member("1f1b", p=at["p"], m=at["m"], tF=at["tF"], tB=at["tB"])
-    return Fraction(measure(schedule.problem, schedule.schedule).makespan)
+    return Fraction(retimed_measures("1f1b", at).makespan)
 
 
 def longest_free_transfer(at: Params) -> Fraction:

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-from bubbleproof.theory.claims.claim import Claim, Domain, Params, Value, listed
+from bubbleproof.theory.claims.any_order import least_idle_ratio
+from bubbleproof.theory.claims.claim import (
+    Claim,
+    Domain,
+    Params,
+    Relation,
+    Value,
+    grid,
+    listed,
+)
 from bubbleproof.theory.claims.field_schedules import (
     idle_ratio,
     idle_ticks,
@@ -25,20 +34,13 @@ from bubbleproof.theory.claims.field_schedules import (
     stated,
 )
 from bubbleproof.theory.claims.points import Row
-from bubbleproof.theory.claims.ranges import RATIOS
 from bubbleproof.theory.claims.scope import Scope
 
 CHIMERA = "Chimera (SC 2021) section 3"
 DEEPSEEK = "DeepSeek-V3 technical report section 3.2.1"
 FEW_EVEN, EVERY_EVEN = (2, 4, 6, 8, 12, 16), range(2, 17, 2)
 EQUAL, DOUBLE = ((1, 1),), ((1, 2),)
-FOUR_RATIOS = ((1, 1), (1, 2), (2, 1), (2, 2))
 Condition = Callable[[int, int], bool]
-
-
-def is_near(p: int, m: int) -> bool:
-    """From p = 8 on only m within 2 above a multiple of p."""
-    return p <= 6 or m % p <= 2
 
 
 def is_any(p: int, m: int) -> bool:
@@ -80,16 +82,11 @@ def _units(ratios: Sequence[tuple[int, int]], *ranged: str) -> Scope:
     )
 
 
-ANY = Scope(
-    small=_even(
-        "even p <= 8, 12, 16; m <= 4p (from p = 8 on only m within 2 above a multiple of p)",
-        FEW_EVEN,
-        is_near,
-        FOUR_RATIOS,
-    ),
-    wide=_even(
-        "even p <= 16; m <= 4p", EVERY_EVEN, is_any, tuple(dict.fromkeys((*FOUR_RATIOS, *RATIOS)))
-    ),
+ORDERS = grid(
+    "p = 2; m <= 3; tF and tB in 1 2, every order", p=(2,), m=(1, 2, 3), tF=(1, 2), tB=(1, 2)
+)
+DOUBLE_ORDERS = grid(
+    "p = 4; m in 4 8; tF:tB = 1:2, every order", p=(4,), m=(4, 8), tF=(1,), tB=(2,)
 )
 EQUAL_UNITS, DOUBLE_UNITS, RANKS_OF_UNITS = _units(EQUAL), _units(DOUBLE), _units(EQUAL, "r")
 
@@ -99,15 +96,21 @@ def chimera_bubble(at: Params) -> Fraction:
     return Fraction(at["p"] - 2, 2 * at["m"] + at["p"] - 2)
 
 
+def chimera_double(at: Params) -> Fraction:
+    """(p-2)/(3m/2+p-2)."""
+    return Fraction(2 * (at["p"] - 2), 3 * at["m"] + 2 * (at["p"] - 2))
+
+
 CHIMERA_CLAIMS: tuple[Claim, ...] = (
     stated(
         "field.chimera.bubble",
         CHIMERA,
-        "The bubble ratio is (D-2)/(2N+D-2), here for any m and any durations.",
-        "idle_ratio",
-        ANY,
+        "Some order on Chimera's placement has the bubble ratio (D-2)/(2N+D-2), here for any m and "
+        "any durations.",
+        "least idle_ratio of any order",
+        ORDERS,
         chimera_bubble,
-        idle_ratio("chimera"),
+        least_idle_ratio("chimera"),
         corrected="field.chimera.bubble-units",
     ),
     stated(
@@ -126,9 +129,20 @@ CHIMERA_CLAIMS: tuple[Claim, ...] = (
         "directly.",
         "idle_ratio",
         DOUBLE_UNITS,
-        lambda at: Fraction(2 * (at["p"] - 2), 3 * at["m"] + 2 * (at["p"] - 2)),
+        chimera_double,
         idle_ratio("chimera"),
         corrected="field.chimera.double-gaps",
+    ),
+    stated(
+        "field.chimera.double-some",
+        f"{CHIMERA}, for units joined as they fit best",
+        "With backwards twice as long some order on Chimera's placement has at most the bubble "
+        "ratio (D-2)/(3N/2+D-2).",
+        "least idle_ratio of any order",
+        DOUBLE_ORDERS,
+        chimera_double,
+        least_idle_ratio("chimera"),
+        relation=Relation.AT_MOST,
     ),
     stated(
         "field.chimera.double-gaps",
@@ -154,7 +168,7 @@ CHIMERA_CLAIMS: tuple[Claim, ...] = (
 def _dual(name: str, relation: str, keeps: Callable[[Params], bool] | None = None) -> Scope:
     """The durations that ``keeps`` accepts on the p and m that the family takes, m <= 4p."""
     is_dualpipe = name == "dualpipe"
-    few, every = (FEW_EVEN[:5], EVERY_EVEN) if is_dualpipe else ((1, 2, 3, 4, 5, 8), range(1, 17))
+    few, every = (FEW_EVEN[:5], EVERY_EVEN) if is_dualpipe else ((2, 3, 4, 5, 8), range(2, 17))
     even = ", even m" if is_dualpipe else ""
     ticks = "tF in 1 2 3, tI in 1 2 3, tW in 0 1 3"
 
@@ -178,8 +192,8 @@ def _dual(name: str, relation: str, keeps: Callable[[Params], bool] | None = Non
             lambda p, m: p <= 4 or m % p <= 2,
         ),
         wide=domain(
-            f"{'even ' if is_dualpipe else ''}p <= 16; 2p <= m <= 4p{even}, which is all that the "
-            "schedule takes of m <= 4p",
+            f"{'even p' if is_dualpipe else '2 <= p'} <= 16; 2p <= m <= 4p{even}, which is all "
+            "that the schedule takes of m <= 4p",
             every,
             is_any,
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from bubbleproof.theory.claims.any_order import least_idle_over_work
 from bubbleproof.theory.claims.claim import Claim, Params, grid
 from bubbleproof.theory.claims.field_schedules import (
     ALL_RANKS,
@@ -44,9 +45,13 @@ ANY = shapes()
 CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=CHUNKS)
 FILLED = shapes("m >= p", is_filled, ranks=FEWER_RANKS, v=CHUNKS)
 DIVIDED = shapes("p divides m", divides, ranks=FEWER_RANKS, v=CHUNKS)
+ORDERS = grid(
+    "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
+    p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
+)  # fmt: skip
 OF_RANKS = Scope(
     small=grid(
-        "p in 1 2 3 4 5 6 7 8 11 16; m <= 4p (from p = 6 on only m <= 2 and m within 1 of a "
+        "p in 2 3 4 5 6 7 8 11 16; m <= 4p (from p = 6 on only m <= 2 and m within 1 of a "
         "multiple of p); every rank r",
         where=lambda at: at["r"] < at["p"] and is_looked_at(at),
         p=RANKS,
@@ -54,7 +59,7 @@ OF_RANKS = Scope(
         r=range(16),
     ),
     wide=grid(
-        "p <= 16; m <= 4p; every rank r",
+        "2 <= p <= 16; m <= 4p; every rank r",
         where=lambda at: at["r"] < at["p"] and at["m"] <= 4 * at["p"],
         p=ALL_RANKS,
         m=range(1, 65),
@@ -158,11 +163,11 @@ CLAIMS: tuple[Claim, ...] = (
     stated(
         "field.interleaved.bubble",
         f"{MEGATRON} section 2.2",
-        "Interleaving divides the bubble by v: (p-1)/(vm), here for any m.",
-        "idle_over_work",
-        CHUNKED,
+        "Interleaving divides the bubble by v: some order has (p-1)/(vm), here for any m.",
+        "least idle_over_work of any order",
+        ORDERS,
         overhead,
-        idle_over_work("interleaved"),
+        least_idle_over_work("interleaved"),
         corrected="field.interleaved.bubble-divided",
     ),
     stated(
@@ -181,7 +186,7 @@ CLAIMS: tuple[Claim, ...] = (
         "idle_over_work",
         FILLED,
         overhead,
-        idle_over_work("interleaved"),
+        idle_over_work("interleaved-spread"),
     ),
     stated(
         "field.interleaved.peak",

@@ -26,11 +26,11 @@ _SHAPES = frozenset("vsf")  # parameters that only some families take
 Given = tuple[tuple[str, int], ...]
 Ticks = Mapping[str, int]
 
-RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16)
-FEWER_RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 16)
+RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
+FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)
 FULL_TICKS = ({"tF": 1, "tB": 1}, {"tF": 1, "tB": 2}, {"tF": 2, "tB": 1}, {"tF": 3, "tB": 5})
 WIDE_TICKS = tuple({"tF": forward, "tB": backward} for forward, backward in RATIOS)
-ALL_RANKS = range(1, 17)
+ALL_RANKS = range(2, 17)
 EVERY_M = 5  # up to so many ranks every m is looked at, beyond it those around multiples of p
 
 
@@ -143,7 +143,7 @@ def shapes(
     )
     return Scope(
         small=_shaped(few_text, condition, where, tuple(few), ticks, shape),
-        wide=_shaped("p <= 16; m <= 4p", condition, where, tuple(every), wide_ticks, shape),
+        wide=_shaped("2 <= p <= 16; m <= 4p", condition, where, tuple(every), wide_ticks, shape),
     )
 
 
@@ -197,6 +197,7 @@ def stated(
     relation: Relation = Relation.EQUAL,
     corrected: str | None = None,
     places: int = 0,
+    slack: str | None = None,
 ) -> Claim:
     """A claim of the paper that ``name`` begins with."""
     return Claim(
@@ -212,4 +213,5 @@ def stated(
         measured=measured,
         corrected=corrected,
         places=places,
+        slack=slack,
     )

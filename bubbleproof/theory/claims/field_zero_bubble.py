@@ -41,7 +41,7 @@ def is_full(at: Params) -> bool:
     return at["m"] >= 2 * at["p"] - 1
 
 
-SMALL = (1, 2, 3, 4, 5)
+SMALL = (2, 3, 4, 5)
 ANY = shapes("any m", ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
 H1 = shapes(
     "m >= p and tW <= tF",
@@ -135,6 +135,7 @@ def _v_claims(
             part_of_1f1b(bubble),
             span_idle(name),
             relation=Relation.AT_MOST,
+            slack="our order idles less",
         ),
         stated(
             f"field.{name}.bubble-any-ticks",

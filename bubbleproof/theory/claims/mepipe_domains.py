@@ -103,4 +103,4 @@ def _children(ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int]
     return listed(text, ("p", "m", "v", "s", "k", "c"), rows)
 
 
-CHILDREN = Scope(small=_children((1, 2, 3), V[0], S[0]), wide=_children(RANKS, V[1], S[1]))
+CHILDREN = Scope(small=_children((2, 3), V[0], S[0]), wide=_children(RANKS, V[1], S[1]))

@@ -28,9 +28,9 @@ def optimizer_bytes(at: Params, *, master: int) -> Fraction:
 
 
 MEMORY = grid(
-    "7, 13 and 34 units of parameters, p <= 16, d <= 8",
+    "7, 13 and 34 units of parameters, 2 <= p <= 16, d <= 8",
     params=(7, 13, 34),
-    p=range(1, 17),
+    p=range(2, 17),
     d=range(1, 9),
 )
 ON_64 = Domain(text="34 G parameters, p d = 64", points=({"params": 34, "p": 16, "d": 4},))

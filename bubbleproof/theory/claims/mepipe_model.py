@@ -144,6 +144,7 @@ _FLOPS: tuple[Claim, ...] = (
         constant(Fraction(1, 10)),
         lambda at: share(at, is_masked=True),
         relation=Relation.AT_MOST,
+        slack="a round number; it is 7.5%",
     ),
     stated(
         "mepipe.section-4.4.scores-larger",
@@ -154,6 +155,7 @@ _FLOPS: tuple[Claim, ...] = (
         constant(share(LLAMAS[0], is_masked=True)),
         lambda at: share(at, is_masked=True),
         relation=Relation.AT_MOST,
+        slack="each is smaller",
     ),
 )
 
@@ -178,6 +180,7 @@ _COSTS: tuple[Claim, ...] = (
         constant(Fraction(237, 100)),
         cost_ratio,
         relation=Relation.AT_LEAST,
+        slack="rounded down",
     ),
     stated(
         "mepipe.section-9.years",

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from bubbleproof.theory.claims.claim import Domain, Params, listed
-from bubbleproof.theory.claims.pipemesh_schedules import is_filled, sequences
+from bubbleproof.theory.claims.pipemesh_schedules import (
+    ends_as_printed,
+    is_filled,
+    runs_literally,
+    sequences,
+)
 from bubbleproof.theory.claims.pipemesh_shapes import (
     FEWER_RANKS,
     SHAPE,
@@ -51,6 +56,10 @@ def _has_chunks(at: Params) -> bool:
     return is_filled(at) and at["v"] >= 2
 
 
+def _is_printed(at: Params) -> bool:
+    return is_filled(at) and ends_as_printed(at)
+
+
 _TICKS = ("tF", "tB")
 
 
@@ -71,6 +80,19 @@ TIMED = mesh_scope(
 )
 STAGES = mesh_scope(
     "filled, ranks 0, 1, P div 2, P-2, P-1", is_filled, names=("r",), choices=_ranks
+)
+PRINTED_TEXT = "filled, and Algorithm 1 as printed ends: q = e_1 or M = 1, n_fwd <= M B"
+PRINTED = mesh_scope(
+    f"{PRINTED_TEXT}; ranks 0, 1, P div 2, P-2, P-1", _is_printed, names=("r",), choices=_ranks
+)
+PRINTED_TIMED = mesh_scope(
+    f"{PRINTED_TEXT}; tF:tB in {' '.join(f'{f}:{b}' for f, b in RATIOS)}",
+    _is_printed,
+    chunks=(1, 2),
+    most=5,
+    few=True,
+    names=_TICKS,
+    choices=_ratios,
 )
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)
 LINKS = mesh_scope(
@@ -127,19 +149,19 @@ def _halves(ranks: range, chunks: Sequence[int]) -> Domain:
             yield p, 2 * n * p, v, n * p, n * p, 2, 2, *ticks
 
     ratios = " ".join(f"{forward}:{backward}" for forward, backward in RATIOS)
-    text = f"P <= {ranks[-1]}, M <= {chunks[-1]}, B in 2P 4P, two halves, tF:tB in {ratios}"
+    text = f"2 <= P <= {ranks[-1]}, M <= {chunks[-1]}, B in 2P 4P, two halves, tF:tB in {ratios}"
     return listed(text, (*SHAPE, *_TICKS), rows)
 
 
-HALVES = Scope(small=_halves(range(1, 5), (1, 2, 3)), wide=_halves(range(1, 17), (1, 2, 3, 4)))
+HALVES = Scope(small=_halves(range(2, 5), (1, 2, 3)), wide=_halves(range(2, 17), (1, 2, 3, 4)))
 
 
 def _depth_first(most: int) -> Domain:
     def rows() -> Iterator[Row]:
-        for p, v, n in product(range(1, most + 1), range(1, 5), (2, 3, 4)):
+        for p, v, n in product(range(2, most + 1), range(1, 5), (2, 3, 4)):
             yield p, n * p, v, 0
 
-    return listed(f"P <= {most}, M <= 4, B in 2P 3P 4P, rank 0", ("p", "m", "v", "r"), rows)
+    return listed(f"2 <= P <= {most}, M <= 4, B in 2P 3P 4P, rank 0", ("p", "m", "v", "r"), rows)
 
 
 DEPTH_FIRST = Scope(small=_depth_first(6), wide=_depth_first(16))
@@ -153,7 +175,7 @@ def _short(text: str, where: Condition) -> Scope:
 
     def wide() -> Iterator[Shape]:
         yield from small()
-        for p, v in product(FEWER_RANKS[1:], (2, 4)):
+        for p, v in product(FEWER_RANKS, (2, 4)):
             for m in {1, 2, p - 1, p, p + 1, 2 * p - 1, 2 * p, 3 * p + 1, 4 * p}:
                 firsts = {x for x in (1, p - 1, p, m - p, m - p + 1, m - 1, m) if 1 <= x <= m}
                 for e, d in product(firsts, repeat=2):
@@ -178,8 +200,14 @@ def _chunk_cases(ranks: range) -> Domain:
         for p, v in product(ranks, (2, 3, 4)):
             yield from ((p, 2 * p, v, p, p, 2, 2, k) for k in range(1, v + 1))
 
-    text = f"P <= {ranks[-1]}, 2 <= M <= 4, B = 2P, two halves, every chunk k"
+    text = f"2 <= P <= {ranks[-1]}, 2 <= M <= 4, B = 2P, two halves, every chunk k"
     return listed(text, (*SHAPE, "k"), rows)
 
 
-CHUNKS = Scope(small=_chunk_cases(range(1, 4)), wide=_chunk_cases(range(1, 17)))
+SHORT_PRINTED = shaped(
+    "2 <= P <= 3, M in 2 3, B <= 6, 1 or 2 operations each; an element below P, and Algorithm 1 as "
+    "printed ends",
+    lambda: near((2, 3), (2, 3), 6),
+    lambda at: not is_filled(at) and runs_literally(at) == 1,
+)
+CHUNKS = Scope(small=_chunk_cases(range(2, 4)), wide=_chunk_cases(range(2, 17)))

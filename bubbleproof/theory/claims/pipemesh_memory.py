@@ -8,8 +8,10 @@ second route is an inventory of a layer's tensors: the width of each in units of
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from bubbleproof.theory.claims.claim import Claim, Params, grid
+from bubbleproof.theory.claims.pipemesh_schedules import sharded_peak
 from bubbleproof.theory.claims.tpipe_statement import Number, printed, stated
 
 HALF, MASK = 2, 1  # bytes of a 16-bit number and of a dropout mask's entry
@@ -68,15 +70,28 @@ def flops(model: str) -> Fraction:
 
 
 def gradients(at: Params, share: Fraction) -> Fraction:
-    """M_g / psi: whole, a shard, and full gradients of two chunks, two bytes each."""
-    whole = HALF * (1 - share)
-    return whole + HALF * share * (Fraction(1, at["D"]) + Fraction(2, at["M"]))
+    """M_g / psi: whole, a shard, and the full gradients that a schedule holds, two bytes each."""
+    return _held(at, share, zero=2)
 
 
 def parameters(at: Params, share: Fraction) -> Fraction:
-    """M_p / psi: whole, a shard, and full parameters of four chunks, two bytes each."""
-    whole = HALF * (1 - share)
-    return whole + HALF * share * (Fraction(1, at["D"]) + Fraction(4, at["M"]))
+    """M_p / psi: whole, a shard, and the full parameters that a schedule holds, two bytes each."""
+    return _held(at, share, zero=3)
+
+
+def _held(at: Params, share: Fraction, zero: int) -> Fraction:
+    chunks = _most_chunks(at["M"], zero)
+    return HALF * (1 - share + share * (Fraction(1, at["D"]) + Fraction(chunks, at["M"])))
+
+
+@lru_cache
+def _most_chunks(num_chunks: int, zero: int) -> int:
+    """Chunks' worth held at once on two ranks with four operations each way.
+
+    A collective takes as long as an operation's backwards of a chunk, so that the next one waits.
+    """
+    at = {"p": 2, "m": 8, "v": num_chunks, "e": 2, "d": 2, "R": 4, "S": 4, "C": 4}
+    return sharded_peak(at, zero)
 
 
 def _share(at: Params) -> Fraction:

@@ -3,9 +3,11 @@
 Parameters: ``p`` ranks (the paper's P), ``v`` chunks per rank (M), ``m`` microbatches (B), ``R``
 and ``S`` enqueue and dequeue operations, ``e`` and ``d`` the *first* elements of their sequences,
 of which the others share the rest as equally as can be (one operation takes all m, and without R
-and S there are at most two); ``tF`` ``tB`` ticks of a pass (1 and 2 unless given), ``c`` ticks of a
-message (C_PP), ``C`` ticks of a collective of one chunk (C_DP). Ranks count from 0, so rank r is
-the paper's stage i = r + 1.
+and S there are at most two). Schedules are those of Algorithm 1 *repaired*
+(``families.pipemesh_order``) unless a function says ``printed``: as printed it does not always end,
+and where it does both give one order. ``tF`` ``tB`` ticks of a pass (1 and 2 unless given), ``c``
+ticks of a message (C_PP), ``C`` ticks of a collective of one chunk (C_DP). Ranks count from 0, so
+rank r is the paper's stage i = r + 1.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from functools import lru_cache
 from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.claims.claim import Params
 from bubbleproof.theory.collectives import Sharding
-from bubbleproof.theory.families.family import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.pipemesh_order import literal_orders
+from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders
 from bubbleproof.theory.measures import Measures, measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
@@ -131,12 +133,43 @@ def peak_on(at: Params) -> int:
     return measured(at).peak_activations[at["r"]]
 
 
+def ends_as_printed(at: Params) -> bool:
+    """Whether Algorithm 1 as printed gives a program that ends, for filled sequences.
+
+    Its backwards find what they ask for (q = e_1, or M = 1), and no rank warms up with more
+    forwards than there are.
+    """
+    ahead = (at["v"] - 1) * at["e"] + 2 * (at["p"] - 1)
+    return ahead <= at["v"] * at["m"] and (at["v"] == 1 or buffer_size(*sequences(at)) == at["e"])
+
+
+def printed(at: Params) -> Measures:
+    """The measures of Algorithm 1 as printed; raises where its program does not end."""
+    return _printed(_shape(at))[0]
+
+
+def printed_forwards(at: Params) -> int:
+    """Forwards of rank r before its first backward, by Algorithm 1 as printed."""
+    return _printed(_shape(at))[1][at["r"]]
+
+
+@lru_cache(maxsize=4096)  # numbers only
+def _printed(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
+    pipeline = Pipeline(
+        num_ranks=shape.p, num_microbatches=shape.m, num_chunks=shape.v,
+        forward=shape.forward, backward=shape.backward,
+    )  # fmt: skip
+    problem = pipeline.problem()
+    orders = literal_orders(shape.p, shape.v, *shape.sequences)
+    schedule = left_shift(problem, Program.from_orders(orders))
+    first = ([label.find("B") >= 0 for label in order].index(True) for order in orders)
+    return measure(problem, schedule), tuple(first)
+
+
 def runs_literally(at: Params) -> int:
     """1 where Algorithm 1 as printed gives a program that ends, 0 where it does not."""
-    e, d = sequences(at)
-    problem = Pipeline(num_ranks=at["p"], num_microbatches=at["m"], num_chunks=at["v"]).problem()
     try:
-        left_shift(problem, Program.from_orders(literal_orders(at["p"], at["v"], e, d)))
+        printed(at)
     except (Deadlock, IndexError):
         return 0
     return 1

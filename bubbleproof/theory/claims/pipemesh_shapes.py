@@ -24,12 +24,12 @@ Choice = Callable[[Params], Iterable[Row]]  # what else a case names, at each sh
 
 SHAPE = ("p", "m", "v", "e", "d", "R", "S")
 WIDE_TEXT = (
-    "P <= 16, M <= 4, B <= 4P, 1 to 4 operations each (B in P 2P 2P+1 3P-1 4P; first "
+    "2 <= P <= 16, M <= 4, B <= 4P, 1 to 4 operations each (B in P 2P 2P+1 3P-1 4P; first "
     "elements P, P+1, an equal share, what leaves P to each other, or B)"
 )
-FEWER_RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 16)
+FEWER_RANKS = (2, 3, 4, 5, 7, 8, 11, 16)
 FEWER_TEXT = (
-    "P in 1 2 3 4 5 7 8 11 16, M in 1 2 4, B in P 2P 3P-1 4P, 1, 2 or 4 operations each (first "
+    "P in 2 3 4 5 7 8 11 16, M in 1 2 4, B in P 2P 3P-1 4P, 1, 2 or 4 operations each (first "
     "elements P, an equal share, what leaves P to each other, or B)"
 )
 
@@ -56,7 +56,7 @@ def far_sequences(p: int, m: int, *, few: bool = False) -> list[tuple[int, int]]
 
 def far(*, few: bool = False) -> Iterator[Shape]:
     """The shapes of the wide domains, ``few`` for what is slow to measure."""
-    for p in FEWER_RANKS if few else range(1, 17):
+    for p in FEWER_RANKS if few else range(2, 17):
         chosen = {p, 2 * p, 3 * p - 1, 4 * p}
         for m in chosen if few else chosen | {2 * p + 1} & set(counts(p)):
             if m < p:
@@ -90,7 +90,7 @@ def mesh_scope(
     text: str,
     where: Condition,
     *,
-    ranks: Sequence[int] = (1, 2, 3),
+    ranks: Sequence[int] = (2, 3),
     chunks: Sequence[int] = (1, 2, 3),
     most: int = 6,
     few: bool = False,
@@ -98,7 +98,9 @@ def mesh_scope(
     choices: Choice = lambda _: [()],
 ) -> Scope:
     """Small: every pair on few ranks; wide: these and the far ones. ``names`` of ``choices``."""
-    near_text = f"P <= {ranks[-1]}, M <= {chunks[-1]}, B <= {most}, 1 or 2 operations each"
+    near_text = (
+        f"{ranks[0]} <= P <= {ranks[-1]}, M <= {chunks[-1]}, B <= {most}, 1 or 2 operations each"
+    )
 
     def both() -> Iterator[Shape]:
         yield from near(ranks, chunks, most)

@@ -44,9 +44,9 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
         "mepipe.table3.vpp.memory-corrected",
     ),
     "pipemesh": (
-        "pipemesh.sec4A.bubble",
+        "pipemesh.sec4A.bubble-repaired",
         "pipemesh.sec4A.bubble-halves",
-        "pipemesh.sec4A.peak-exact",
+        "pipemesh.sec4A.peak-repaired",
         "pipemesh.sec4A.peak-halves",
         "pipemesh.sec4B.recompute",
     ),

@@ -1,20 +1,21 @@
 """The ranges of wide domains, thinned inside and never at the ends.
 
-p ranks up to 16, every one; m microbatches up to 4p: every one up to 2p and, beyond, those around
-the multiples of p; v chunks up to 4; s slices up to 8; forwards and backwards of several ratios.
+p ranks from 2 up to 16, every one; m microbatches up to 4p: every one up to 2p and, beyond, those
+around the multiples of p; v chunks up to 4; s slices up to 8; forwards and backwards of several
+ratios.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-RANKS = range(1, 17)
+RANKS = range(2, 17)
 CHUNKS = (1, 2, 3, 4)
 SLICES = (1, 2, 3, 4, 8)
 RATIOS = ((1, 1), (1, 2), (2, 1), (2, 3), (3, 2), (3, 5))  # (tF, tB)
 TWO_RATIOS = ((1, 2), (3, 2))
 
-COUNTS_TEXT = "p <= 16, m <= 4p (all up to 2p, then 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p)"
+COUNTS_TEXT = "2 <= p <= 16, m <= 4p (all up to 2p, then 2p+1, 3p-1, 3p, 3p+1, 4p-1, 4p)"
 CHUNKS_TEXT = "v <= 4"
 SLICES_TEXT = "s in 1 2 3 4 8"
 RATIOS_TEXT = "tF:tB in 1:1 1:2 2:1 2:3 3:2 3:5"

@@ -1,9 +1,10 @@
 """Where a claim is decided: a small domain for every day and a wide one for an audit.
 
-``scope`` builds both from one condition: the small domain has few ranks, the wide one every p up to
-16. ``Counts`` says which m are looked at for a p; ``SOME`` and ``EVERY`` reach m = 4p and have m
-below p and m that p does not divide. Further parameters (v, s, ...) are given with their small and
-their wide range, and durations as ratios tF:tB, of which the small domain takes the first three.
+``scope`` builds both from one condition: the small domain has few ranks, the wide one every p from
+2 to 16: one rank is no pipeline, and a claim that means it too says so itself. ``Counts`` says
+which m are looked at for a p; ``SOME`` and ``EVERY`` reach m = 4p and have m below p and m that p
+does not divide. Further parameters (v, s, ...) are given with their small and their wide range, and
+durations as ratios tF:tB, of which the small domain takes the first three.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Condition = Callable[[Params], bool]
 Ratios = Sequence[tuple[int, int]]
 Ranges = tuple[Iterable[int], Iterable[int]]  # the values of the small and of the wide domain
 
-SMALL_RANKS = (1, 2, 3, 4, 5)
+SMALL_RANKS = (2, 3, 4, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -25,13 +25,13 @@ import numpy as np
 
 from bubbleproof.theory.claims.claim import (
     Claim,
+    ClaimVerdict,
     Counterexample,
     Decision,
     Domain,
-    Standing,
-    failure,
 )
 from bubbleproof.theory.claims.registry import claims
+from bubbleproof.theory.claims.standing import Standing, watched
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 HEAD = 96  # cases of a head, fewer where their schedules are large
@@ -67,18 +67,29 @@ class Shard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The first failing case of a slice, at its place in the claim's domain."""
+    """A failing case, at its place in the claim's domain."""
 
-    claim: str
     place: int
     counterexample: Counterexample
 
 
-def decide_shard(shard: Shard) -> tuple[Failure, ...]:
-    """The first failing case of every slice that has one; an error names the claim and the case."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a slice: its first failing case, and the mutants that its cases refute.
+
+    ``standing`` is that of the claim, told by the slice that holds the domain's first case.
+    """
+
+    claim: str
+    failure: Failure | None
+    refuted_mutants: frozenset[int]
+    standing: Standing | None
+
+
+def decide_shard(shard: Shard) -> tuple[Outcome, ...]:
+    """What came of every slice; an error names the claim and the case."""
     known = _claims()
-    found = (_first_failure(known[part.claim], part) for part in shard.slices)
-    return tuple(failing for failing in found if failing is not None)
+    return tuple(_outcome(known[part.claim], part) for part in shard.slices)
 
 
 @cache
@@ -86,29 +97,36 @@ def _claims() -> dict[str, Claim]:
     return claims()
 
 
-def _first_failure(claim: Claim, part: Slice) -> Failure | None:
+def _outcome(claim: Claim, part: Slice) -> Outcome:
     """Cases are taken in the order of their values, so that those of one shape stand together."""
     first: Failure | None = None
+    refuted: frozenset[int] = frozenset()
+    standing: Standing | None = None
     cases = sorted(zip(part.rows.tolist(), part.place.tolist(), strict=True))
     for row, place in cases:
         if first is not None and first.place < place:
             continue
         params = dict(zip(part.names, row, strict=True))
         try:
-            found = failure(claim, params)
+            if place == 0 and claim.measured is not None:
+                standing = watched(claim.measured, params)
+            predicted, measured = claim.values(params)
         except Exception as error:
             error.add_note(f"while measuring {claim.id} at {params}")
             raise
-        if found is not None:
-            first = Failure(claim=claim.id, place=place, counterexample=found)
-    return first
+        if claim.accepts(predicted, measured):
+            refuted |= claim.refuted_mutants(predicted, measured)
+        else:
+            case = Counterexample(params=params, predicted=predicted, measured=measured)
+            first = Failure(place=place, counterexample=case)
+    return Outcome(claim=claim.id, failure=first, refuted_mutants=refuted, standing=standing)
 
 
 @dataclass(slots=True, kw_only=True)
 class Audit:
     """The claims under audit: which cases are still to be looked at, and what was found.
 
-    ``heads()`` comes first; their failures go to ``note``, and so do those of ``cells()``, which
+    ``heads()`` comes first; their outcomes go to ``note``, and so do those of ``cells()``, which
     leaves out the claims that have failed. Then ``decisions()``. ``limit`` takes only the smallest
     cases of each claim.
     """
@@ -117,6 +135,8 @@ class Audit:
     is_wide: bool
     limit: int | None = None
     _found: dict[str, Failure] = field(default_factory=dict)
+    _refuted: dict[str, frozenset[int]] = field(default_factory=dict)
+    _standing: dict[str, Standing] = field(default_factory=dict)
 
     def heads(self) -> list[Shard]:
         """One shard per claim that can be measured, with its smallest cases.
@@ -145,12 +165,15 @@ class Audit:
         shards.sort(key=lambda shard: (papers.index(shard.paper), -shard.load))
         return list(_packed(shards))
 
-    def note(self, failures: Iterable[Failure]) -> None:
-        """Keep the smallest failure of each claim, whichever comes first."""
-        for failing in failures:
-            known = self._found.get(failing.claim)
-            if known is None or failing.place < known.place:
-                self._found[failing.claim] = failing
+    def note(self, outcomes: Iterable[Outcome]) -> None:
+        """Keep the smallest failure of each claim, whichever comes first, and what else is told."""
+        for outcome in outcomes:
+            name, known, failing = outcome.claim, self._found.get(outcome.claim), outcome.failure
+            if failing is not None and (known is None or failing.place < known.place):
+                self._found[name] = failing
+            self._refuted[name] = self._refuted.get(name, frozenset()) | outcome.refuted_mutants
+            if outcome.standing is not None:
+                self._standing[name] = outcome.standing
 
     def decisions(self) -> dict[str, Decision]:
         """What became of each claim once all shards are noted, in the order of the claims."""
@@ -160,17 +183,23 @@ class Audit:
         domain = claim.domain_for(is_wide=self.is_wide)
         if claim.missing is not None:
             return Decision(
-                claim=claim, domain=domain, standing=Standing.NOT_REPRODUCIBLE, checked=0, total=0
+                claim=claim,
+                domain=domain,
+                verdict=ClaimVerdict.NOT_REPRODUCIBLE,
+                checked=0,
+                total=0,
             )
         total, failing = len(domain.points), self._found.get(claim.id)
         taken = total if self.limit is None else min(total, self.limit)
         return Decision(
             claim=claim,
             domain=domain,
-            standing=Standing.HOLDS if failing is None else Standing.REFUTED,
+            verdict=ClaimVerdict.HOLDS if failing is None else ClaimVerdict.REFUTED,
             checked=taken if failing is None else failing.place + 1,
             total=total,
+            standing=self._standing[claim.id],
             counterexample=None if failing is None else failing.counterexample,
+            surviving=frozenset() if failing else claim.mutants - self._refuted[claim.id],
         )
 
     def _measurable(self) -> Iterator[tuple[Claim, Domain]]:

@@ -20,7 +20,6 @@ from bubbleproof.theory.claims.tpipe_domains import (
     ALL,
     CHUNKS,
     DEEP,
-    FROM_2,
     GROUPS,
     PAIRS,
     STEADY,
@@ -106,8 +105,8 @@ _OVERVIEW = (
            "share of m_a", printed("3/4"), "<=", lambda at: on.share(TPIPE, at), TIMED,
            "sec4.1.peak-bound"),
     stated("tpipe.sec4.1.peak-bound", "§4.1, corrected: 75 % is the limit for large p, from above",
-           "T-Pipe holds at most (3/4 + 3/(2p)) m_a.", "share of m_a",
-           lambda at: Fraction(3, 4) + Fraction(3, 2 * at["p"]), "<=",
+           "T-Pipe holds at most (3/4 + 3/(4p)) m_a.", "share of m_a",
+           lambda at: Fraction(3, 4) + Fraction(3, 4 * at["p"]), "<=",
            lambda at: on.share(TPIPE, at), TIMED),
     stated("tpipe.sec4.1.half", "§4.1", "T-Pipe halves interleaved 1F1B's activations.",
            "peak activations", _half_of_interleaved, "<=", lambda at: on.peak(TPIPE, at),
@@ -125,8 +124,8 @@ _OVERVIEW = (
            lambda at: 2 * on.run(INTERLEAVED, at).measures.idle_over_work, "==",
            lambda at: on.run(TPIPE, at).measures.idle_over_work, GROUPS),
     stated("tpipe.sec4.1.shallow", "§4.1", "Shallow activations account for 50 % of m_a "
-           "(read as: within 5/(4p) of it).", "distance to 1/2 as a share of m_a",
-           lambda at: Fraction(5, 4 * at["p"]), "<=",
+           "(read as: within 1/p of it).", "distance to 1/2 as a share of m_a",
+           lambda at: Fraction(1, at["p"]), "<=",
            lambda at: abs(Fraction(on.chunk_peak(TPIPE, at, 1), 2 * at["p"]) - Fraction(1, 2)),
            TIMED_STEADY),
     stated("tpipe.sec4.1.deep", "§4.1", "Deep activations account for 25 % of m_a "
@@ -211,10 +210,10 @@ _TIMES = (
            lambda at: 2 * on.messages(PLAIN, at), "==", lambda at: on.messages(TPIPE, at), PAIRS,
            "appA.rounds-exact"),
     stated("tpipe.appA.rounds-exact", "Appendix A, corrected: chunk 1's end meets chunk 2's begin",
-           "Two chunks need twice 1F1B's messages and 2m more between the last rank and the first "
-           "(p >= 2).", "messages",
+           "Two chunks need twice 1F1B's messages and 2m more between the last rank and the first.",
+           "messages",
            lambda at: 2 * on.messages(PLAIN, at) + 2 * at["m"], "==",
-           lambda at: on.messages(TPIPE, at), FROM_2),
+           lambda at: on.messages(TPIPE, at), ALL),
     stated("tpipe.appD.aligned", "Appendix D", "Chunk 1's first backward follows chunk 2's "
            "(1+y)-th.", "backwards of chunk 2 before the first of chunk 1 on rank 0",
            lambda at: 1 + y(at), "==",

@@ -15,9 +15,8 @@ from bubbleproof.theory.claims.ranges import RANKS
 from bubbleproof.theory.claims.scope import EVERY, Scope, scope, spelled
 
 ROUND = ((1, 2), (2, 4), (3, 6))
-SMALL_RANKS = (1, 2, 3, 4, 5, 6, 8)
+SMALL_RANKS = (2, 3, 4, 5, 6, 8)
 EACH = (SMALL_RANKS, RANKS)
-FROM_2_RANKS = (SMALL_RANKS[1:], RANKS[1:])
 V = ((2, 3), (2, 3, 4))
 
 
@@ -47,11 +46,10 @@ def is_multiple(at: Params) -> bool:
 
 
 ALL = scope("any m", is_any, ranks=EACH, looked_at=EVERY, ratios=())
-FROM_2 = scope("p >= 2", is_any, ranks=FROM_2_RANKS, looked_at=EVERY, ratios=())
 STEADY = scope("m >= 3p", is_steady, ranks=EACH, looked_at=EVERY, ratios=())
 GROUPS = scope("p divides m", divides, ranks=EACH, looked_at=EVERY, ratios=())
 TO_6 = scope(
-    "p divides m", divides, ranks=(SMALL_RANKS[:-1], RANKS[:6]), looked_at=EVERY, ratios=()
+    "p divides m", divides, ranks=(SMALL_RANKS[:-1], RANKS[:5]), looked_at=EVERY, ratios=()
 )
 PAIRS = scope("m in 2p 3p 4p", is_multiple, ranks=EACH, looked_at=EVERY, ratios=())
 # With durations.
@@ -88,7 +86,7 @@ def _window_scope(condition: str, where: Callable[[int, int], bool]) -> Scope:
 
 WINDOWS = _window_scope("m >= p", lambda p, m: m >= p)
 ANY = _window_scope("any m", lambda _p, _m: True)
-LAST = listed("p <= 16, m = p, rank 0", ("p", "m", "r"), lambda: ((p, p, 0) for p in RANKS))
+LAST = listed("2 <= p <= 16, m = p, rank 0", ("p", "m", "r"), lambda: ((p, p, 0) for p in RANKS))
 
 
 def delays(first: int, last: int) -> Domain:

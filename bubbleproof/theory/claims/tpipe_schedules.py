@@ -15,7 +15,7 @@ import numpy as np
 
 from bubbleproof.theory.actions import Ints, Kind
 from bubbleproof.theory.claims.claim import Params
-from bubbleproof.theory.families.family import Family, FamilyMember
+from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters

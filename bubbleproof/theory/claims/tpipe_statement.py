@@ -1,4 +1,4 @@
-"""How the claims of T-Pipe and PipeMesh are written down: one call per statement of the paper."""
+"""How claims are written down, one call per statement of the paper; first those of two papers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bubbleproof.theory.claims.claim import Claim, Domain, Params, Relation, Val
 from bubbleproof.theory.claims.scope import Cases, small, wide
 
 Number = Callable[[Params], int | Fraction]
-TITLES = {"tpipe": "T-Pipe", "pipemesh": "PipeMesh"}
+TITLES = {"tpipe": "T-Pipe", "pipemesh": "PipeMesh", "mepipe": "MEPipe"}
 
 
 def stated(
@@ -22,6 +22,7 @@ def stated(
     measured: Number,
     cases: Cases,
     corrected: str | None = None,
+    slack: str | None = None,
 ) -> Claim:
     """A claim of ``name`` = paper.id; ``corrected`` is the id within the same paper.
 
@@ -41,6 +42,7 @@ def stated(
         measured=_exact(measured),
         corrected=None if corrected is None else f"{paper}.{corrected}",
         places=int(relation.lstrip("=<>~") or 0),
+        slack=slack,
     )
 
 

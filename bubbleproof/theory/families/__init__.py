@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.bfs import BreadthFirst
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
 from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe
 from bubbleproof.theory.families.dualpipev import DualPipeV
-from bubbleproof.theory.families.family import Family, FamilyMember
 from bubbleproof.theory.families.gpipe import GPipe
 from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import Interleaved
@@ -16,6 +16,7 @@ from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
+from bubbleproof.theory.families.registration import register, registered
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.families.terapipe import TeraPipe
@@ -37,6 +38,7 @@ __all__ = [
     "make_parameters",
     "member",
     "parse_parameters",
+    "register",
 ]
 
 _FAMILIES: tuple[Family, ...] = (
@@ -67,8 +69,9 @@ _FAMILIES: tuple[Family, ...] = (
 
 
 def families() -> dict[str, Family]:
-    """Every family by its name, in the order of the documentation."""
-    return {family.name: family for family in _FAMILIES}
+    """Every family by its name: ours in the order of the documentation, then users' own."""
+    ours = {family.name: family for family in _FAMILIES}
+    return {**ours, **registered(reserved=(*ours, *printed()))}
 
 
 def family(name: str) -> Family:
@@ -88,4 +91,4 @@ def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
     >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
     1F0 1B0 1F1 1B1
     """
-    return family(name).member(make_parameters(params))
+    return family(name)(**params)

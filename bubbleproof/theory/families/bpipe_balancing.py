@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import ClassVar
 
 from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.bpipe_plan import Transfer, computation_slots, plan_transfers
 from bubbleproof.theory.families.bpipe_room import room_waits
-from bubbleproof.theory.families.family import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
@@ -94,7 +94,8 @@ class BalancedFamily(Family):
         return None
 
     def program(self, pipeline: Pipeline) -> Program:
-        assert isinstance(pipeline, EvictingPipeline) or not self._plan(pipeline)
+        if not isinstance(pipeline, EvictingPipeline) and self._plan(pipeline):
+            raise ValueError(self.refusal(pipeline))
         p = pipeline.num_ranks
         orders = self.base.program(pipeline).orders(p)
         given = pipeline.evictions if isinstance(pipeline, EvictingPipeline) else ()

@@ -11,7 +11,7 @@ at most mu_opt activations of a chunk, transfers in flight counted on both ends.
 from __future__ import annotations
 
 from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
-from bubbleproof.theory.families.interleaved import Interleaved, group_sizes
+from bubbleproof.theory.families.interleaved import DepthFirst, group_sizes
 
 
 class BPipeInterleaved(BalancedFamily):
@@ -22,7 +22,7 @@ class BPipeInterleaved(BalancedFamily):
     source = "BPipe (ICML 2023) Appendix A"
     options = frozenset({"v"})
     default_chunks = 2
-    base = Interleaved()
+    base = DepthFirst()
 
     def objective(self, p: int, m: int, v: int = 1) -> int:
         """mu_opt = n(v-1) + p + 1, which is Appendix A's pv + 1 where p divides m."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.pipeline import Pipeline
 
 Slots = tuple[Action | None, ...]

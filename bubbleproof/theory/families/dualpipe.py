@@ -32,7 +32,7 @@ from functools import cache
 import numpy as np
 
 from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
-from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.overlaps import Overlap
 from bubbleproof.theory.pipeline import Pipeline

@@ -1,76 +1,244 @@
-"""Few microbatches: orders found by list scheduling where a published one is made for many.
+"""Shorter orders where a paper leaves the order open, found by slides and list scheduling.
 
-A published order repeats a pattern; while it fills and drains, and before it has repeated, other
-orders can be shorter. With few microbatches that is most of the run. So a handful of list schedules
-is played through, and the shortest order is taken that holds no more than the published one and
-idles no more inside a rank's span (``span_idle``): the published one itself unless another is
-shorter, or as long with less idle time. As for every family the order depends on the shape alone:
-it is chosen at ticks of 1 (tF = tI = tW; tF = tB and tF = 1, tB = 2 where backwards are full, and
-at neither of the two may it be longer than the published order).
+A published order repeats a pattern; while it fills and drains, and where a last group is not full,
+other orders can be shorter. So a few are tried: the published order slid to either side
+(``slides``), and list schedules (``list_schedule``) that run forwards in time and then, for as long
+as it helps, backwards and forwards again with the starts found as the ranking, each slid as well.
+The shortest order is taken that holds no more than the published one and idles no more inside a
+rank's span (``span_idle``): the published one itself unless another is shorter, or as long with
+less idle time. As for every family the order depends on the shape alone: it is chosen at ticks of 1
+(tF = tI = tW; tF = tB and tF = 1, tB = 2 where backwards are full, and at neither of the two may it
+be longer than the published order).
 
-Each list schedule takes, on a free rank, the first task in its *ranking* that is ready and has
-room. Rankings, W always last (it fills waits):
+Rankings, W always last (it fills waits):
 
 - ``forwards``: forwards before backwards, later stages first; then backwards, earlier stages first;
 - ``backwards``: the same with backwards before forwards;
-- ``turn``: backwards of the last chunk, then forwards, then other backwards;
 - ``published``: the published order, in which a ready task overtakes one that waits.
 
 A rank holds a unit from F to the end of B or W, and no more units than the fullest rank of the
-published order. A microbatch whose first forward a rank takes needs room for its forwards on later
-chunks too. Opening one therefore can keep units *in reserve*: none, for that microbatch and one
-more, or for all forwards that open microbatches lack. Without reserve a run may get stuck; it is
-dropped then.
+published order. With many microbatches the order is found for fewer and periods are inserted where
+it repeats (``lengthening``).
 
-The rankings are ours, found by comparing with exact optima for p <= 6 (docs/optimality.md).
+The rankings are ours, found by comparing with exact optima (docs/optimality.md). Where F and I keep
+a published sequence (V-Half, V-Min, ZB-H2) no list schedule beat the slides at p <= 6, m <= 3p.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
-from itertools import product
-from operator import le
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from functools import lru_cache
+from operator import itemgetter, le
+from typing import NamedTuple
 
 import numpy as np
 
 from bubbleproof.theory.actions import BACKWARD_KINDS, Ints, Kind
+from bubbleproof.theory.families.lengthening import lengthened
+from bubbleproof.theory.families.list_schedule import list_starts, mirrored
+from bubbleproof.theory.families.slides import slid_starts
 from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.timing import earliest_starts, left_shift
 
-RESERVES = (0, 1, 1 << 30)
 PLAIN: dict[str, object] = {
     **dict.fromkeys(("forward", "input_backward", "weight_backward", "activation"), 1),
     **dict.fromkeys(("latency", "released_at_input", "static"), 0),
-    **dict.fromkeys(("weight_parts", "links"), ()),
+    **dict.fromkeys(("weight_parts", "weight_workspace", "links"), ()),
     "capacity": None,
 }
+TURNS = 3  # times backwards and forwards; more rarely shorten anything
+REPEATS = (5, 10)  # times as many microbatches as ranks: slid, and listed, orders repeat by then
+
+Published = Callable[[Pipeline], Program]
+Candidates = Iterator[tuple[int, Ints]]  # (number of the problem, starts by task) of what is tried
+Found = list[tuple[tuple[int, ...], Program]]  # (costs, order), the best first
+
+
+class Effort(Enum):
+    """What is tried: slides alone, one list schedule per ranking as well, or all."""
+
+    SLIDES = "slides"
+    ONCE = "once"
+    ALL = "all"
+
+
+# What is tried up to so many tasks, about half a second each.
+SLID = ((20_000, Effort.SLIDES),)
+LISTED = ((250, Effort.ALL), (1_500, Effort.ONCE), (4_000, Effort.SLIDES))
+
+
+def slid_order(pipeline: Pipeline, published: Program) -> Program:
+    """The shorter of the published order and what slides make of it; it holds and idles no more."""
+    return _found(pipeline, published, Effort.SLIDES)[0][1]
 
 
 def shortest_order(pipeline: Pipeline, published: Program) -> Program:
-    """The shortest of the published order and the list schedules that hold and idle no more.
+    """The shortest of the published order, the list schedules, and slides of each.
 
-    Precondition: each rank's tasks are F, B, I and W, and a rank holds each stage once.
+    None holds or idles more than the published order. Precondition: each rank's tasks are F, B, I
+    and W, and a rank holds each stage once.
     """
+    return _found(pipeline, published, Effort.ALL)[0][1]
+
+
+def improved_order(
+    pipeline: Pipeline, published: Published, period: int, *, is_listed: bool = True
+) -> Program:
+    """``shortest_order`` or, not ``is_listed``, ``slid_order``, for any number of microbatches.
+
+    With many microbatches the best order is taken that repeats every ``period`` microbatches, and
+    periods are inserted. The larger the shape, the less is tried, and beyond some size nothing is:
+    the published order stays.
+    """
+    p, m = pipeline.num_ranks, pipeline.num_microbatches
+    least = REPEATS[is_listed] * p
+    shape = _Shape(
+        num_ranks=p,
+        num_microbatches=min(m, least + (m - least) % period),
+        num_chunks=pipeline.num_chunks,
+        placement=pipeline.placement,
+        is_split=pipeline.split_backward is True,
+    )
+    short = shape.pipeline()
+    effort = _effort(short, is_listed=is_listed)
+    if effort is None:
+        return published(pipeline)
+    orders = _searched(published, shape, effort)
+    if m == short.num_microbatches:
+        return orders[0][1]
+    for _, order in orders[:-1]:
+        found = lengthened(short, left_shift(short.problem(), order), m, period)
+        if found is not None:
+            return found
+    return published(pipeline)
+
+
+def _effort(pipeline: Pipeline, *, is_listed: bool) -> Effort | None:
+    """What a pipeline of this size is worth."""
+    tasks = pipeline.num_stages * pipeline.num_microbatches * (3 if pipeline.split_backward else 2)
+    most = LISTED if is_listed else SLID
+    return next((effort for limit, effort in most if tasks <= limit), None)
+
+
+def _found(pipeline: Pipeline, published: Program, effort: Effort) -> Found:
+    """What is shorter than the published order, or as short with less idle time, and that order."""
     problems = [
         pipeline.with_changes(**PLAIN, backward=ticks).problem()
         for ticks in ((2,) if pipeline.split_backward else (2, 1))
     ]
-    limit = _most_units(problems[0], published)
+    floor = tuple(least_makespan(problem) for problem in problems)
     base = _costs(problems, published)
-    best, least = published, base
-    for problem in problems:
-        for ranking, reserve in product(_rankings(pipeline, problem, published), RESERVES):
-            program = _ListSchedule(problem, ranking, limit, reserve).program()
-            if program is None:
-                continue
-            costs = _costs(problems, program)
-            if all(map(le, costs, base)) and costs < least:
-                best, least = program, costs
-    return best
+    found: Found = [(base, published)]
+    for number, starts in _candidates(pipeline, problems, published, effort):
+        problem, least = problems[number], found[0][0]
+        if all(map(le, least, floor)):
+            break
+        if effort is Effort.ALL and int((starts + problem.duration).max()) > least[number]:
+            continue  # left-shifted it could still be shorter, but hardly
+        program = _in_order(problem, starts)
+        costs = _costs(problems, program)
+        if all(map(le, costs, base)) and costs < base:
+            found.append((costs, program))
+            found.sort(key=itemgetter(0))
+    return found
+
+
+class _Shape(NamedTuple):
+    """All that an order depends on."""
+
+    num_ranks: int
+    num_microbatches: int
+    num_chunks: int
+    placement: str | tuple[int, ...]
+    is_split: bool
+
+    def pipeline(self) -> Pipeline:
+        return Pipeline(
+            num_ranks=self.num_ranks,
+            num_microbatches=self.num_microbatches,
+            num_chunks=self.num_chunks,
+            placement=self.placement,
+            split_backward=self.is_split,
+        )
+
+
+@lru_cache(maxsize=256)  # one shape is often wanted with several durations and sizes
+def _searched(published: Published, shape: _Shape, effort: Effort) -> Found:
+    pipeline = shape.pipeline()
+    return _found(pipeline, published(pipeline), effort)
+
+
+def _candidates(
+    pipeline: Pipeline, problems: Sequence[Problem], published: Program, effort: Effort
+) -> Candidates:
+    limit = _most_units(problems[0], published)
+    for number, problem in enumerate(problems):
+        starts = np.empty(problem.num_tasks, dtype=np.int64)
+        starts[problem.locate(published.actions)] = left_shift(problem, published).start
+        yield number, slid_starts(problem, starts, limit)
+        if effort is Effort.SLIDES:
+            continue
+        turns = TURNS if effort is Effort.ALL else 0
+        for found in _listed(pipeline, problem, starts, limit, turns):
+            yield number, found
+            yield number, slid_starts(problem, found, limit)
+
+
+def _listed(
+    pipeline: Pipeline, problem: Problem, starts: Ints, limit: int, turns: int
+) -> Iterator[Ints]:
+    """Starts of list schedules, backwards and forwards in turn until they get no shorter."""
+    forth, back = (
+        mirrored(problem, is_backwards=flag, is_bidirectional=pipeline.is_bidirectional)
+        for flag in (False, True)
+    )
+    for ranking in _rankings(pipeline, problem, starts):
+        found = list_starts(forth, ranking, limit)
+        yield found
+        least = int((found + problem.duration).max())
+        for _ in range(turns):
+            late = list_starts(back, _ranked(-found, -found - problem.duration), limit)
+            ends = late + problem.duration
+            found = list_starts(forth, _ranked(int(ends.max()) - ends), limit)
+            yield from (int(ends.max()) - ends, found)
+            span = int((found + problem.duration).max())
+            if min(span, int(ends.max())) >= least:
+                break
+            least = min(span, int(ends.max()))
+
+
+def _in_order(problem: Problem, starts: Ints) -> Program:
+    """The order in which tasks start on each rank, microbatches renumbered to run in turn.
+
+    They are alike, so the i-th start of a kind and stage on a rank may be that of the i-th
+    microbatch there: what held between all pairs holds between the sorted ones.
+    """
+    rank, actions = problem.rank_of_task, problem.actions
+    by_start = np.lexsort((starts, actions.stage, actions.kind, rank))
+    by_number = np.lexsort((actions.microbatch, actions.stage, actions.kind, rank))
+    in_turn = np.empty_like(starts)
+    in_turn[by_number] = starts[by_start]
+    order = np.lexsort((in_turn + problem.duration, in_turn, rank))
+    return Program(actions=problem.actions.take(order), resource=rank[order])
+
+
+def least_makespan(problem: Problem) -> int:
+    """No schedule is shorter: work of a rank behind its least head and before its least tail."""
+    edges, rank = problem.edges, problem.rank_of_task
+    found = []
+    for before, after in ((edges.before, edges.after), (edges.after, edges.before)):
+        starts = earliest_starts(problem.duration, before, after, edges.lag)
+        assert starts is not None, "a pipeline has no cycle"
+        least = np.full(problem.num_ranks, np.iinfo(np.int64).max)
+        np.minimum.at(least, rank, starts)
+        found.append(least)
+    work = np.zeros(problem.num_ranks, dtype=np.int64)
+    np.add.at(work, rank, problem.duration)
+    return int((found[0] + work + found[1]).max())
 
 
 def _costs(problems: Sequence[Problem], program: Program) -> tuple[int, ...]:
@@ -81,34 +249,21 @@ def _costs(problems: Sequence[Problem], program: Program) -> tuple[int, ...]:
 
 
 def _most_units(problem: Problem, program: Program) -> int:
-    """The most units that any rank holds; a unit is held from F to B, or to W where it is split."""
-    actions = program.actions
-    ends = Kind.W if problem.actions.is_kind(Kind.W).any() else Kind.B
-    change = (actions.kind == Kind.F).astype(np.int64)
-    ended = np.append(0, (actions.kind == ends)[:-1]).astype(np.int64)
-    most = 0
-    for rank in range(problem.num_ranks):
-        own = program.resource == rank
-        taken, given = change[own], ended[own]
-        given[:1] = 0  # the row before belongs to another rank
-        most = max(most, int(np.cumsum(taken - given).max(initial=0)))
-    return most
+    """The most units that any rank holds."""
+    return max(measure(problem, left_shift(problem, program)).peak_activations)
 
 
-def _rankings(pipeline: Pipeline, problem: Problem, published: Program) -> Iterator[Ints]:
+def _rankings(pipeline: Pipeline, problem: Problem, published: Ints) -> Iterator[Ints]:
     """The place of every task, the first to take least, once per ranking of the module's text."""
-    actions, stages = problem.actions, pipeline.num_stages
-    chunk, later = actions.stage // pipeline.num_ranks, stages - actions.stage
+    actions = problem.actions
+    chunk, later = actions.stage // pipeline.num_ranks, pipeline.num_stages - actions.stage
     is_forward, is_backward = actions.kind == Kind.F, actions.is_kind(*BACKWARD_KINDS)
-    is_turn = is_backward & (chunk == pipeline.num_chunks - 1)
     by_chunk = np.where(is_forward, pipeline.num_chunks - 1 - chunk, chunk)
-    place = np.empty(problem.num_tasks, dtype=np.int64)
-    place[problem.locate(published.actions)] = np.arange(len(published))
+    is_weight = np.where(actions.kind == Kind.W, 1, 0)
     within = (later, actions.microbatch, by_chunk)
     yield _ranked(*within, np.select([is_forward, is_backward], [0, 1], 2))
     yield _ranked(*within, np.select([is_forward, is_backward], [1, 0], 2))
-    yield _ranked(*within, np.select([is_turn, is_forward, is_backward], [0, 1, 2], 3))
-    yield _ranked(place, np.where(actions.kind == Kind.W, 1, 0))
+    yield _ranked(published, is_weight)
 
 
 def _ranked(*keys: Ints) -> Ints:
@@ -116,99 +271,3 @@ def _ranked(*keys: Ints) -> Ints:
     place = np.empty(len(keys[0]), dtype=np.int64)
     place[np.lexsort(keys)] = np.arange(len(place))
     return place
-
-
-class _ListSchedule:
-    """One run of all ranks at the problem's ticks; the order in which they act is the result."""
-
-    def __init__(self, problem: Problem, ranking: Ints, limit: int, reserve: int) -> None:
-        self.problem, self.limit, self.reserve = problem, limit, reserve
-        actions, edges = problem.actions, problem.edges
-        self.ranking, self.ticks = ranking.tolist(), problem.duration.tolist()
-        self.rank, self.microbatch = problem.rank_of_task.tolist(), actions.microbatch.tolist()
-        self.opens = (actions.kind == Kind.F).tolist()
-        last = Kind.W if actions.is_kind(Kind.W).any() else Kind.B
-        self.closes = (actions.kind == last).tolist()
-        self.after: list[list[tuple[int, int]]] = [[] for _ in self.ticks]
-        columns = (edges.before.tolist(), edges.after.tolist(), edges.lag.tolist())
-        for before, after, lag in zip(*columns, strict=True):
-            self.after[before].append((after, lag))
-        self.waits = np.bincount(edges.after, minlength=problem.num_tasks).tolist()
-        self.arrival = [0] * problem.num_tasks
-        self.lacking = np.zeros((problem.num_ranks, max(self.microbatch) + 1), dtype=int).tolist()
-        for task in np.flatnonzero(actions.kind == Kind.F).tolist():
-            self.lacking[self.rank[task]][self.microbatch[task]] += 1
-        self.unopened = [list(row) for row in self.lacking]
-        self.promised = [0] * problem.num_ranks  # forwards that open microbatches lack
-        self.held = [0] * problem.num_ranks
-        self.free_at = [0] * problem.num_ranks
-        self.ready: list[list[tuple[int, int]]] = [[] for _ in self.held]
-        self.done: list[list[int]] = [[] for _ in self.held]
-        # (time, has it only become ready?, task); ends come before what becomes ready
-        self.events = [(0, True, task) for task, count in enumerate(self.waits) if not count]
-
-    def program(self) -> Program | None:
-        """The orders of the ranks, or None where the run gets stuck for lack of room."""
-        heapq.heapify(self.events)
-        while self.events:
-            now = self.events[0][0]
-            while self.events and self.events[0][0] == now:
-                _, is_ready, task = heapq.heappop(self.events)
-                if is_ready:
-                    heapq.heappush(self.ready[self.rank[task]], (self.ranking[task], task))
-                else:
-                    self._finish(task, now)
-            for rank, free_at in enumerate(self.free_at):
-                if free_at <= now and (chosen := self._choose(rank)) is not None:
-                    self._start(rank, chosen, now)
-        sizes = [len(order) for order in self.done]
-        if sum(sizes) < self.problem.num_tasks:
-            return None
-        order = np.concatenate([np.array(row, dtype=np.int64) for row in self.done])
-        return Program(
-            actions=self.problem.actions.take(order),
-            resource=np.repeat(np.arange(len(sizes)), sizes),
-        )
-
-    def _choose(self, rank: int) -> int | None:
-        """Take the first ready task that has room; the ones passed over stay ready."""
-        passed: list[tuple[int, int]] = []
-        chosen: int | None = None
-        while self.ready[rank] and chosen is None:
-            entry = heapq.heappop(self.ready[rank])
-            if self._has_room(rank, entry[1]):
-                chosen = entry[1]
-            else:
-                passed.append(entry)
-        for entry in passed:
-            heapq.heappush(self.ready[rank], entry)
-        return chosen
-
-    def _has_room(self, rank: int, task: int) -> bool:
-        if not self.opens[task]:
-            return True
-        microbatch, needed = self.microbatch[task], self.held[rank] + 1
-        lacking = self.lacking[rank][microbatch]
-        if self.reserve and lacking == self.unopened[rank][microbatch]:
-            needed += min(self.promised[rank], self.reserve) + lacking - 1
-        return needed <= self.limit
-
-    def _start(self, rank: int, task: int, now: int) -> None:
-        if self.opens[task]:
-            microbatch = self.microbatch[task]
-            lacking = self.lacking[rank][microbatch]
-            is_first = lacking == self.unopened[rank][microbatch]
-            self.promised[rank] += lacking - 1 if is_first else -1
-            self.lacking[rank][microbatch] -= 1
-            self.held[rank] += 1
-        self.done[rank].append(task)
-        self.free_at[rank] = now + self.ticks[task]
-        heapq.heappush(self.events, (now + self.ticks[task], False, task))
-
-    def _finish(self, task: int, now: int) -> None:
-        self.held[self.rank[task]] -= self.closes[task]
-        for later, lag in self.after[task]:
-            self.arrival[later] = max(self.arrival[later], now + lag)
-            self.waits[later] -= 1
-            if not self.waits[later]:
-                heapq.heappush(self.events, (self.arrival[later], True, later))

@@ -6,25 +6,44 @@ group starts (backwards: chunk v-1 first). With groups of n microbatches, rank r
 and then runs one backward and one forward in turn.
 
 Source: Narayanan et al., "Megatron-LM" (SC 2021) section 2.2; order as in Megatron-LM's
-``get_schedule_table``. Where p divides m the groups are p microbatches, as there. Where it does
-not, a short last group can deadlock (first at p=4, m=5, v=3; Megatron refuses such sizes), so the
-remainder is spread over the max(1, m div p) groups instead, larger groups first; every group but a
-lone one then has at least p microbatches.
+``get_schedule_table``. Where p divides m the groups are p microbatches, as there.
+
+Where p does not divide m, Megatron refuses, and a short last group can deadlock (first at p=4, m=5,
+v=3). Such orders are ours. ``depth_first_order`` spreads the remainder over the max(1, m div p)
+groups, larger groups first. As long as it, but with fewer activations, are, by rising peak:
+
+- v*p: one slice per sample of ``svpp_orders``, or groups of p of which the last two share what is
+  left evenly, the smaller first, with warm-ups that fall by one forward per rank and not by two;
+- (v-1)n + p: the groups of ``depth_first_order``, n the first, with such warm-ups.
+
+The first of them that is no longer at tF = tB and at tB = 2 tF is taken (tried with at most 6p
+microbatches of the same remainder; beyond 5p without ``svpp_orders``, which has no closed form).
+At tF > tB slice orders can be longer; ``interleaved-spread`` is ``depth_first_order`` by name.
 Legal range: any p, m, v.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import numpy as np
 
 from bubbleproof.theory.actions import Ints, Kind
-from bubbleproof.theory.families.family import Family, one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.families.base import Family, one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.families.svpp_orders import slice_orders
+from bubbleproof.theory.measures import measure
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import Deadlock, left_shift
+
+FEW = 5  # times as many microbatches as ranks: up to here slice orders are tried
+MOST_TASKS = 20_000  # of the shape that is tried; larger ones keep ``depth_first_order``
+Order = Callable[[Pipeline], Program]
 
 
 class Interleaved(Family):
-    """Megatron's depth-first order over v chunks per rank."""
+    """Megatron's depth-first order over v chunks per rank; frugal where p does not divide m."""
 
     name = "interleaved"
     title = "Interleaved 1F1B"
@@ -34,15 +53,89 @@ class Interleaved(Family):
 
     def program(self, pipeline: Pipeline) -> Program:
         p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
-        sizes = group_sizes(p, m)
-        chunk, microbatch = depth_first_table(sizes, v)
-        rows = []
-        for rank in range(p):
-            warmup = 2 * (p - rank - 1) + (v - 1) * int(sizes[0]) + 1
-            kind, position = one_forward_one_backward(warmup, m * v)
-            which = np.where(kind == Kind.F, chunk[position], v - 1 - chunk[position])
-            rows.append((kind, which * p + rank, microbatch[position]))
-        return program_of_ranks(rows)
+        few = m if m <= FEW * p else FEW * p + m % p
+        if m % p == 0 or 2 * p * v * few > MOST_TASKS:
+            return depth_first_order(pipeline)
+        return ORDERS[_chosen(p, few, v, is_sliced=few == m)](pipeline)
+
+
+class DepthFirst(Family):
+    """The same with a remainder spread over the groups: Megatron's warm-ups at any m."""
+
+    name = "interleaved-spread"
+    title = "Interleaved 1F1B, the remainder spread over the groups"
+    source = "Megatron-LM (SC 2021) section 2.2; BPipe Appendix A"
+    options = frozenset({"v"})
+    default_chunks = 2
+
+    def program(self, pipeline: Pipeline) -> Program:
+        return depth_first_order(pipeline)
+
+
+def depth_first_order(pipeline: Pipeline) -> Program:
+    """Megatron's order; where p does not divide m the remainder is spread over the groups."""
+    sizes = group_sizes(pipeline.num_ranks, pipeline.num_microbatches)
+    return grouped_order(pipeline, sizes, fall=2)
+
+
+def grouped_order(pipeline: Pipeline, sizes: Ints, *, fall: int) -> Program:
+    """Groups of ``sizes`` microbatches; warm-ups fall by ``fall`` forwards per rank."""
+    p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
+    chunk, microbatch = depth_first_table(sizes, v)
+    lead = (v - 1) * int(sizes[: len(sizes) - 1 or 1].max()) + 1
+    rows = []
+    for rank in range(p):
+        kind, position = one_forward_one_backward(fall * (p - rank - 1) + lead, m * v)
+        which = np.where(kind == Kind.F, chunk[position], v - 1 - chunk[position])
+        rows.append((kind, which * p + rank, microbatch[position]))
+    return program_of_ranks(rows)
+
+
+def _sliced(pipeline: Pipeline) -> Program:
+    p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
+    return slice_orders(pipeline, min(p, m) * v)
+
+
+def _shared(pipeline: Pipeline) -> Program:
+    full, rest = divmod(pipeline.num_microbatches, pipeline.num_ranks)
+    both = pipeline.num_ranks + rest
+    sizes = [pipeline.num_ranks] * (full - 1) + [both // 2, both - both // 2]
+    return grouped_order(pipeline, np.array(sizes if full else [rest]), fall=1)
+
+
+def _steep(pipeline: Pipeline) -> Program:
+    sizes = group_sizes(pipeline.num_ranks, pipeline.num_microbatches)
+    return grouped_order(pipeline, sizes, fall=1)
+
+
+ORDERS: tuple[Order, ...] = (_sliced, _shared, _steep, depth_first_order)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(p: int, m: int, v: int, *, is_sliced: bool) -> int:
+    """Which of ``ORDERS`` holds least among those that take no longer than the last."""
+    pipelines = [
+        Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, forward=1, backward=ticks)
+        for ticks in (1, 2)
+    ]
+    limits = [_spans(pipeline, depth_first_order) for pipeline in pipelines]
+    for number, order in enumerate(ORDERS[:-1]):
+        if order is _sliced and not is_sliced:
+            continue
+        try:
+            spans = [_spans(pipeline, order) for pipeline in pipelines]
+        except Deadlock:
+            continue
+        if all(a[0] <= b[0] and a[1] < b[1] for a, b in zip(spans, limits, strict=True)):
+            return number
+    return len(ORDERS) - 1
+
+
+def _spans(pipeline: Pipeline, order: Order) -> tuple[int, int]:
+    """(makespan, peak of the fullest rank)."""
+    problem = pipeline.problem()
+    found = measure(problem, left_shift(problem, order(pipeline)))
+    return found.makespan, max(found.peak_activations)
 
 
 def group_sizes(p: int, m: int) -> Ints:

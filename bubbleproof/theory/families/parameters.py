@@ -14,6 +14,7 @@ from dataclasses import dataclass
 COUNTS = ("p", "m", "v", "s", "f")
 SEQUENCES = ("e", "d")
 TICKS = ("tF", "tB", "tI", "tW")
+LONGEST_NUMBER, LONGEST_SEQUENCE_NUMBER = 15, 9  # digits
 NAMES = (*COUNTS, *SEQUENCES, *TICKS)
 
 
@@ -103,5 +104,8 @@ def _value(key: str, text: str) -> int | tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     if key not in SEQUENCES and re.fullmatch(r"-?[0-9]{1,15}", text):
         return int(text)
+    if re.fullmatch(r"-?[0-9]{16,}" if key not in SEQUENCES else r"[0-9]+(,[0-9]+)*", text):
+        digits = LONGEST_SEQUENCE_NUMBER if key in SEQUENCES else LONGEST_NUMBER
+        raise ValueError(f"{key} is too large: at most {digits} digits, got {text[:40]!r}")
     wanted = "whole numbers joined by commas" if key in SEQUENCES else "a whole number"
     raise ValueError(f"{key} must be {wanted}, got {text[:40]!r}")

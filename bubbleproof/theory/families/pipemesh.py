@@ -25,7 +25,7 @@ from bubbleproof.theory.collectives import (
     Sharding,
     collectives,
 )
-from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
 from bubbleproof.theory.pipeline import Pipeline

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bubbleproof.theory.actions import Ints, Kind
-from bubbleproof.theory.families.family import program_of_ranks
+from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 from bubbleproof.theory.timing import find_cycle, waiting_edges

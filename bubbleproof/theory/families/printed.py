@@ -6,11 +6,15 @@ does not list them, for they need not be as good as their papers say, and some n
     svpp-printed      MEPipe section 4.3, with the rescheduling of its last step
     svpp-filled       the same without that step, as Figure 5
     pipemesh-printed  PipeMesh Algorithm 1; a program that waits for itself is an error
+
+Beside them stands ``interleaved-spread``, Megatron's order with a remainder of m by p spread over
+the groups: ours as well, but of a closed form at all durations.
 """
 
 from __future__ import annotations
 
-from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.interleaved import DepthFirst
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
@@ -69,4 +73,5 @@ class PrintedPipeMesh(PipeMesh):
 
 def printed() -> dict[str, Family]:
     """The printed generators by name."""
-    return {family.name: family for family in (PrintedSVPP(), FilledSVPP(), PrintedPipeMesh())}
+    generators = (PrintedSVPP(), FilledSVPP(), PrintedPipeMesh(), DepthFirst())
+    return {family.name: family for family in generators}

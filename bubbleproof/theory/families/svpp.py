@@ -15,14 +15,16 @@ the number of children prefers a late slice of a low chunk to the chunk the ring
 Here the highest chunk goes first.
 Legal range: any p, m, v, s and v*s <= f <= the largest f, which is the default. At tF = tB and the
 largest f the makespan is Table 3's, (nsv + p-1 + (v-1)max(p-sn, 0))(tF + tB), for v = 1, s >= p,
-m <= q and q dividing m, q = max(1, p div s); elsewhere it can be a few ticks longer.
+s dividing p, and with q = max(1, p div s) for m <= q and q dividing m; elsewhere it can be a few
+ticks longer. What becomes of microbatches that fill no group of q is left open by the paper; ours
+is ``svpp_orders.group_sizes``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.theory.families.family import Family
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.pipeline import Pipeline

@@ -39,7 +39,7 @@ def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
     """
     problem = pipeline.problem()
     found = [uncut]
-    for source in dict.fromkeys([pipeline.with_changes(weight_parts=()), pipeline]):
+    for source in dict.fromkeys([pipeline.with_whole_weights(), pipeline]):
         found += _runs(source.problem(), uncut, limit)
     programs = [_program(problem, _expanded(problem, program)) for program in found]
     return min(programs, key=lambda program: _makespan(problem, program))
@@ -112,8 +112,8 @@ class _Run:
             now, rank = heapq.heappop(self.events)
             if self.free_at[rank] <= now and (task := self._choose(rank, now)) is not None:
                 self._start(rank, task, now)
-        assert not any(self.mains), "an F without room waits for weights in its rank's queue"
-        assert not any(self.queue)
+        if any(self.mains) or any(self.queue):
+            raise ValueError("an order with weights put off came to a stop before its end")
         return self.done
 
     def _choose(self, rank: int, now: int) -> int | None:

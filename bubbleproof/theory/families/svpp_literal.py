@@ -15,17 +15,21 @@ The paper fills a table of equal ticks, one sample after another. As we read it:
    example. The other ranks follow one tick apart per rank.
 
 Where the text leaves a choice it is taken thus: equal priorities by microbatch, then the higher
-chunk first; a tick without a ready backward stays empty.
+chunk first; a tick without a ready backward stays empty. ``tie_breaks`` gives the orders of every
+other choice among equal priorities.
 
 What it gives, at equal ticks and the largest f (the tests show each): no deadlock and no peak above
 f on the range tested, but not Table 3's bubble. Steps 1 to 3 first miss it at p=2, m=2, v=2, s=1
 (11 ticks, not 10), because a sample's backwards wait for those of the sample before; step 4 mends
 that and first misses at p=3, m=1, v=2, s=4 (21, not 20), where late slices of chunk 0 have more
 children than early slices of chunk 1 and delay them. In the paper's own example (p=4, s=2, v=2,
-n=2, Figures 5(a) and 6) the steps give 25 and 23 ticks; Table 3 says 22, and ``svpp`` takes 22.
+n=2, Figures 5(a) and 6) the steps give 25 and 23 ticks; Table 3 says 22, which ``svpp`` takes and
+step 4 with its one tie broken the other way.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 
 from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.pipeline import Pipeline
@@ -38,14 +42,54 @@ def svpp_literal(pipeline: Pipeline, forwards: int, *, rescheduled: bool) -> Pro
     """The printed generator's orders. Preconditions: loop placement, full backwards, f >= v*s."""
     table = _Table(pipeline, forwards)
     if rescheduled:
-        table.reschedule()
+        table.reschedule(_first)
+    return _program(table)
+
+
+def tie_breaks(pipeline: Pipeline, forwards: int) -> Iterator[Program]:
+    """The rescheduled orders, one for every way to break the ties of step 4; the first is ours.
+
+    Their number grows with the factorial of the microbatches: for small pipelines.
+    """
+    script: list[int] = []
+    while True:
+        choose = _Scripted(script)
+        table = _Table(pipeline, forwards)
+        table.reschedule(choose)
+        yield _program(table)
+        script = choose.taken
+        while script and script[-1] + 1 == choose.sizes[len(script) - 1]:
+            script.pop()
+        if not script:
+            return
+        script[-1] += 1
+
+
+class _Scripted:
+    """Takes the given members of the ties it meets, and the first of every later one."""
+
+    def __init__(self, script: Sequence[int]) -> None:
+        self.script, self.taken, self.sizes = script, list[int](), list[int]()
+
+    def __call__(self, tied: Sequence[Place]) -> Place:
+        place = len(self.taken)
+        self.taken.append(self.script[place] if place < len(self.script) else 0)
+        self.sizes.append(len(tied))
+        return tied[self.taken[-1]]
+
+
+def _first(tied: Sequence[Place]) -> Place:
+    return tied[0]
+
+
+def _program(table: _Table) -> Program:
     orders = []
-    for rank in range(pipeline.num_ranks):
+    for rank in range(table.p):
         rows = [
             (tick, kind, place)
             for kind, ticks in ((Kind.F, table.forward), (Kind.B, table.backward))
             for place, tick in ticks.items()
-            if place[2] % pipeline.num_ranks == rank
+            if place[2] % table.p == rank
         ]
         orders.append(
             [
@@ -56,10 +100,17 @@ def svpp_literal(pipeline: Pipeline, forwards: int, *, rescheduled: bool) -> Pro
     return Program.from_orders(orders)
 
 
-def _priority(place: Place) -> tuple[int, int, int]:
-    """By the number of children, then the microbatch, then the higher chunk."""
-    microbatch, slice_, chunk = place
-    return (slice_ + 1) * (chunk + 1) - 1, -microbatch, chunk
+def _children(place: Place) -> int:
+    """The priority of a backward."""
+    _, slice_, chunk = place
+    return (slice_ + 1) * (chunk + 1) - 1
+
+
+def _tied(ready: Sequence[Place]) -> list[Place]:
+    """Those of the highest priority, by microbatch, the higher chunk first."""
+    most = max(map(_children, ready))
+    best = (place for place in ready if _children(place) == most)
+    return sorted(best, key=lambda place: (place[0], -place[2]))
 
 
 class _Table:
@@ -112,8 +163,11 @@ class _Table:
                     self.latest_backward[rank] = done[microbatch, slice_, stage] = tick
                 self.backward_ends.append(done[microbatch, slice_, chunk * self.p] + 1)
 
-    def reschedule(self) -> None:
-        """Step 4: choose the last rank's backwards anew; the other ranks follow."""
+    def reschedule(self, choose: Callable[[Sequence[Place]], Place]) -> None:
+        """Step 4: choose the last rank's backwards anew, by ``choose`` where priorities are equal.
+
+        The other ranks follow.
+        """
         last = self.p - 1
         last_forward = max(t for place, t in self.forward.items() if place[2] % self.p == last)
         kept = sorted(
@@ -128,7 +182,7 @@ class _Table:
             tick = kept.pop(0) if kept else max(tick, last_forward) + 1
             ready = [place for place in todo if self._is_ready(place, chosen, tick)]
             if ready:
-                best = max(ready, key=_priority)
+                best = choose(_tied(ready))
                 chosen[best] = tick
                 todo.remove(best)
         for (microbatch, slice_, chunk), at in chosen.items():

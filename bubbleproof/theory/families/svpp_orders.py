@@ -8,7 +8,8 @@ through ticks of equal length (every action lasts one) and lets each rank start 
   backwards is left for a forward), and whatever can start otherwise;
 - forwards depth first in groups of q = max(1, min(p div s, limit div vs)) microbatches: the group's
   chunk 0, its chunk 1, ..., then the next group. Where s < p that fills the bubbles between the
-  chunks of the first sample with its successors (section 4.2); no group is larger than the limit;
+  chunks of the first sample with its successors (section 4.2); no group is larger than the limit.
+  The paper does not say what becomes of microbatches that fill no group (see ``group_sizes``);
 - backwards of the highest chunk first, then by microbatch, the last slice first;
 - with split backwards, W when its rank would wait or needs the room (section 5).
 
@@ -29,7 +30,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.families.family import program_of_ranks
+from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 
@@ -64,7 +65,39 @@ class _Shape:
 
 @lru_cache(maxsize=32)  # one shape is often wanted with several durations; 65536 tasks are 3 MB
 def _orders(shape: _Shape) -> Program:
-    return _ListScheduler(shape).run()
+    shared, plain = (_sizes(shape, is_shared=is_shared) for is_shared in (True, False))
+    if not shape.is_split or shared == plain:
+        return _ListScheduler(shape, shared).run()[0]
+    # Where W fills the waits, sharing pays in some shapes only: the fewer ticks.
+    runs = [_ListScheduler(shape, sizes).run() for sizes in (plain, shared)]
+    return min(runs, key=lambda run: run[1])[0]
+
+
+def _sizes(shape: _Shape, *, is_shared: bool) -> list[int]:
+    """The groups of a shape; no group is larger than the limit."""
+    p, s, per_rank = shape.num_ranks, shape.num_slices, shape.num_chunks * shape.num_slices
+    group = max(1, min(p // s, shape.limit // per_rank))
+    return group_sizes(p if is_shared else 0, shape.num_microbatches, s, group)
+
+
+def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
+    """How many microbatches pass the chunks together: full groups, then what is left of m.
+
+    A group needs p slots from one chunk to the next and brings one per slice; the next group fills
+    the rest. Behind the last group nothing comes: where its slices fill less than half of the ring,
+    it and the one before share their microbatches evenly, the smaller share first. (Two groups of
+    2 and 1 stay as they are: shared, they wait longer for backwards of 2 ticks.)
+
+    >>> group_sizes(8, 17, 1, 8)
+    [8, 4, 5]
+    """
+    full, rest = divmod(m, group)
+    if not rest:
+        return [group] * full
+    if full > (group == 2) and 2 * rest * s < p:
+        both = group + rest
+        return [group] * (full - 1) + [both // 2, both - both // 2]
+    return [group] * full + [rest]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,11 +159,11 @@ class _Rank:
 class _ListScheduler:
     """Counts down what each job waits for, tick by tick."""
 
-    def __init__(self, shape: _Shape) -> None:
+    def __init__(self, shape: _Shape, sizes: list[int]) -> None:
         self.p, self.limit, self.is_split = shape.num_ranks, shape.limit, shape.is_split
         self.v, self.s = shape.num_chunks, shape.num_slices
         m, stages = shape.num_microbatches, self.p * self.v
-        self.group = max(1, min(self.p // self.s, self.limit // (self.v * self.s)))
+        self.group = np.repeat(np.arange(len(sizes)), sizes).tolist()
         slice_, stage = np.indices((m, self.s, stages))[1:]
         forward = (slice_ > 0).astype(int) + (stage > 0)
         backward = 1 + (slice_ < self.s - 1).astype(int) + (stage < stages - 1)
@@ -141,15 +174,17 @@ class _ListScheduler:
         for microbatch in range(m):
             self._offer_forward((microbatch, 0, 0))
 
-    def run(self) -> Program:
-        """Tick after tick until nothing is left."""
+    def run(self) -> tuple[Program, int]:
+        """Tick after tick until nothing is left: the orders, and how many ticks they took."""
+        ticks = 0
         while self.left:
+            ticks += 1
             started = [self._start(rank) for rank in self.ranks]
             for rank, work in zip(self.ranks, started, strict=True):
                 if work is not None:
                     self._finish(rank, *work)
         columns = [np.array(rank.done, dtype=np.int64).T for rank in self.ranks]
-        return program_of_ranks([(c[0], c[1], c[2], c[3]) for c in columns])
+        return program_of_ranks([(c[0], c[1], c[2], c[3]) for c in columns]), ticks
 
     def _start(self, rank: _Rank) -> tuple[Kind, Job] | None:
         """Choose what the rank does in this tick, or nothing."""
@@ -199,5 +234,5 @@ class _ListScheduler:
 
     def _offer_forward(self, job: Job) -> None:
         microbatch, slice_, stage = job
-        priority = (microbatch // self.group, stage // self.p, microbatch, slice_)
+        priority = (self.group[microbatch], stage // self.p, microbatch, slice_)
         heappush(self.ranks[stage % self.p].forwards, (priority, job))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.families.family import Family, program_of_ranks
+from bubbleproof.theory.families.base import Family, program_of_ranks
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program
 

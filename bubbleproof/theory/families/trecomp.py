@@ -24,7 +24,7 @@ Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m; v = 2 onl
 from __future__ import annotations
 
 from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.families.family import program_of_ranks
+from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.tpipe import TwoChunks, ordered

@@ -12,16 +12,16 @@ C-A one of 6. A = 3p-2 and B = 3p-1 are the first that their inputs allow; C may
 numbers are ours, and so is the order in which W fills the gaps.
 
 Compared with the authors' generator (sail-sg/zero-bubble-pipeline-parallelism,
-zerobubble/scheduler/zbv_greedy.py at 064369d) at unit ticks, p = 2..7 and m up to 3p+1: the peak is
+zerobubble/scheduler/zbv_greedy.py at 064369d) at unit ticks, p = 2..8 and m up to 3p: the peak is
 the same at every size. Its passes advance by 2, 1, 2 and 1 ticks, and it reorders the start and the
-end of the run before squeezing. For odd p and m > p both take the same time; for even p and m >= 2p
-it is 3 ticks shorter than this order (2 where p = 2); for m <= p this family is never longer.
+end of the run before squeezing; here slides do that after squeezing. With m >= 2p both take the
+same time (53 ticks at p = 4, m = 8; 161 at p = 8, m = 24), and this family is never longer.
 
 Source: Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024,
 arXiv:2405.15362) section 3, V-Half.
 Legal range: any p, m. Peak: (p + 2) div 2 microbatches on the fullest rank, that is twice as many
-chunk activations, at most 2m. At tF = tI = tW each rank idles 3p-4 ticks (3 where p = 2) if
-m >= 2p, and at most that if m >= p (``few_microbatches``).
+chunk activations, at most 2m. At tF = tI = tW and m >= 2p the makespan is 6m + 3p-4 ticks for odd
+p from 3 on, 6m + 3p-7 for even p from 4 on (6m + 1 where p = 2): found, not derived.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ clock that has not run. Its inputs have, and it is next on its rank. An I runs. 
 after the waiting W's, because in the building blocks' order fewer than ``limit`` microbatches are
 between F and I when it comes (``open_at_most``).
 
+Then slides (``families.slides``) move actions past each other where the run begins and ends: the
+paper's Appendix and its authors' generator reorder there too, in another way.
+
 Source: Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024) section 3.
 """
 
@@ -24,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.families.family import Family
-from bubbleproof.theory.families.few_microbatches import shortest_order
+from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.few_microbatches import improved_order
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program
@@ -98,10 +101,12 @@ class RepeatedBlock(VShape):
     def block(self, num_ranks: int) -> BuildingBlock:
         """The building block for p ranks."""
 
+    def squeezed(self, pipeline: Pipeline) -> Program:
+        """The block repeated for every microbatch, squeezed."""
+        return squeezed_order(pipeline, self.block(pipeline.num_ranks))
+
     def program(self, pipeline: Pipeline) -> Program:
-        squeezed = squeezed_order(pipeline, self.block(pipeline.num_ranks))
-        is_few = pipeline.num_microbatches < 2 * pipeline.num_ranks
-        return shortest_order(pipeline, squeezed) if is_few else squeezed
+        return improved_order(pipeline, self.squeezed, 1, is_listed=False)
 
 
 def squeezed_order(pipeline: Pipeline, block: BuildingBlock) -> Program:
@@ -142,7 +147,8 @@ class _Squeeze:
         while left:
             acted = [(r, self._pick(r)) for r in range(len(self.sequences))]
             ran = [(rank, task) for rank, task in acted if task is not None]
-            assert ran, "a squeezed building block always has a next action"
+            if not ran:
+                raise ValueError("the block cannot be squeezed: no rank has an action to run next")
             for rank, task in ran:
                 self._finish(rank, task)
             left -= len(ran)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.actions import Ints, Kind
-from bubbleproof.theory.families.family import program_of_ranks
+from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.few_microbatches import shortest_order
 from bubbleproof.theory.families.v_shape import VShape
 from bubbleproof.theory.pipeline import Pipeline

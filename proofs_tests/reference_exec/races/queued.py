@@ -96,6 +96,8 @@ def _take_turns(ranks: list[Rank], net: Net, choice: random.Random) -> None:
             transfer = waiting.pop(process).transfer
             assert isinstance(transfer, GroupTransfer)
             transfer.wait(1.0)
+            del transfer
+        event = None  # an event keeps its message
         try:
             event = next(running[process])
         except StopIteration:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from bubbleproof.theory.families import member
+from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.schedule import Program, Schedule
 from bubbleproof.verify import Finding, Rule, check, check_communication, check_whole
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
@@ -287,6 +291,69 @@ def test_ranks_that_wait_for_each_other_stop_the_run() -> None:
         "0B0 on rank 0 needs the input gradient of 1B0: it has not been made; "
         "1F1 on rank 1 needs the output of 0F1: it has not been made"
     )
+
+
+def test_a_standstill_names_the_first_wait_of_each_rank() -> None:
+    # Rank 1 runs 1F1 and 1B0 at once and lacks an input of each, both still to come from others.
+    pipeline = Pipeline(num_ranks=3, num_microbatches=2, overlaps=(((1, 1), (1, 0)),))
+    orders = [
+        ["0F0", "0B0", "0F1", "0B1"],
+        ["1F0", "(1F1;1B0)OVERLAP_F_B", "1B1"],
+        ["2F0", "2F1", "2B0", "2B1"],
+    ]
+    program = Program.from_orders(orders)
+    (message,) = sentences(check_dataflow_of_program(pipeline.problem(), program))
+    assert message == (
+        "the run stops, all wait: "
+        "0B0 on rank 0 needs the input gradient of 1B0: it has not been made; "
+        "1F1 on rank 1 needs the output of 0F1: it has not been made; "
+        "2F1 on rank 2 needs the output of 1F1: it has not been made"
+    )
+
+
+def test_a_pair_of_which_one_part_is_foreign_does_not_run() -> None:
+    case = of_family("1f1b", p=2, m=2)
+    orders = texts(case.schedule, case.problem)
+    orders[0].remove("0B1")
+    without_it = check_dataflow_of_program(case.problem, Program.from_orders(orders))
+    orders[0].append("(0F7;0B1)OVERLAP_F_B")
+    with_it = check_dataflow_of_program(case.problem, Program.from_orders(orders))
+    assert sentences(with_it) == sentences(without_it)
+    assert sentences(with_it) != []
+
+
+def test_what_another_resource_is_still_to_add_is_waited_for() -> None:
+    # 5F0 before 2F0: the ranks wait in a circle, and the OFFLOADs for the backwards behind it. No
+    # resource is to blame, for all that is awaited is still to come from another one.
+    case = hosted()
+    orders = swapped(texts(case.schedule, case.problem), "2F0", "5F0")
+    (message,) = sentences(check_dataflow_of_program(case.problem, Program.from_orders(orders)))
+    assert message == (
+        "the run stops, all wait: 3F0 on rank 0 needs the output of 2F0: it has not been made; "
+        "4F0 on rank 1 needs the output of 3F0: it has not been made; "
+        "5F0 on rank 2 needs the output of 4F0: it has not been made"
+    )
+
+
+@pytest.mark.parametrize(("rank_is_first", "where"), [(True, "rank 0"), (False, "link 0-3")])
+def test_a_task_on_two_resources_runs_where_its_first_row_stands(
+    rank_is_first: bool, where: str
+) -> None:
+    case = of_family("bpipe", p=4, m=6)
+    task = case.problem.task("0EVICT1")
+    homes = case.problem.occupancy
+    at = int(np.flatnonzero(homes.task == task)[0]) + (not rank_is_first)
+    both = replace(
+        homes, task=np.insert(homes.task, at, task), resource=np.insert(homes.resource, at, 0)
+    )
+    problem = replace(case.problem, occupancy=both)
+    orders = texts(case.schedule, case.problem)
+    orders[0].insert(orders[0].index("0F1"), "0EVICT1")
+    orders[0].remove("0F1")
+    found = sentences(check_dataflow_of_program(problem, Program.from_orders(orders)))
+    assert [one.split(" needs ")[0] for one in found if one.startswith("0EVICT1")] == [
+        f"0EVICT1 on {where}"
+    ]
 
 
 def test_the_author_s_own_messages_are_run_too() -> None:

@@ -7,7 +7,7 @@ from random import Random
 from proofs_tests.verify.mutations.operators import (
     operator,
 )
-from proofs_tests.verify.plain_checker import plain_measures
+from proofs_tests.verify.plain import plain_measures
 from proofs_tests.verify.tables import Specimen
 
 

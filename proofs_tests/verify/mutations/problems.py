@@ -11,7 +11,7 @@ from bubbleproof.theory.problem import Edges
 from proofs_tests.verify.mutations.operators import (
     operator,
 )
-from proofs_tests.verify.plain_checker import plain_measures
+from proofs_tests.verify.plain import plain_measures
 from proofs_tests.verify.tables import Specimen
 
 

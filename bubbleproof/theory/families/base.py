@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from bubbleproof.theory.actions import ActionTable, Ints, Kind
-from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.parameters import Parameters, make_parameters
 from bubbleproof.theory.pipeline import Pipeline
 from bubbleproof.theory.problem import Problem
 from bubbleproof.theory.schedule import Program, Schedule
@@ -31,6 +31,10 @@ class FamilyMember:
     problem: Problem
     schedule: Schedule
     params: dict[str, int | tuple[int, ...]]
+
+    def __repr__(self) -> str:
+        words = " ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"<FamilyMember {words}: {self.schedule!r}>"
 
 
 class Family(ABC):
@@ -73,11 +77,9 @@ class Family(ABC):
         Precondition: the numbers per stage stay right for the family's number of chunks. Whether
         the family takes the result is for ``refusal`` to say.
         """
-        return pipeline.with_changes(
-            placement=self.placement,
-            split_backward=self.is_split,
-            weight_parts=pipeline.weight_parts if self.cuts_weights else (),
-            overlaps=(),
+        taken = pipeline if self.cuts_weights else pipeline.with_whole_weights()
+        return taken.with_changes(
+            placement=self.placement, split_backward=self.is_split, overlaps=()
         )
 
     def prepared(self, pipeline: Pipeline) -> Pipeline:
@@ -130,6 +132,13 @@ class Family(ABC):
             schedule=schedule,
             params=chosen.full_params(params, pipeline),
         )
+
+    def __call__(self, **params: int | tuple[int, ...]) -> FamilyMember:
+        """The schedule for the parameters by their short names: ``family("1f1b")(p=4, m=8)``."""
+        return self.member(make_parameters(params))
+
+    def __repr__(self) -> str:
+        return f"<Family {self.name}: {self.title}>"
 
     def full_params(
         self, params: Parameters, pipeline: Pipeline

@@ -1,0 +1,182 @@
+"""What the optimality page knows from elsewhere: authors' own makespans, and named reasons.
+
+Durations are those of the page: 1 (F), 2 (B) or 1, 1, 1 (F, I, W) per action.
+
+A reason says why a family is longer than the optimum under its own memory. Each has a check that
+must hold of the schedule at hand; where it does not, the row has no reason and the page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bubbleproof.theory.families import member
+from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
+from bubbleproof.theory.families.few_microbatches import least_makespan
+from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
+from bubbleproof.theory.families.svpp import most_forwards
+from bubbleproof.theory.families.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
+from bubbleproof.theory.measures import measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.timing import left_shift
+
+MEPIPE, TPIPE = "MEPipe Table 3", "T-Pipe Appendix A"
+# sail-sg/zero-bubble-pipeline-parallelism, zerobubble/scheduler/zbv_greedy.py at 064369d, run at
+# unit ticks: makespan by p and m.
+GENERATOR = "the authors' zbv_greedy.py"
+GENERATED: dict[str, dict[int, dict[int, int]]] = {
+    "v-half": {
+        2: {1: 10, 2: 15, 3: 19, 4: 25, 5: 31, 6: 37},
+        3: {1: 14, 2: 19, 3: 23, 4: 29, 5: 35, 6: 41, 7: 47, 8: 53, 9: 59},
+        4: {1: 18, 2: 22, 3: 27, 4: 34, 5: 38, 6: 41, 7: 47, 8: 53, 9: 59, 10: 65, 11: 71, 12: 77},
+        6: {1: 26, 5: 47, 6: 48, 7: 56, 12: 83, 18: 119},
+        8: {1: 34, 7: 59, 8: 65, 9: 71, 16: 113, 24: 161},
+    },
+    "v-min": {
+        2: {1: 9, 2: 15, 3: 21, 4: 27, 5: 33, 6: 39},
+        3: {1: 13, 2: 19, 3: 26, 4: 29, 5: 35, 6: 41, 7: 47, 8: 53, 9: 59},
+        4: {1: 17, 2: 23, 3: 29, 4: 35, 5: 41, 6: 47, 7: 53, 8: 59, 9: 65, 10: 71, 11: 77, 12: 83},
+        6: {1: 25, 5: 49, 6: 53, 7: 59, 12: 89, 18: 125},
+        8: {1: 33, 7: 69, 8: 75, 9: 81, 16: 123, 24: 171},
+    },
+}
+
+
+def authors(family: str, p: int, m: int, v: int, s: int) -> tuple[int, str] | None:
+    """(makespan, source) as the authors state or generate it, where it is known."""
+    if family in GENERATED:
+        known = GENERATED[family].get(p, {}).get(m)
+        return None if known is None else (known, GENERATOR)
+    slots = {
+        "gpipe": (m + p - 1, "GPipe section 2.3"),
+        "1f1b": (m + p - 1, "Megatron-LM section 2.2"),
+        "interleaved": (m * v + p - 1 if m % p == 0 else None, "Megatron-LM section 2.2"),
+        "bfs": (m * v + p - 1 if m >= p else None, "Breadth-First section 4"),
+        "terapipe": (m * s + p - 1, MEPIPE),
+        "hanayo": (m * v + p - 1 if m >= p else v * p + m - 1, MEPIPE),
+        "svpp": (m * v * s + p - 1 + (v - 1) * max(p - s * m, 0), MEPIPE),
+    }
+    ticks = {
+        "tpipe": (tpipe_makespan(p, m), TPIPE),
+        "toffload": (tpipe_makespan(p, m), TPIPE),
+        "trecomp": (printed_trecomp_makespan(p, m), "T-Pipe Appendix C"),
+        "dualpipe": (3 * m + p - 2, "DualPipe's README"),
+        "dualpipev": (6 * m + 2 * (p - 1), "DualPipe's README"),
+    }
+    count, source = slots.get(family, (None, ""))
+    return (3 * count, source) if count is not None else ticks.get(family)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a family is longer than it could be, and what must be true for that to be why."""
+
+    text: str
+    holds: Callable[[dict[str, int], int], bool]  # (parameters, makespan)
+
+
+def _equal_ticks(name: str, at: dict[str, int]) -> tuple[Pipeline, int]:
+    """The family's pipeline and makespan at tF = tB = 1."""
+    found = member(name, **at, tF=1, tB=1)
+    return found.pipeline, measure(found.problem, found.schedule).makespan
+
+
+def _no_longer_at_equal_ticks(
+    name: str, order: Callable[[Pipeline], Program]
+) -> Callable[[dict[str, int], int], bool]:
+    """Whether the family takes no longer than a closed form's order at tF = tB."""
+
+    def holds(at: dict[str, int], makespan: int) -> bool:
+        del makespan
+        pipeline, ours = _equal_ticks(name, at)
+        problem = pipeline.problem()
+        return ours <= measure(problem, left_shift(problem, order(pipeline))).makespan
+
+    return holds
+
+
+def _is_least_at_equal_ticks(at: dict[str, int], makespan: int) -> bool:
+    del makespan
+    pipeline, ours = _equal_ticks("svpp", at)
+    return 100 * ours <= 103 * least_makespan(pipeline.problem())
+
+
+def _no_longer_than_the_authors(name: str) -> Callable[[dict[str, int], int], bool]:
+    def holds(at: dict[str, int], makespan: int) -> bool:
+        known = authors(name, at["p"], at["m"], 2, 1)
+        return known is not None and makespan <= known[0]
+
+    return holds
+
+
+def _is_tpipes(at: dict[str, int], makespan: int) -> bool:
+    return makespan == tpipe_makespan(at["p"], at["m"])
+
+
+def _is_trecomps(at: dict[str, int], makespan: int) -> bool:
+    return makespan <= printed_trecomp_makespan(at["p"], at["m"])
+
+
+def _fills_waits(at: dict[str, int], makespan: int) -> bool:
+    del makespan
+    found = member("svpp-w", **at)
+    peak = max(measure(found.problem, found.schedule).peak_activations)
+    return peak <= most_forwards(found.pipeline)
+
+
+def _has_interleaveds_order(at: dict[str, int], makespan: int) -> bool:
+    del makespan
+    p = at["p"]
+    ours = member("trecomp-interleaved", **at).schedule.program.orders(p)
+    plain = member("interleaved", p=p, m=at["m"]).schedule.program.orders(p)
+    return [[a for a in order if a.kind.name != "R"] for order in ours] == plain
+
+
+REASONS: dict[str, Reason] = {
+    "tpipe": Reason(
+        text="T-Pipe Appendix A fixes every start by rounds of 6 units: 6(m+p-1) ticks at any m",
+        holds=_is_tpipes,
+    ),
+    "toffload": Reason(
+        text="the computations are T-Pipe's, whose Appendix A fixes them: 6(m+p-1) ticks at any m",
+        holds=_is_tpipes,
+    ),
+    "trecomp": Reason(
+        text="T-Pipe Appendix C fixes rounds of 7 units: at most 6p + 7(m-1) ticks",
+        holds=_is_trecomps,
+    ),
+    "hanayo": Reason(
+        text="one order for all ticks, no longer at tF = tB than waves 2 ticks apart, which are "
+        "Table 3's there; the page has tB = 2 tF",
+        holds=_no_longer_at_equal_ticks("hanayo", hanayo_waves),
+    ),
+    "chimera": Reason(
+        text="Chimera section 3 joins units of p microbatches directly; full units stay so, others "
+        "are no longer at tF = tB; the page has tB = 2 tF",
+        holds=_no_longer_at_equal_ticks("chimera", chimera_units),
+    ),
+    "v-half": Reason(
+        text="the building block's memory is the paper's; no longer than the authors' generator",
+        holds=_no_longer_than_the_authors("v-half"),
+    ),
+    "v-min": Reason(
+        text="the building block's memory is the paper's; no longer than the authors' generator",
+        holds=_no_longer_than_the_authors("v-min"),
+    ),
+    "svpp": Reason(
+        text="MEPipe section 4.3 orders ticks of one length: within 3 % of the least at tF = tB; "
+        "the page has tB = 2 tF",
+        holds=_is_least_at_equal_ticks,
+    ),
+    "svpp-w": Reason(
+        text="MEPipe section 5 keeps the order of F and I and fills waits with W, oldest first, "
+        "within Table 3's units",
+        holds=_fills_waits,
+    ),
+    "trecomp-interleaved": Reason(
+        text="Megatron's order with each R right before its backward (T-Pipe section 4.2)",
+        holds=_has_interleaveds_order,
+    ),
+}

@@ -1,0 +1,77 @@
+"""The end of every command: its exit status, whatever happens in it.
+
+What cannot be used is one line and status 2, and so is an engine at fault (``FaultError``). Ctrl-C
+is status 130, also where a command went on and printed what it had found. Anything else that is
+raised is a fault of ours: one line that says so and status ``FAULT``, which no verdict has;
+``--traceback`` or ``BUBBLEPROOF_TRACEBACK=1`` shows where.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import typer
+
+from bubbleproof.commands.interruption import interruptions
+from bubbleproof.commands.output import BROKEN, HOLDS, INTERRUPTED, refuse
+from bubbleproof.faults import FaultError
+
+FAULT = 70  # EX_SOFTWARE of sysexits.h: an internal error was found
+FLAG, VARIABLE = "--traceback", "BUBBLEPROOF_TRACEBACK"
+
+
+def status_of_call(call: Callable[[], object]) -> int:
+    """The exit status of a command line, after a line on standard error for what it raises."""
+    with interruptions() as noted:
+        status = _guarded(call, noted)
+    if not noted and status != INTERRUPTED:
+        return status
+    refuse("interrupted")
+    return INTERRUPTED
+
+
+def _guarded(call: Callable[[], object], noted: list[int]) -> int:
+    try:
+        status = call()
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away; nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN
+    except typer.TyperException as error:
+        return refuse(error.format_message())
+    except (ValueError, OSError, FaultError) as error:
+        _trace()
+        return refuse(str(error))
+    except OverflowError as error:
+        _trace()
+        return refuse(f"a number is too large to count with: {error}")
+    except MemoryError as error:
+        _trace()
+        return refuse(f"more than the memory here: {error or 'no room is left'}")
+    except Exception as error:
+        _trace()
+        if noted:  # a Ctrl-C in the middle of an import comes out as an ImportError
+            return INTERRUPTED
+        refuse(_fault(error))
+        return FAULT
+    return status if isinstance(status, int) else HOLDS
+
+
+def _trace() -> None:
+    if FLAG in sys.argv or os.environ.get(VARIABLE, "") not in ("", "0"):
+        traceback.print_exc()
+
+
+def _fault(error: Exception) -> str:
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    said = "; ".join([str(error).partition("\n")[0], *getattr(error, "__notes__", ())])
+    return (
+        f"{' '.join(words[:1])}: {type(error).__name__}: {said or 'no more is known'}. "
+        f"This is a fault of bubbleproof; {VARIABLE}=1, or {FLAG} before the command, shows where"
+    )

@@ -1,0 +1,85 @@
+"""What one process of a replay under torchrun was given, for all processes to compare.
+
+Every field of the request counts unless it is named in ``OF_ONE_PROCESS``, so that an option that
+is added later is compared without a word here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.reference_exec.drivers.agreement import Paper
+from bubbleproof.reference_exec.drivers.identity import (
+    Part,
+    content_digest,
+    model_parts,
+    own_files,
+    versions,
+)
+from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.theory.schedule import Schedule
+
+# What is read, and how, shows in schedule and problem; only the first process prints and writes.
+OF_ONE_PROCESS = ("words", "dialect", "targets", "as_json")
+_OPTIONS = {
+    "is_unsafe": "--unsafe",
+    "has_headers": "--debug-headers",
+    "counts_bytes": "--no-count-bytes",
+    "levels": "--zero",
+    "kind": "--model",
+    "factory": "--model (its factory)",
+    "seed": "--seed",
+    "has_barrier": "--barrier",
+}
+
+
+class RunParts:
+    """The parts that a process has come to know: at first its options and versions."""
+
+    def __init__(self, request: ReplayRequest) -> None:
+        self._spec = request.spec
+        self._parts = {**dict(_option_parts(request)), **versions(), **own_files()}
+
+    def know(self, given: Given, schedule: Schedule) -> None:
+        """The schedule and its problem have been read; a user's model is loaded here."""
+        orders = (given.program.actions, given.program.resource, schedule.program, schedule.start)
+        self._parts["schedule"] = Part.of_content(content_digest(orders), given.name)
+        self._parts["problem"] = Part.of_content(content_digest(given.problem))
+        self._parts |= model_parts(self._spec)
+
+    def know_plan(self, plan: Plan) -> None:
+        """The programs that the ranks are to run have been made."""
+        self._parts["program"] = Part.of_content(content_digest(plan))
+
+    def paper(self, place: Place, refusal: str | None) -> Paper:
+        """What this process tells the others, and why it cannot run."""
+        parts = {name: (part.mark, part.shown) for name, part in self._parts.items()}
+        return Paper(rank=place.rank, node=place.node, parts=parts, refusal=refusal)
+
+
+def _option_parts(request: ReplayRequest) -> Iterator[tuple[str, Part]]:
+    for field in fields(request):
+        value = getattr(request, field.name)
+        if field.name == "spec":
+            assert isinstance(value, ModelSpec)
+            given = [(f.name, getattr(value, f.name)) for f in fields(value)]
+            # the model's seed has no option of its own
+            yield from ((_option(n if n != "seed" else "model_seed"), Part.of(v)) for n, v in given)
+        elif field.name == "training":
+            asked = value or Training()
+            for f in fields(Training):
+                shown = getattr(asked, f.name) if value else "not given"
+                yield _option(f.name), Part.of(shown)
+        elif field.name not in OF_ONE_PROCESS:
+            yield _option(field.name), Part.of(value)
+
+
+def _option(field: str) -> str:
+    """What a field is called on the command line."""
+    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")

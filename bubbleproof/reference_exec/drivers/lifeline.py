@@ -1,0 +1,194 @@
+"""A process's connection to the first one's ``Hub``: what all have said, and when to end.
+
+A thread watches it, so that a process ends also while its main thread waits in a collective that
+nothing can interrupt. It ends the process
+
+- when the hub says so: another process died, failed, stalled or was interrupted;
+- when the hub's own process is gone;
+- on SIGTERM and SIGINT, after it has told the hub;
+- where torchrun started it, when that is gone, which would leave it an orphan.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import NoReturn
+
+from bubbleproof.reference_exec.drivers.endings import Ending, speakers
+from bubbleproof.reference_exec.drivers.hub import BROKEN, INTERRUPTED
+from bubbleproof.reference_exec.drivers.place import Place, at_nodes
+from bubbleproof.reference_exec.drivers.wire import Message, Wire
+
+LOOK_SECONDS = 1.0  # how often the parent is looked for
+ANSWER_SECONDS = 4.0  # how long the hub may take to answer one that ends
+SIGNALS = {signal.SIGTERM: Ending.TERMINATED, signal.SIGINT: Ending.INTERRUPTED}
+_STATUS = {Ending.INTERRUPTED: INTERRUPTED}
+_WORDS = {
+    Ending.TERMINATED: "ended by SIGTERM",
+    Ending.INTERRUPTED: "was interrupted",
+    Ending.ORPHANED: "lost torchrun, which has ended",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """That this process is to end, and whether it is the one on its node that says why."""
+
+    text: str
+    status: int
+    is_speaker: bool = True
+
+
+class Lifeline:
+    """The connection of the process at ``place``; ``on_end`` prints, and may not return late.
+
+    The main thread makes it. ``parent`` is the process that started this one, as it was then.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        address: tuple[str, int],
+        token: str,
+        *,
+        parent: int,
+        on_end: Callable[[End], None],
+    ) -> None:
+        self._place, self._parent, self._on_end = place, parent, on_end
+        self._values: dict[str, object] = {}
+        self._changed = threading.Condition()
+        self._nodes: dict[int, str] = {}
+        self._last: End | None = None  # what this process says if the hub says nothing
+        self._ending = 0.0  # until when it may
+        self._is_left = False
+        self._wire = Wire(socket.create_connection(address, timeout=None))
+        self._wire.send(
+            {"hello": token, "rank": place.rank, "size": place.world_size, "node": place.node}
+        )
+        self._awake, self._bell = socket.socketpair()
+        self._awake.setblocking(False)
+        self._bell.setblocking(False)
+        self._handlers = {number: signal.signal(number, _ignore) for number in _answered()}
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        self._waked = signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, name="lifeline", daemon=True).start()
+
+    def exchange(self, topic: str, value: object, seconds: float | None = None) -> object:
+        """What the hub makes of all processes' values; it ends all if one takes longer."""
+        self._wire.send({"put": topic, "value": value, "seconds": seconds})
+        with self._changed:
+            self._changed.wait_for(lambda: topic in self._values)
+            return self._values[topic]
+
+    def end(self, ending: Ending, text: str) -> NoReturn:
+        """Tell all that this process cannot go on, and wait to be ended with them."""
+        self._tell_end(ending, text)
+        while True:
+            time.sleep(LOOK_SECONDS)
+
+    def leave(self) -> None:
+        """Stop watching: all is said, and no end of another process matters any more."""
+        self._is_left = True
+        self._wire.send({"bye": True})
+        self._ring()
+        signal.set_wakeup_fd(self._waked)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _ring(self) -> None:
+        with suppress(OSError):
+            self._bell.send(b"\0")
+
+    def _tell_end(self, ending: Ending, text: str, status: int = BROKEN) -> None:
+        """Tell the hub; where it does not answer in a while, end alone."""
+        self._ending = time.monotonic() + ANSWER_SECONDS
+        self._last = End(text=f"rank {self._place.rank} {text}", status=status)
+        self._wire.send({"ended": ending.label, "text": text})
+        self._ring()
+
+    def _watch(self) -> None:
+        selector = selectors.DefaultSelector()
+        selector.register(self._wire, selectors.EVENT_READ)
+        selector.register(self._awake, selectors.EVENT_READ)
+        while not self._is_left:
+            ready = {key.fileobj for key, _ in selector.select(timeout=LOOK_SECONDS)}
+            if self._awake in ready:
+                self._answer_signals()
+            if self._wire in ready and not self._is_left:
+                self._take_in(self._wire.read())
+            self._look_at_the_parent()
+            if self._last is not None and time.monotonic() > self._ending:
+                self._finish(self._last)
+        self._wire.close()
+
+    def _answer_signals(self) -> None:
+        with suppress(OSError):
+            for number in self._awake.recv(1 << 10):
+                ending = SIGNALS.get(number)  # type: ignore[call-overload]  # 0 is our own ring
+                if ending is not None:
+                    self._tell_end(ending, _WORDS[ending], _STATUS.get(ending, BROKEN))
+
+    def _take_in(self, messages: list[Message] | None) -> None:
+        if messages is None:
+            self._lose_the_hub()
+            return
+        for message in messages:
+            if "end" in message:
+                status = message.get("status")
+                self._finish(
+                    End(
+                        text=str(message["end"]),
+                        status=status if isinstance(status, int) else BROKEN,
+                        is_speaker=bool(message.get("say")),
+                    )
+                )
+            elif isinstance(nodes := message.get("all"), dict):
+                self._nodes = {int(rank): str(node) for rank, node in nodes.items()}
+            elif "topic" in message:
+                with self._changed:
+                    self._values[str(message["topic"])] = message["value"]
+                    self._changed.notify_all()
+
+    def _lose_the_hub(self) -> None:
+        """The first process is gone without a word; a signal of our own says more than that."""
+        if not self._is_left:
+            time.sleep(0.2)
+            self._answer_signals()
+        if self._is_left:
+            return
+        if self._last is not None:
+            self._finish(self._last)
+        others = set(self._nodes) - {0}
+        is_speaker = self._place.rank in speakers(others, self._nodes) or not others
+        text = f"{at_nodes([0], self._nodes)} died"
+        self._finish(End(text=text, status=BROKEN, is_speaker=is_speaker))
+
+    def _look_at_the_parent(self) -> None:
+        if self._place.has_agent and os.getppid() != self._parent and self._last is None:
+            self._tell_end(Ending.ORPHANED, _WORDS[Ending.ORPHANED])
+
+    def _finish(self, end: End) -> NoReturn:
+        """Say it and end the process, whatever its main thread waits for."""
+        self._wire.close()  # the hub waits for that
+        try:
+            self._on_end(end)
+        finally:
+            os._exit(end.status)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """The watching thread is woken by the same signal, and answers."""
+
+
+def _answered() -> list[signal.Signals]:
+    """The signals to answer; one that a caller has this process ignore stays ignored."""
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -1,0 +1,80 @@
+"""Families that are not ours: registered by a program, or by an installed package.
+
+``register(MyFamily())`` makes a family known to every command of this process. A package announces
+one to all processes by an entry point, in its ``pyproject.toml``::
+
+    [project.entry-points."bubbleproof.families"]
+    mine = "my_package.schedules:MyFamily"
+
+which names a subclass of ``Family`` or an instance of one. What a family orders is judged like
+anything else: ``verify`` knows no family.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from bubbleproof.theory.families.base import Family
+
+GROUP = "bubbleproof.families"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_own: dict[str, Family] = {}
+
+
+def register(family: Family) -> Family:
+    """Make a family known by its name; registering the name again replaces the family.
+
+    Returns the family. Raises ``TypeError`` for what is no family, and ``ValueError`` for a name
+    that is not made of lower-case letters, digits and hyphens. (That it is not one of ours is asked
+    when the families are listed.)
+    """
+    _require_family(family, "register")
+    _own[family.name] = family
+    return family
+
+
+def registered(*, reserved: Collection[str]) -> dict[str, Family]:
+    """The families of entry points, then those of ``register``, by name.
+
+    Raises ``ValueError`` where one has a ``reserved`` name.
+    """
+    found = {**_announced(), **_own}
+    for name in found:
+        if name in reserved:
+            raise ValueError(
+                f"the name {name!r} is taken by a family of bubbleproof; choose another"
+            )
+    return found
+
+
+@cache
+def _announced() -> dict[str, Family]:
+    """The families of installed packages. Raises ``ValueError`` naming one that does not load."""
+    families = [_loaded(point) for point in entry_points(group=GROUP)]
+    return {family.name: family for family in families}
+
+
+def _loaded(point: EntryPoint) -> Family:
+    where = f"entry point {point.name} = {point.value} of {GROUP}"
+    try:
+        found = point.load()
+        family = found() if isinstance(found, type) else found
+    except Exception as error:  # a stranger's code may raise anything
+        raise ValueError(f"{where} does not load: {type(error).__name__}: {error}") from error
+    _require_family(family, where)
+    assert isinstance(family, Family)
+    return family
+
+
+def _require_family(family: object, where: str) -> None:
+    if not isinstance(family, Family):
+        raise TypeError(
+            f"{where}: expected an instance of bubbleproof.theory.families.Family, "
+            f"got {type(family).__name__}"
+        )
+    name = getattr(family, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"{where}: a family's name is made of a-z, 0-9 and hyphens, got {name!r}")

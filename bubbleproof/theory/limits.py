@@ -1,0 +1,55 @@
+"""How large a training step may be: one limit, asked before anything of that size is made.
+
+A family's ``m=`` or one line of a file can name 10^18 actions. Every way to a pipeline comes here
+first. An action costs about half a kilobyte and ten microseconds to build, time and check, so that
+``MAX_TASKS`` of them are 2 GB and a minute; half a million, a large training step, are ordinary.
+"""
+
+from __future__ import annotations
+
+MAX_TASKS = 4_000_000
+MAX_RANKS = 4096
+
+
+def oversize(
+    *, ranks: int, chunks: int = 1, microbatches: int, slices: int = 1, tasks_each: int = 2
+) -> tuple[str, int, int] | None:
+    """What is too many, the limit and what was asked for, or None where the shape is small enough.
+
+    ``tasks_each`` is how many tasks a forward stands for, its backward (or I and W) included.
+    """
+    actions = ranks * chunks * microbatches * slices * tasks_each
+    for what, limit, asked in (("ranks", MAX_RANKS, ranks), ("actions", MAX_TASKS, actions)):
+        if asked > limit:
+            return what, limit, asked
+    return None
+
+
+def require_size(
+    *, ranks: int, chunks: int = 1, microbatches: int, slices: int = 1, tasks_each: int = 2
+) -> None:
+    """Raise ``ValueError`` for a shape beyond the limits.
+
+    >>> require_size(ranks=4, microbatches=10**9)
+    Traceback (most recent call last):
+        ...
+    ValueError: a pipeline has at most 4000000 actions, got 8000000000 (4 ranks, 10...
+    """
+    found = oversize(
+        ranks=ranks,
+        chunks=chunks,
+        microbatches=microbatches,
+        slices=slices,
+        tasks_each=tasks_each,
+    )
+    if found is None:
+        return
+    what, limit, asked = found
+    shape = (
+        ("ranks", ranks),
+        ("microbatches", microbatches),
+        ("chunks", chunks),
+        ("slices", slices),
+    )
+    words = ", ".join(f"{count} {name}" for name, count in shape if count > 1)
+    raise ValueError(f"a pipeline has at most {limit} {what}, got {asked} ({words})")

@@ -1,0 +1,64 @@
+"""A table of requirements: tasks, waits and changes of loads by the text of actions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bubbleproof.theory.problem import Problem
+
+Change = tuple[str, str, str]  # task, "start" or "end", store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Required:
+    """Tasks with their ticks and resources, waits (before, after, lag), changes of loads, stores.
+
+    Changes of one moment are added up. ``stores`` gives base load and capacity by name.
+    """
+
+    tasks: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict)
+    waits: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    changes: Counter[Change] = field(default_factory=Counter)
+    stores: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+
+    def task(self, name: str, ticks: int, *homes: str) -> None:
+        self.tasks[name] = ticks, frozenset(homes)
+
+    def wait(self, before: str, after: str, lag: int = 0) -> None:
+        self.waits[before, after, lag] += 1
+
+    def change(self, task: str, moment: str, store: str, delta: int) -> None:
+        self.changes[task, moment, store] += delta
+
+
+def action_name(stage: int, kind: str, microbatch: int | None, part: int = 0) -> str:
+    """The text of an action; a slice 0 is not written."""
+    number = "" if microbatch is None else microbatch
+    return f"{stage}{kind}{number}{f'.{part}' if part else ''}"
+
+
+def stated(problem: Problem) -> Required:
+    """What a problem says, read row by row."""
+    name = [str(problem.actions[t]) for t in range(problem.num_tasks)]
+    homes: dict[str, set[str]] = {task: set() for task in name}
+    for t, resource in zip(problem.occupancy.task, problem.occupancy.resource, strict=True):
+        homes[name[int(t)]].add(problem.resources[int(resource)].name)
+    edges, events = problem.edges, problem.events
+    changes: Counter[Change] = Counter()
+    for t, at_end, store, delta in zip(
+        events.task, events.at_end, events.store, events.delta, strict=True
+    ):
+        where = problem.stores[int(store)].name
+        changes[name[int(t)], "end" if at_end else "start", where] += int(delta)
+    return Required(
+        tasks={
+            task: (int(problem.duration[t]), frozenset(homes[task])) for t, task in enumerate(name)
+        },
+        waits=Counter(
+            (name[int(before)], name[int(after)], int(lag))
+            for before, after, lag in zip(edges.before, edges.after, edges.lag, strict=True)
+        ),
+        changes=changes,
+        stores={store.name: (store.base, store.capacity) for store in problem.stores},
+    )

@@ -1,0 +1,70 @@
+"""Every command with its defaults: workers, limits, widths and backend are those of its users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from bubbleproof.cli import app
+from bubbleproof.commands import bench, prove
+from bubbleproof.theorems import theorems
+from proofs_tests.commands.conftest import Run
+
+# Rank 1 has 2 * (3 + 4) = 14 ticks of work, after 1 and before 2 of rank 0: 17.
+PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
+SMALL = ("1f1b", "p=2", "m=2")
+
+# What each must be given, and a word of its answer.
+GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
+    "run": (("small.toml",), "The page: runs/small/report.html"),
+    "solve": (("small.toml",), "17 tick"),
+    "repair": (SMALL, "9 tick"),  # 1F1B is (m + p - 1) * 3
+    "pareto": (("small.toml",), "17 tick"),
+    "bench": ((), "cpsat"),
+    "verify": (SMALL, "rank-stream"),
+    "measure": (SMALL, "idle_ratio"),
+    "replay": (SMALL, "gradients"),
+    "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
+    "show": (SMALL, "rank 1  .  F0 B0"),
+    "convert": ((*SMALL, "x.json"), ""),
+    "prove": ((), "gpipe"),
+    "claims": ((), "BPipe"),
+}
+
+
+def commands() -> dict[str, list[typer.core.TyperOption | typer.core.TyperArgument]]:
+    """The commands of the command line and what each may be given."""
+    group = typer.main.get_command(app)
+    return {name: command.params for name, command in group.commands.items()}  # type: ignore[attr-defined]  # of a group
+
+
+def test_every_command_is_run_with_its_defaults() -> None:
+    assert set(GIVEN) == set(commands())
+
+
+def test_a_command_without_such_a_test_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(GIVEN, "pareto")
+    with pytest.raises(AssertionError):
+        test_every_command_is_run_with_its_defaults()
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_nothing_is_given_that_has_a_default(name: str) -> None:
+    optional = {word for p in commands()[name] if not p.required for word in p.opts}
+    assert not optional & set(GIVEN[name][0])
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PROBLEM)
+    first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
+    monkeypatch.setattr(bench, "INSTANCES", first)
+    few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute
+    monkeypatch.setattr(prove, "theorems", lambda: few)
+    words, told = GIVEN[name]
+    answer = command(name, *words)
+    assert answer.status == 0, answer.err
+    assert told in answer.out

@@ -1,0 +1,114 @@
+"""Extras that are not installed: told before any work begins, and the rest of the work is done."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.commands import pareto as pareto_command
+from bubbleproof.commands import replay as replay_command
+from bubbleproof.commands import show as show_command
+from proofs_tests.commands.conftest import Run
+
+PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = 1\nbackward = 2\n"
+REPORT = ("matplotlib", "plotly")
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *libraries: str) -> None:
+    """Imports of the libraries fail, and of what lies in them, also where they were loaded."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in libraries:
+            monkeypatch.delitem(sys.modules, name)
+    for name in libraries:
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def problem(folder: Path) -> Path:
+    path = folder / "small.toml"
+    path.write_text(PROBLEM)
+    return path
+
+
+def no_work(*_: object, **__: object) -> None:
+    raise AssertionError("work was begun")
+
+
+@pytest.mark.parametrize("library", REPORT)
+def test_run_says_so_first_and_leaves_the_pictures_out(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: str
+) -> None:
+    without(monkeypatch, library)
+    folder = tmp_path / "out"
+    answer = command("run", problem(tmp_path), "-o", folder, "--backend", "virtual")
+    assert answer.status == 0, answer.err
+    install = f'no picture and no page without {library}: pip install "bubbleproof[report]"'
+    assert answer.err.splitlines()[0] == install
+    written = {path.name for path in folder.iterdir()}
+    assert written == {"schedule.json", "schedule.perfetto.json", "result.json", "replay.json"}
+    assert f"The folder: {folder}" in answer.out
+
+
+def test_run_without_torch_says_so_first_and_does_the_rest(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("bubbleproof.commands.run.replay_given", torchless)
+    folder = tmp_path / "out"
+    answer = command("run", problem(tmp_path), "-o", folder, "--json")
+    assert answer.status == 3  # a replay that was asked for is not decided
+    first = 'the schedule is not replayed: replay needs PyTorch: pip install "bubbleproof[exec]"'
+    assert answer.err.splitlines()[0] == first
+    found = json.loads(answer.out)
+    assert found["verdict"]["ok"]
+    assert found["replay"][0]["verdict"] == "not run"
+    assert (folder / "report.html").exists()
+
+
+def torchless(*_: object) -> None:
+    """What ``replay_given`` raises without torch; this process has loaded it."""
+    raise ValueError('replay needs PyTorch: pip install "bubbleproof[exec]"')
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_a_picture_that_was_asked_for_is_refused_before_any_work(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ending: str
+) -> None:
+    without(monkeypatch, *REPORT)
+    monkeypatch.setattr(show_command, "read_given", no_work)
+    monkeypatch.setattr(pareto_command, "read_posed", no_work)
+    monkeypatch.setattr(replay_command, "read_to_replay", no_work)
+    asked = {
+        "show": ("1f1b", "p=2", "m=2"),
+        "pareto": (problem(tmp_path),) if ending != "html" else None,
+        "replay": ("1f1b", "p=2", "m=2") if ending == "html" else None,
+    }
+    for verb, words in asked.items():
+        if words is not None:
+            answer = command(verb, *words, "-o", tmp_path / f"x.{ending}")
+            assert (answer.status, answer.out) == (2, "")
+            assert 'which is not installed; run: pip install "bubbleproof[report]"' in answer.err
+            assert answer.err.count("\n") == 1
+
+
+def test_what_needs_no_library_is_written_without(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without(monkeypatch, *REPORT)
+    target = tmp_path / "x.perfetto.json"
+    assert command("show", "1f1b", "p=2", "m=2", "-o", target).status == 0
+    assert command("show", "1f1b", "p=2", "m=2").status == 0
+    assert command("pareto", problem(tmp_path), "--workers", 1).status == 0
+
+
+@pytest.mark.parametrize("verb", ["pareto", "claims"])
+def test_a_cluster_without_dask_is_refused(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    words = [problem(tmp_path)] if verb == "pareto" else ["--audit", "--quick"]
+    answer = command(verb, *words, "--cluster", "tcp://nowhere:1")
+    assert answer.status == 2
+    assert "install the extra bubbleproof[cluster]" in answer.err

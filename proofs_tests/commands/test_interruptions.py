@@ -1,0 +1,260 @@
+"""Ctrl-C: each command prints what it has found and ends with 130. Each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from bubbleproof.cli import main
+from bubbleproof.parallel import postponed, run_all
+from proofs_tests.own_process import run_alone
+
+Value = TypeVar("Value")
+PROBLEM = "ranks = 2\nmicrobatches = 3\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
+
+
+def answer(*words: str) -> tuple[int, str]:
+    """The status and the output of a command in this process."""
+    sys.argv = ["bubbleproof", *words]
+    out = StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0), out.getvalue()
+
+
+def interrupting(call: Callable[..., Value], turn: int) -> Callable[..., Value]:
+    """The call, with a Ctrl-C when it is made for the ``turn``-th time."""
+    turns = []
+
+    def made(*given: object, **named: object) -> Value:
+        turns.append(turn)
+        if len(turns) == turn:
+            os.kill(os.getpid(), signal.SIGINT)
+        return call(*given, **named)
+
+    return made
+
+
+def interrupted_pareto() -> None:
+    from bubbleproof.solvers import pareto
+
+    vars(pareto)["run_all"] = interrupting(run_all, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.toml"
+        path.write_text(PROBLEM)
+        status, out = answer("pareto", str(path))
+    assert status == 130
+    # Rank 1 has 3 * (3 + 4) = 21 ticks of work, after the first forward (1) and before the last
+    # backward (2) of rank 0.
+    assert "24 tick" in out
+
+
+def interrupted_pareto_after_the_last_point() -> None:
+    """While the workers end: by then the front is whole."""
+    from bubbleproof import parallel
+
+    pool = vars(parallel)["_Pool"]
+    pool.shutdown = interrupting(pool.shutdown, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.toml"
+        path.write_text(PROBLEM)
+        status, out = answer("pareto", str(path), "--workers", "2")
+    assert status == 130
+    assert "24 tick" in out
+
+
+def interrupted_pareto_beside_the_published() -> None:
+    from bubbleproof.commands import pareto
+    from bubbleproof.formats import comparison_pipeline
+
+    vars(pareto)["comparison_pipeline"] = interrupting(comparison_pipeline, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.toml"
+        path.write_text(PROBLEM)
+        status, out = answer("pareto", str(path), "--workers", "1")
+    assert status == 130
+    assert "24 tick" in out
+
+
+def interrupted_claims_at_once() -> None:
+    from bubbleproof.commands import audit
+
+    vars(audit)["run_all"] = interrupting(run_all, 1)
+    status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--paper", "bpipe")
+    assert status == 130
+    assert "is decided yet" in out
+    assert out.count("\n") == 1
+
+
+def interrupted_bench() -> None:
+    from bubbleproof.solvers.search import Search
+
+    wrapped = interrupting(Search._try_programs, 2)
+    setattr(Search, "_try_programs", wrapped)  # noqa: B010 - mypy takes no assignment to a method
+    status, out = answer("bench")
+    assert status == 130
+    assert out.count("1f1b-p4-m8") == 2, out  # the first run, and what the second had
+    assert "latency" not in out
+
+
+def interrupted_prove() -> None:
+    from bubbleproof.theorems import prover
+
+    prover.prove_obligation = interrupting(prover.prove_obligation, 30)
+    status, out = answer("prove")
+    assert status == 130
+    assert "proved" in out
+
+
+def interrupted_claims() -> None:
+    """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
+    from bubbleproof.commands import audit
+    from bubbleproof.commands import claims as command
+    from bubbleproof.theory.claims import claims
+
+    chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
+    vars(command)["claims"] = lambda _paper: chosen
+    vars(audit)["run_all"] = interrupting(run_all, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "x.md"
+        words = ("--audit", "--quick", "--workers", "1", "--json", "--write", str(page))
+        status, out = answer("claims", *words)
+        assert not page.exists()
+    assert status == 130
+    verdicts = {claim["id"]: claim["verdict"] for claim in json.loads(out)["claims"]}
+    assert verdicts["bpipe.appA.mu"] is None
+    assert verdicts["bpipe.eq5"] is not None
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        interrupted_pareto,
+        interrupted_pareto_after_the_last_point,
+        interrupted_pareto_beside_the_published,
+        interrupted_bench,
+        interrupted_prove,
+        interrupted_claims,
+        interrupted_claims_at_once,
+    ],
+)
+def test_what_was_found_is_printed(work: Callable[[], None]) -> None:
+    run_alone(work)
+
+
+def z3_takes_it() -> None:
+    """A Ctrl-C while Z3 checks cancels the check, and Python hears nothing of it."""
+    import threading
+
+    import z3  # type: ignore[import-untyped]  # z3 ships no annotations
+
+    from bubbleproof.theorems import prover, theorems
+
+    plain = z3.SimpleSolver
+
+    def with_a_hard_query() -> z3.Solver:
+        solver = plain()
+        a, b, c = z3.Ints("a b c")
+        solver.add(a**3 + b**3 + c**3 == 114, a > 10)  # whether there are such is an open question
+        solver.from_string = lambda _: None  # the theorem's own query would be over at once
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return solver
+
+    z3.SimpleSolver = with_a_hard_query
+    with pytest.raises(KeyboardInterrupt):
+        prover.prove(theorems()["1f1b"], timeout_ms=600_000)
+
+
+def test_a_ctrl_c_that_z3_takes_is_passed_on() -> None:
+    run_alone(z3_takes_it)
+
+
+def postponed_ctrl_c() -> None:
+    heard = []
+
+    def block() -> None:
+        with postponed(lambda: heard.append(1)):
+            os.kill(os.getpid(), signal.SIGINT)
+            heard.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert heard == [1, 2]
+    with postponed():
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_postponed_ctrl_c_comes_at_the_end_of_its_block() -> None:
+    run_alone(postponed_ctrl_c)
+
+
+_CALLER = """
+import time
+from bubbleproof.parallel import open_executor, run_all
+if __name__ == "__main__":
+    with open_executor(2) as pool:
+        run_all(pool, time.sleep, [0.01, 0.01], on_done=lambda *_: print("begun", flush=True))
+        run_all(pool, time.sleep, [3600, 3600])
+"""
+
+
+def test_workers_end_in_the_middle_of_a_call(tmp_path: Path) -> None:
+    script = tmp_path / "caller.py"
+    script.write_text(_CALLER)
+    caller = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert caller.stdout is not None
+    assert caller.stdout.readline() + caller.stdout.readline() == "begun\nbegun\n"
+    os.killpg(caller.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    _, said = caller.communicate(timeout=300)
+    assert caller.returncode == -signal.SIGINT
+    assert said.count("KeyboardInterrupt") == 1, said  # of the caller, none of a worker
+
+
+_LOADING = """
+import os, runpy, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["bubbleproof", "measure", "1f1b", "p=2", "m=2"]
+{entry}
+"""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "runpy.run_module('bubbleproof', run_name='__main__')",
+        "from bubbleproof.__main__ import main; main()",
+        "runpy.run_module('bubbleproof.reference_exec', run_name='__main__')",
+    ],
+)
+def test_ctrl_c_while_the_command_is_loaded_is_one_line(entry: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADING.format(entry=entry)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "bubbleproof: interrupted\n"
+
+
+def test_the_console_script_is_that_entry() -> None:
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    assert tomllib.loads(text)["project"]["scripts"] == {"bubbleproof": "bubbleproof.__main__:main"}

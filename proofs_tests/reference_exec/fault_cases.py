@@ -1,0 +1,52 @@
+"""Small replays of every kind, by name, into which faults are put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.theory.activation_offload import ActivationOffload
+from bubbleproof.theory.chosen import ChosenPipeline
+from proofs_tests.reference_exec.cases import TINY, family_case, random_case, run
+from proofs_tests.reference_exec.replica_cases import of_family
+from proofs_tests.reference_exec.replica_cases import run as run_replicas
+from proofs_tests.reference_exec.training_cases import trained
+
+WIDE = replace(TINY, hidden=8)
+TIED = replace(TINY, vocabulary=5, tied=True)
+TWO_STEPS = Training(optimizer="momentum", steps=2)
+
+
+def _of(family: str, spec: ModelSpec = WIDE, **params: int) -> Callable[[], ReplayReport]:
+    return lambda: run(family_case(family, **params), spec)
+
+
+def _training(family: str, spec: ModelSpec = TINY, **params: int) -> Callable[[], ReplayReport]:
+    return lambda: trained(family_case(family, **params), TWO_STEPS, spec)
+
+
+def _stowed() -> ReplayReport:
+    """One rank, two microbatches; the first one's activation goes to the host and comes back."""
+    offload = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
+    pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(offload,))
+    return run(random_case(pipeline, 0))
+
+
+CASES: Mapping[str, Callable[[], ReplayReport]] = {
+    "1f1b": _of("1f1b", p=2, m=3),
+    "1f1b on four": _of("1f1b", p=4, m=4),
+    "zb-h1": _of("zb-h1", p=2, m=3),
+    "bpipe": _of("bpipe", p=4, m=6),
+    "trecomp": _of("trecomp", p=2, m=3),
+    "svpp": _of("svpp", replace(TINY, kind="transformer"), p=2, m=2, s=3),
+    "toffload": _of("toffload", p=2, m=2),
+    "stowed": _stowed,
+    "training": _training("zb-h1", p=2, m=3),
+    "tied": _training("1f1b", TIED, p=2, m=3),
+    "chimera": _training("chimera", p=2, m=4),
+    "zero": lambda: run_replicas(of_family("1f1b"), "3"),
+    "replicas": lambda: run_replicas(of_family("1f1b"), None),
+}

@@ -1,0 +1,281 @@
+"""Processes that were given different things say in what, and run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bubbleproof.commands.inputs import read_given
+from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.run_parts import OF_ONE_PROCESS, RunParts
+from bubbleproof.reference_exec.drivers import identity
+from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
+from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
+from bubbleproof.reference_exec.drivers.identity import content_digest
+from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.models.own import source_digest
+from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.plans.training import Training
+from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
+from bubbleproof.theory.actions import Kind
+from proofs_tests.reference_exec.cases import family_case
+from proofs_tests.reference_exec.launched import Start, free_port, launched, variables
+
+ADVICE = "start all of them with one schedule, one model, the same options and versions"
+MODEL = Path(__file__).parent / "troubled.py"
+ISSUE = ("p=4", "m=7", "--no-count-bytes")
+
+
+def papers(*parts: Mapping[str, str], nodes: str = "aabb") -> list[Paper]:
+    return [
+        Paper(rank=rank, node=nodes[rank], parts={n: (mark, mark) for n, mark in each.items()})
+        for rank, each in enumerate(parts)
+    ]
+
+
+def test_who_differs_in_what_is_said() -> None:
+    one, other = {"schedule": "x", "--seed": "1"}, {"schedule": "x", "--seed": "2"}
+    assert disagreement(papers(one, one, one)) is None
+    assert disagreement(papers(one, one, other)) == (
+        f"the processes differ, nothing was run: --seed: 1 on ranks 0-1 on a, 2 on rank 2 on b; "
+        f"{ADVICE}"
+    )
+    alone = papers(other, one, nodes="aa")
+    assert "--seed: 2 on rank 0, 1 on rank 1;" in str(disagreement(alone))
+
+
+def test_what_follows_from_a_difference_is_not_told() -> None:
+    one, other = {"torch": "2", "program": "x"}, {"torch": "3", "program": "y"}
+    assert "program" not in str(disagreement(papers(one, other)))
+    assert "program: x on rank 0" in str(disagreement(papers(one, {**one, "program": "y"})))
+
+
+def test_many_groups_are_counted() -> None:
+    said = disagreement(papers(*({"weights": str(rank)} for rank in range(6)), nodes="aaaaaa"))
+    assert "3 on rank 3, others on 2 groups of ranks;" in str(said)
+
+
+def test_one_that_cannot_run_is_named_unless_all_say_so() -> None:
+    able, unable = papers({}, {}, nodes="ab")
+    unable = replace(unable, refusal="no file x.json")
+    assert refusal([able]) is None
+    assert refusal([able, unable]) == "rank 1 on b: no file x.json"
+    assert refusal([unable]) == "no file x.json"
+    # what it had read until then is compared all the same
+    assert disagreement([able, replace(unable, parts={"--seed": ("1", "1")})]) is None
+
+
+def test_papers_are_sent_and_read() -> None:
+    paper = Paper(rank=1, node="a", parts={"torch": ("x", "2.13")}, refusal="no")
+    assert Paper.from_json(paper.to_json()) == paper
+    with pytest.raises(ValueError, match="said nothing of what it runs"):
+        Paper.from_json({"rank": "1"})
+
+
+class Other(Enum):
+    F = 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([1, 2], [12]),
+        (["ab", "c"], ["a", "bc"]),
+        (1, 1.0),
+        (1, True),
+        (1, "1"),
+        (None, "None"),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, [("a", 1)]),
+        ({1, 2}, [1, 2]),
+        (Kind.F, Other.F),
+        (np.arange(4), np.arange(4).reshape(2, 2)),
+        (np.arange(4), np.arange(4.0)),
+        (torch.zeros(2), torch.tensor([0.0, -0.0])),  # equal, but not in their bits
+        (Training(steps=1), Training(steps=2)),
+    ],
+)
+def test_different_contents_have_different_digests(one: object, other: object) -> None:
+    assert content_digest(one) != content_digest(other)
+
+
+def test_equal_contents_have_one_digest() -> None:
+    assert content_digest({"a": 1, "b": 2}) == content_digest({"b": 2, "a": 1})
+    assert content_digest({9, 1, 5}) == content_digest(frozenset([5, 9, 1]))
+    assert content_digest(np.arange(6)[::2]) == content_digest(np.array([0, 2, 4]))
+    with pytest.raises(TypeError, match="function has no digest"):
+        content_digest(content_digest)
+
+
+REQUEST = ReplayRequest(words=("1f1b", "p=2", "m=2"), spec=ModelSpec(), training=Training(steps=2))
+# another value of every option that a replay has
+OTHER: dict[str, ReplayRequest] = {
+    "--backend": replace(REQUEST, backend="nccl"),
+    "--device": replace(REQUEST, device="cuda"),
+    "--seed": replace(REQUEST, seed=1),
+    "--comm": replace(REQUEST, comm="rendezvous"),
+    "--timeout": replace(REQUEST, timeout=61.0),
+    "--unsafe": replace(REQUEST, is_unsafe=True),
+    "--debug-headers": replace(REQUEST, has_headers=True),
+    "--no-count-bytes": replace(REQUEST, counts_bytes=False),
+    "--data-parallel": replace(REQUEST, data_parallel=2),
+    "--zero": replace(REQUEST, levels=ZeroLevels(default=3)),
+    **{
+        option: replace(REQUEST, training=training)
+        for option, training in {
+            "--optimizer": Training(steps=2, optimizer="adam"),
+            "--steps": Training(steps=3),
+            "--learning-rate": Training(steps=2, learning_rate=0.5),
+            "--barrier": Training(steps=2, has_barrier=True),
+        }.items()
+    },
+    **{
+        option: replace(REQUEST, spec=spec)
+        for option, spec in {
+            "--model": ModelSpec(kind="transformer"),
+            "--hidden": ModelSpec(hidden=16),
+            "--layers": ModelSpec(layers=(1, 2)),
+            "--heads": ModelSpec(heads=4),
+            "--kv-heads": ModelSpec(kv_heads=2),
+            "--sequence": ModelSpec(sequence=5),
+            "--batch": ModelSpec(batch=3),
+            "--vocabulary": ModelSpec(vocabulary=7),
+            "--dtype": ModelSpec(dtype="float32"),
+        }.items()
+    },
+}
+
+
+def paper_of(request: ReplayRequest, rank: int = 0) -> Paper:
+    return RunParts(request).paper(Place(rank=rank, world_size=2, local_rank=0), None)
+
+
+@pytest.mark.parametrize("option", OTHER)
+def test_every_option_is_agreed_on(option: str) -> None:
+    said = disagreement([paper_of(REQUEST), paper_of(OTHER[option], 1)])
+    assert said is not None
+    assert said.startswith(f"the processes differ, nothing was run: {option}: ")
+    assert said.count(" on rank 1") == 1  # and in nothing else
+
+
+def test_no_field_of_a_request_is_left_out() -> None:
+    tried = {
+        field.name
+        for field in fields(ReplayRequest)
+        for other in OTHER.values()
+        if getattr(other, field.name) != getattr(REQUEST, field.name)
+    }
+    assert tried | {*OF_ONE_PROCESS} == {field.name for field in fields(ReplayRequest)}
+
+
+@pytest.mark.parametrize("name", ["bubbleproof", "Python", "numpy", "torch"])
+def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = paper_of(REQUEST)
+    faked = {**identity.versions(), name: identity.Part.of("0.0")}
+    monkeypatch.setattr("bubbleproof.commands.run_parts.versions", lambda: faked)
+    said = disagreement([here, paper_of(REQUEST, 1)])
+    assert said is not None
+    assert f"nothing was run: {name}: " in said
+    assert "0.0 on rank 1" in said
+
+
+def test_orders_starts_and_problem_are_agreed_on() -> None:
+    def paper(*words: str) -> Paper:
+        parts, given = RunParts(REQUEST), read_given(words)
+        parts.know(given, given.timed())
+        return parts.paper(Place(rank=len(words) % 2, world_size=2, local_rank=0), None)
+
+    one = paper("1f1b", "p=2", "m=2")
+    assert disagreement([one, paper("1f1b", "p=2", "m=2")]) is None
+    longer = str(disagreement([one, paper("1f1b", "p=2", "m=2", "tB=3")]))
+    assert "1f1b p=2 m=2 tB=3 (sha256 " in longer
+    assert "problem: sha256 " in longer
+    # 1F1B swaps 0F1 and 0B0 of GPipe's orders on one problem, but for what may be held
+    assert "gpipe p=2 m=2 (sha256 " in str(disagreement([one, paper("gpipe", "p=2", "m=2")]))
+
+
+def spoilt_torch() -> None:
+    torch.__version__ = "0.0"  # type: ignore[assignment]  # a version of text
+
+
+def started(words: tuple[str, ...], rank: int, port: int, **more: str) -> Start:
+    return Start(words=words, variables=variables(rank, 4, port, **more))
+
+
+def test_processes_that_differ_run_nothing(tmp_path: Path) -> None:
+    """Two nodes given a schedule each had every row asked for hold: what issue 10 found."""
+    port = free_port()
+    four = [
+        started(("zb-h1" if rank < 2 else "1f1b", *ISSUE), rank, port, GROUP_RANK=str(rank // 2))
+        for rank in range(4)
+    ]
+    four[1] = replace(four[1], words=(*four[1].words, "--dtype", "float32"))
+    four[3] = replace(four[3], setup=spoilt_torch)
+    with launched(tmp_path, four) as ranks:
+        assert ranks.statuses() == [2, 2, 2, 2]
+        said = {ranks.errors(rank) for rank in range(4)}
+        assert [ranks.output(rank) for rank in range(4)] == [""] * 4
+    (line,) = said  # all say the same, in one line
+    assert line.count("\n") == 1
+    assert line.startswith("bubbleproof: the processes differ, nothing was run: ")
+    for part in (
+        "--dtype: float64 on ranks 0, 2-3 on node 0 (",
+        "float32 on rank 1 on node 0 (",
+        f"torch: {torch.__version__} on ranks 0-2 on ",
+        "0.0 on rank 3 on node 1 (",
+        "schedule: zb-h1 p=4 m=7 (sha256 ",
+    ):
+        assert part in line
+
+
+def test_processes_of_another_number_are_refused(tmp_path: Path) -> None:
+    port = free_port()
+    two = [
+        Start(words=("1f1b", "p=2", "m=2"), variables=variables(rank, size, port))
+        for rank, size in ((0, 2), (1, 4))
+    ]
+    with launched(tmp_path, two) as ranks:
+        assert ranks.statuses() == [2, 2]
+        assert ranks.errors(0) == ranks.errors(1)
+        assert "the same number of processes: 2 on rank 0, 4 on rank 1" in ranks.errors(0)
+
+
+def edited(path: Path) -> str:
+    """The model file with another rate of the tanh: a digit, so that its size stays."""
+    source = MODEL.read_text().replace("manual_seed(7)", "manual_seed(8)")
+    path.write_text(source)
+    return f"{path}:model"
+
+
+def test_a_model_file_that_differs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL.read_text())
+    edited(tmp_path / "edited.py")
+    parts: list[Paper] = []
+    for name in ("model", "edited"):
+        request = replace(
+            REQUEST, spec=ModelSpec(kind="own", factory=f"{tmp_path / name}.py:model")
+        )
+        known, given = RunParts(request), read_given(REQUEST.words)
+        known.know(given, given.timed())
+        parts.append(known.paper(Place(rank=len(parts), world_size=2, local_rank=0), None))
+    said = str(disagreement(parts))
+    assert f"model file: {tmp_path}/model.py:model (sha256 " in said
+    assert "weights and first batch of the model: sha256 " in said
+
+
+def test_a_model_file_that_was_edited_meanwhile_is_named_by_the_gloo_driver(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(MODEL.read_text())
+    spec = ModelSpec(kind="own", factory=f"{path}:model")
+    plan = family_case("1f1b", p=2, m=2).plan(spec)
+    loaded = source_digest(spec.factory)
+    edited(path)
+    assert source_digest(spec.factory) == loaded  # this process keeps what it has loaded
+    with pytest.raises(RankFailed, match=r"rank [01] failed: ValueError: model file is .* here an"):
+        run_gloo(plan)

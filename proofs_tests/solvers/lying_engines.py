@@ -1,0 +1,386 @@
+"""Engines that lie, through every search; prints what came of each lie as one JSON object.
+
+Run as ``python -O -m proofs_tests.solvers.lying_engines``: without asserts. Each lie replaces one
+untrusted part by one that falsifies a true answer. The value is ``fault: ...``, or what the search
+returned: status, value, best bound and what it rests on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from bubbleproof.cli import main
+from bubbleproof.faults import FaultError
+from bubbleproof.solvers import Result, SolveOptions, Status, menu_search, search, solve
+from bubbleproof.solvers import repair as repair_room
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.choices import solve_menu
+from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, cpsat
+from bubbleproof.solvers.engines.engine import Engine
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame, menu_engine
+from bubbleproof.solvers.explain import explain
+from bubbleproof.solvers.large import LargeSearch
+from bubbleproof.solvers.pareto import pareto
+from bubbleproof.solvers.propagation import Narrowed
+from bubbleproof.theory.actions import Action, Ints
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Program
+from bubbleproof.verify.certificate import Certificate, Drup, Lemma
+from proofs_tests.patience import PATIENCE
+from proofs_tests.solvers.test_choices import forced_apart
+
+NOTHING = Narrowed(certificate=None, schedule=None)
+Lie = Callable[[Outcome], Outcome]
+Cases = Iterator[tuple[str, str]]
+QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
+# 1F1B's: (m + p - 1)(tF + tB) = 12 ticks at least; one microbatch after the other takes 18.
+SMALL = Pipeline(num_ranks=2, num_microbatches=3)
+PROBLEM = SMALL.problem()
+# 78 by its one-machine bound, 80 the optimum (two engines).
+TOML = """
+ranks = 4
+microbatches = 8
+[links]
+latency = 1
+[durations]
+forward = 2
+backward = 4
+[memory]
+capacity = 4
+"""
+LATE = Pipeline(
+    num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4
+).problem()
+
+
+def in_turn(pipeline: Pipeline) -> tuple[str, Program]:
+    """One microbatch after the other, under its name."""
+    rows = [[Action.parse(f"{g}{kind}{j}") for j in range(pipeline.num_microbatches)
+             for kind in "FB"] for g in range(pipeline.num_ranks)]  # fmt: skip
+    return "in turn", Program.from_orders(rows)
+
+
+def optimal(problem: Problem) -> Ints:
+    """The starts of a best schedule."""
+    budget = Budget(deadline=float("inf"), threads=1)
+    found = cpsat.search(Encoding(problem, lower_bounds(problem)), None, budget).start
+    return np.zeros(0, dtype=np.int64) if found is None else found
+
+
+def shown(result: Result) -> str:
+    proof = "" if result.proof is None else f" {result.proof.name}"
+    return f"{result.status.name} {result.value} bound {result.best_bound}{proof}"
+
+
+def reasoned(result: Result) -> str:
+    """With the certified bound and the reason."""
+    return f"{shown(result)}, {result.lower_bound} is certified; {result.reason}"
+
+
+def told(work: Callable[[], str]) -> str:
+    """What came of it; only a fault is expected, another error is told by its name."""
+    try:
+        return work()
+    except FaultError as error:
+        return f"fault: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def answering(lie: Lie, truth: Outcome | None = None) -> Callable[[str], Engine]:
+    """In place of ``engine``: by any name, the truth (CP-SAT's unless given) falsified."""
+
+    def searched(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
+        return lie(truth or cpsat.search(encoding, hint, budget))
+
+    return lambda _: searched
+
+
+def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False) -> ExitStack:
+    """While it is open nothing but the engine finds a schedule or a bound."""
+    stack = ExitStack()
+    stack.enter_context(patch.object(search, "greedy_programs", lambda *_: iter(())))
+    stack.enter_context(patch.object(search, "engine", answering(lie, truth)))
+    if not is_certifying:
+        stack.enter_context(patch.object(search, "NARROWING", 0))
+        stack.enter_context(patch.object(search, "CERTIFYING", 0))
+    return stack
+
+
+STARTS = optimal(PROBLEM)
+TRUTH = Outcome(start=STARTS, bound=12)
+LIES: dict[str, Lie] = {
+    "starts at 0": lambda o: replace(o, start=0 * STARTS),
+    "a start too early": lambda o: replace(o, start=STARTS * (STARTS.max() > STARTS)),
+    "a schedule of another problem": lambda o: replace(
+        o, start=optimal(SMALL.with_changes(backward=1).problem())
+    ),
+    "a schedule of more tasks": lambda o: replace(
+        o, start=optimal(SMALL.with_changes(num_microbatches=4).problem())
+    ),
+    "starts that are no integers": lambda o: replace(o, start=STARTS + np.array(0.5)),
+    "starts beyond all time": lambda o: replace(o, start=STARTS + (1 << 62)),
+    "a bound above its schedule": lambda _: Outcome(start=STARTS, bound=13),
+    "a bound above what is known": lambda _: Outcome(bound=19),
+    "a bound that is no integer": lambda o: replace(o, bound=12.5),  # type: ignore[arg-type]  # a lie
+    "refuted what is known": lambda _: Outcome(is_refuted=True),
+    "refuted its own schedule": lambda _: Outcome(start=STARTS, is_refuted=True),
+}
+
+
+def one_search() -> Cases:
+    """Each engine's name and each goal of one search."""
+    goals = [(name, replace(QUICK, engine=name)) for name in ENGINES]
+    goals += [("span_idle", replace(QUICK, engine="cpsat", objective="span_idle"))]
+    goals += [("auto", QUICK)]
+    for name, options in goals:
+        for what, lie in LIES.items():
+            with alone(lie, TRUTH):
+                yield f"{name}: {what}", told(partial(_solved, PROBLEM, options, [in_turn(SMALL)]))
+
+
+def uncontradicted() -> Cases:
+    """No schedule that is known contradicts these: the result calls them the engine's word."""
+    slow = 2 * STARTS  # 2 * 12 less the 2 that the last backward ends earlier: 22 ticks
+    honest = replace(QUICK, engine="cpsat")
+    lies: dict[str, tuple[Lie, bool]] = {
+        "a poor schedule": (lambda _: Outcome(start=slow), False),
+        "a poor schedule called the best": (lambda _: Outcome(start=slow, bound=22), False),
+        "the same, where a certificate is sought": (lambda _: Outcome(start=slow, bound=22), True),
+        "a bound below the certified one": (lambda o: replace(o, bound=1), False),
+    }
+    for what, (lie, is_certifying) in lies.items():
+        with alone(lie, is_certifying=is_certifying):
+            if is_certifying:  # only what is made to disprove the claim may find a schedule
+                with patch.object(search, "narrow", lambda *_, **__: NOTHING):
+                    yield what, told(lambda: shown(solve(PROBLEM, honest)))
+            else:
+                yield what, told(lambda: shown(solve(PROBLEM, honest)))
+
+
+def certificates() -> Cases:
+    """Forged ones, out of propagation, the SAT engine and in place of the one-machine bound."""
+    best = lower_bounds(LATE).best
+    longer = Pipeline(num_ranks=4, num_microbatches=9, forward=2, backward=4, latency=1, capacity=4)
+    forged: dict[str, Certificate] = {
+        "no lemma": Drup(bound=79, lemmas=()),
+        "a lemma out of nothing": Drup(
+            bound=500, lemmas=(Lemma(literals=((">=", 0, 900),)), Lemma())
+        ),
+        "of the other objective": replace(best, objective="span_idle", bound=79),
+        "of another problem": lower_bounds(longer.problem()).best,
+    }
+    for what, certificate in forged.items():
+        found = Narrowed(certificate=certificate, schedule=None)  # type: ignore[arg-type]  # a lie
+        with (
+            patch.object(search, "narrow", lambda *_, found=found, **__: found),
+            patch.object(search, "CERTIFYING", 0),  # the engine's word remains
+        ):
+            yield f"certificate: {what}", told(lambda: reasoned(solve(LATE, QUICK)))
+    forgery = Drup(bound=80, lemmas=())
+    with (
+        patch.object(search, "narrow", lambda *_, **__: NOTHING),
+        patch("bubbleproof.solvers.proofs.settle", lambda *_, **__: forgery),
+    ):
+        yield "certificate: of the SAT engine", told(lambda: reasoned(solve(LATE, QUICK)))
+    for goal in ("makespan", "span_idle"):
+        other = replace(best, bound=79) if goal == "makespan" else best
+        given = replace(lower_bounds(LATE, goal), best=other)
+        with patch.object(search, "lower_bounds", lambda *_, given=given: given):
+            options = replace(QUICK, objective=goal)
+            yield (
+                f"certificate: in place of {goal}'s",
+                told(
+                    lambda options=options: reasoned(solve(LATE, options))  # type: ignore[misc]  # bound
+                ),
+            )
+    # What if the checker itself were wrong? Then a schedule can still give it the lie.
+    true = type("Finding", (), {"ok": True, "violations": ()})
+    over = Narrowed(certificate=Drup(bound=500, lemmas=()), schedule=None)
+    with (
+        patch.object(search, "narrow", lambda *_, **__: over),
+        patch("bubbleproof.solvers.gate.check_certificate", lambda *_: true),
+    ):
+        yield "certificate: accepted, above a schedule", told(partial(_solved, LATE, QUICK))
+
+
+def _solved(
+    problem: Problem, options: SolveOptions, starts: Sequence[tuple[str, Program]] = ()
+) -> str:
+    return shown(solve(problem, options, starts))
+
+
+def objectives() -> Cases:
+    """The searches for the least peak, after an honest or a lying first one."""
+    for goal in ("peak", "makespan-then-peak"):
+        options = replace(QUICK, engine="cpsat", objective=goal)
+        for what in ("starts at 0", "a schedule of more tasks", "refuted its own schedule"):
+            with alone(LIES[what]):
+                yield f"{goal}: {what}", told(partial(_solved, PROBLEM, options))
+    calls: list[int] = []
+
+    def high_then_true(outcome: Outcome) -> Outcome:
+        """First a poor schedule, called the best; then the truth, which is better."""
+        calls.append(0)
+        return Outcome(start=2 * STARTS, bound=22) if len(calls) == 1 else outcome
+
+    with alone(high_then_true):
+        options = replace(QUICK, engine="cpsat", objective="makespan-then-peak")
+        yield "makespan-then-peak: a poor first makespan", told(partial(_solved, PROBLEM, options))
+    with alone(lambda o: o if o.start is None else replace(o, bound=99)):
+        yield "pareto: a bound above its schedule", told(_front)
+    calls.clear()
+    with alone(high_then_true):
+        yield "pareto: one cap called worse than another", told(_front)
+
+
+def _front() -> str:
+    front = pareto(PROBLEM, replace(QUICK, engine="cpsat"))
+    return " ".join(f"{point.peak}:{point.makespan}" for point in front.points)
+
+
+def large() -> Cases:
+    """Short instances that are lengthened; the engine is called by its module."""
+    many = LATE_MANY.problem()
+    true_run = cpsat.run
+    for what in ("starts at 0", "one task less", "no integers"):
+
+        def lying(*arguments: Any, what: str = what) -> Outcome:
+            found = true_run(*arguments)
+            if found.start is None:
+                return found
+            falsified = {
+                "starts at 0": 0 * found.start,
+                "one task less": found.start[1:],
+                "no integers": found.start + 0.5,
+            }
+            return replace(found, start=falsified[what])  # type: ignore[arg-type]  # a lie
+
+        with (
+            alone(lambda o: o),
+            patch.object(LargeSearch, "by_list_scheduling", lambda _: iter(())),
+            patch.object(cpsat, "run", lying),
+        ):
+            yield f"large: {what}", told(partial(_solved, many, QUICK))
+
+
+LATE_MANY = Pipeline(num_ranks=2, num_microbatches=16, forward=2, backward=4, latency=1, capacity=2)
+
+
+def choices() -> Cases:
+    """The models of a menu: 10 ticks at least, with its one option taken."""
+    menu = forced_apart()
+    zeros = np.zeros(menu.whole.num_tasks, dtype=np.int64)
+    lies: dict[str, Callable[[Choice], Choice]] = {
+        "starts at 0": lambda c: replace(c, start=zeros, taken=(0,), is_refuted=False),
+        "starts of another size": lambda c: replace(
+            c, start=zeros[1:], taken=(0,), is_refuted=False
+        ),
+        "nothing taken": lambda c: replace(c, taken=()),
+        "an unknown option": lambda c: replace(c, taken=(7,)),
+        "a bound above its schedule": lambda c: replace(c, bound=99),
+        "refuted its own schedule": lambda c: replace(c, is_refuted=True),
+        "a bound that is no integer": lambda c: replace(c, bound=9.5),  # type: ignore[arg-type]  # a lie
+        "refuted everything": lambda _: Choice(is_refuted=True),
+        "truth": lambda c: c,
+    }
+    for what, lie in lies.items():
+
+        def engine(name: Any, lie: Callable[[Choice], Choice] = lie) -> Callable[..., Choice]:
+            def searched(frame: Frame, budget: Budget) -> Choice:
+                return lie(menu_engine(name)(frame, budget))
+
+            return searched
+
+        with patch.object(menu_search, "menu_engine", engine):
+            yield f"choices: {what}", told(lambda: shown(solve_menu(menu, QUICK).result))
+    bounds = lower_bounds(menu.floor)
+    given = replace(bounds, best=replace(bounds.best, bound=99))
+    with patch.object(search, "lower_bounds", lambda *_: given):
+        found = told(lambda: reasoned(solve_menu(menu, QUICK).result))
+    yield "certificate: of a menu's floor", found
+
+
+def repairs() -> Cases:
+    """The fewest moves of a broken order, and the shortest schedule of as few."""
+    true_run = cpsat.run
+    program = in_turn(SMALL)[1]
+    lies: dict[str, Lie] = {
+        "starts at 0": lambda o: replace(o, start=0 * STARTS),
+        "a schedule of more tasks": lambda o: replace(o, start=np.arange(99)),
+        "another schedule than its places": lambda o: replace(o, start=STARTS),
+        "fewer places than it keeps": lambda o: replace(o, bound=3),
+        "refuted": lambda _: Outcome(is_refuted=True),
+    }
+    for what, lie in lies.items():
+
+        def lying(*arguments: Any, lie: Lie = lie) -> Outcome:
+            return lie(true_run(*arguments))
+
+        with patch.object(repair_room, "run", lying):
+            yield f"repair: {what}", told(partial(_repaired, program))
+
+
+def _repaired(program: Program) -> str:
+    found = repair_room.repair(PROBLEM, program, QUICK)
+    return "None" if found is None else f"{found.num_moves} moves, {shown(found.result)}"
+
+
+def reasons() -> Cases:
+    """Why there is no schedule, asked of a problem that has one."""
+    with alone(LIES["starts at 0"]):
+        yield "explain: starts at 0", told(lambda: str(explain(PROBLEM, QUICK)))
+
+
+def command() -> Cases:
+    """The command's last word: one line and the status 2."""
+
+    def at_0(outcome: Outcome) -> Outcome:
+        return replace(outcome, start=None if outcome.start is None else 0 * outcome.start)
+
+    with tempfile.TemporaryDirectory() as folder, alone(at_0):
+        problem = Path(folder, "small.toml")
+        problem.write_text(TOML, encoding="utf-8")
+        said = io.StringIO()
+        words = ["bubbleproof", "solve", str(problem), "--engine", "z3"]
+        with patch.object(sys, "argv", words), contextlib.redirect_stderr(said):
+            try:
+                main()
+            except SystemExit as end:
+                yield "command: status", str(end.code)
+        yield "command: last line", said.getvalue().splitlines()[-1]
+
+
+def results() -> Cases:
+    """Results that contradict themselves cannot be made."""
+    true = solve(PROBLEM, QUICK)
+    falsified: dict[str, Callable[[], Result]] = {
+        "a value below its bound": lambda: replace(true, engine_bound=13),
+        "optimal above its bound": lambda: replace(true, lower_bound=11),
+        "infeasible with a schedule": lambda: replace(true, status=Status.INFEASIBLE),
+        "optimal without a schedule": lambda: replace(true, schedule=None, measured=None),
+    }
+    for what, make in falsified.items():
+        yield f"result: {what}", told(lambda make=make: shown(make()))  # type: ignore[misc]  # a lie
+
+
+PARTS = (one_search, uncontradicted, certificates, objectives, large, choices, repairs, reasons,
+         command, results)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps({name: what for part in PARTS for name, what in part()}))

@@ -1,0 +1,152 @@
+"""What the house looks like, in numbers: ``python -m proofs_tests.structure``.
+
+Lines of code are lines that hold more than a docstring or a comment. What a module rests on are the
+modules of the package that it imports, and those that these import, wherever in the file (imports
+for annotations alone left out); a package's ``__init__`` counts where it is itself imported from. A
+circle is a set of modules each of which rests on every other.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "bubbleproof"
+MODEL = ("theory.actions", "theory.problem", "theory.schedule")
+KERNEL = "verify.spec"
+CERTIFICATES = ("verify.certificate", "verify.drup_replay")
+_QUIET = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENCODING, tokenize.ENDMARKER,
+}  # fmt: skip
+
+
+def code_lines(source: str) -> int:
+    """Lines that hold code."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _QUIET:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - _docstring_lines(ast.parse(source)))
+
+
+def _docstring_lines(tree: ast.Module) -> set[int]:
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, kinds) and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            found.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return found
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """The package's files by their names within it (``theory.problem``; a package by its own)."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = path
+    return found
+
+
+@cache
+def imported(name: str) -> frozenset[str]:
+    """The modules of the package that a module imports by name."""
+    tree = ast.parse(modules()[name].read_text())
+    found: set[str] = set()
+    for node in _outside_annotations(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                is_module = inner.removeprefix("bubbleproof.") in modules()
+                found.add(inner if is_module else node.module)
+    ours = (module.partition("bubbleproof.")[2] for module in found if module != "bubbleproof")
+    return frozenset(module for module in ours if module in modules() and module)
+
+
+def _outside_annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those below ``if TYPE_CHECKING``."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        is_guard = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if not is_guard:
+            yield from _outside_annotations(child)
+
+
+def rests_on(name: str) -> frozenset[str]:
+    """A module and all that it imports, over any number of steps."""
+    seen, waiting = {name}, [name]
+    while waiting:
+        new = imported(waiting.pop()) - seen
+        seen |= new
+        waiting.extend(new)
+    return frozenset(seen)
+
+
+def lines_of(names: frozenset[str]) -> int:
+    """The lines of code of several modules."""
+    return sum(code_lines(modules()[name].read_text()) for name in names)
+
+
+def model() -> frozenset[str]:
+    """What a schedule is: the modules that the definition and every certificate speak of."""
+    return frozenset().union(*(rests_on(name) for name in MODEL))
+
+
+def circles() -> list[tuple[str, ...]]:
+    """Sets of modules that import each other in a ring."""
+    reach = {name: rests_on(name) for name in modules()}
+    rings = {
+        tuple(sorted(other for other in reach[name] if name in reach[other])) for name in reach
+    }
+    return sorted(ring for ring in rings if len(ring) > 1)
+
+
+def rooms() -> Counter[str]:
+    """Lines of code of each folder at the top of the repository, the package's room by room."""
+    found: Counter[str] = Counter()
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.split():
+        parts = Path(name).parts
+        is_room = parts[0] == "bubbleproof" and len(parts) > 2
+        found["/".join(parts[:2]) if is_room else parts[0]] += code_lines((ROOT / name).read_text())
+    return found
+
+
+def report() -> str:
+    """All figures as text."""
+    import bubbleproof
+
+    by_room, kernel = rooms(), rests_on(KERNEL)
+    lines = [f"{count:>7,}  {room}" for room, count in sorted(by_room.items())]
+    lines.append(f"{sum(by_room.values()):>7,}  all of it")
+    outside = sum(n for room, n in by_room.items() if room != "proofs_tests")
+    lines.append(f"{outside:>7,}  all but proofs_tests")
+    lines.append(
+        f"{lines_of(kernel):>7,}  {KERNEL} with all it rests on: {' '.join(sorted(kernel))}"
+    )
+    for name in CERTIFICATES:
+        beyond = rests_on(name) - model()
+        lines.append(f"{lines_of(beyond):>7,}  {name} beyond the model ({len(beyond)} modules)")
+    lines.append(f"{len(circles()):>7,}  circles of imports")
+    lines.append(f"{(ROOT / 'README.md').stat().st_size:>7,}  bytes of README.md")
+    lines.append(f"{len(bubbleproof.__all__):>7,}  names at the door")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{report()}\n")

@@ -1,0 +1,169 @@
+"""What the README and the pages of docs/ show is what the program prints.
+
+Every ``$ bubbleproof ...`` line of a ``console`` block is run at the repository's root, page by
+page and in order, and every ``>>>`` line of a ``python`` block; what they print must be what stands
+below. Floating-point rounding differs between processors, so numbers such as ``1.0e-15`` are
+compared as ``<small>``, and times such as ``0.30 s`` as ``<seconds>``. What a page quotes of a
+generated report must stand there. ``python -m proofs_tests.test_documents`` writes the current
+output into the pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import bubbleproof
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+MOST_BYTES = 6 * 1024  # of the README
+BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```python\n(>>> .*?)```", re.DOTALL)
+QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+SMALL = re.compile(r"\d\.\de-\d\d")
+SECONDS = re.compile(r"\d+\.\d+ s")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A command of a page and the output that it shows."""
+
+    page: str
+    command: str
+    shown: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = BLOCK.findall(page.read_text("utf-8"))
+    return [Block(page.name, command, shown) for command, shown in found]
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+QUOTES = [match for page in PAGES for match in QUOTE.finditer(page.read_text("utf-8"))]
+
+
+def output(command: str) -> str:
+    """What the command writes on standard output; it must not be unusable input (status 2)."""
+    words = [sys.executable, "-m", "bubbleproof", *shlex.split(command)[1:]]
+    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    done = subprocess.run(
+        words, cwd=ROOT, env=plain, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+def normal(text: str) -> str:
+    return SECONDS.sub("<seconds>", SMALL.sub("<small>", text))
+
+
+def session(text: str) -> str:
+    """The ``>>>`` lines of a Python block, each with what it prints now."""
+    names: dict[str, object] = {}
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith(">>> "):
+            continue
+        lines.append(line)
+        code = line.removeprefix(">>> ")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            if isinstance(ast.parse(code).body[0], ast.Expr):
+                value = eval(code, names)
+                if value is not None:
+                    print(repr(value))  # noqa: T201 - into the page
+            else:
+                exec(code, names)
+        lines += [shown.rstrip() for shown in printed.getvalue().splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def quotation(name: str, *, is_grid: bool) -> str:
+    """What a page quotes of a generated report: a text whole, a page's findings or its grid."""
+    text = (ROOT / name).read_text("utf-8")
+    if name.endswith(".txt"):
+        return f"```\n{text}```\n"
+    if is_grid:
+        return text[text.index("## One counterexample") :].split("\n\n", 3)[2] + "\n"
+    findings = text[: text.index("\n## ")].splitlines(keepends=True)
+    return "".join(line for line in findings if line.startswith("- "))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: f"{b.page}: {b.command[:50]}")
+def test_a_page_shows_what_the_command_prints(block: Block) -> None:
+    assert normal(output(block.command)) == normal(block.shown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_shows_what_python_prints(page: Path) -> None:
+    for text in PYTHON.findall(page.read_text("utf-8")):
+        assert normal(session(text)) == normal(text)
+
+
+@pytest.mark.parametrize("match", QUOTES, ids=lambda m: m[3])
+def test_a_page_quotes_the_reports(match: re.Match[str]) -> None:
+    assert match[0] == match[1] + quotation(match[3], is_grid=bool(match[2])) + match[4]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = [
+        target
+        for target in LINK.findall(page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert lost == []
+
+
+def test_the_readme_is_short_and_the_pages_have_commands() -> None:
+    assert len(README.read_bytes()) <= MOST_BYTES
+    assert len(PYTHON.findall(README.read_text("utf-8"))[0].split(">>> ")) - 1 in range(9, 13)
+    commands = {block.command.split()[1] for block in BLOCKS}
+    assert {"run", "measure", "solve", "verify", "repair", "replay", "prove"} <= commands
+
+
+def test_every_name_at_the_door_is_documented() -> None:
+    for name in bubbleproof.__all__:
+        assert (getattr(bubbleproof, name).__doc__ or "").strip(), name
+
+
+def test_a_changed_output_is_noticed() -> None:
+    block = Block("README.md", "bubbleproof measure 1f1b p=2 m=2", "makespan 10\n")
+    assert normal(output(block.command)) != normal(block.shown)
+    assert session(">>> 1 + 1\n3\n") == ">>> 1 + 1\n2\n"
+
+
+def write_pages() -> None:
+    """Put the current output of every command and line into the pages."""
+
+    def with_output(match: re.Match[str]) -> str:
+        return f"```console\n$ {match[1]}\n{output(match[1])}```"
+
+    def with_session(match: re.Match[str]) -> str:
+        return f"```python\n{session(match[1])}```"
+
+    def with_quotation(match: re.Match[str]) -> str:
+        return match[1] + quotation(match[3], is_grid=bool(match[2])) + match[4]
+
+    for page in PAGES:
+        text = BLOCK.sub(with_output, page.read_text("utf-8"))
+        text = PYTHON.sub(with_session, text)
+        page.write_text(QUOTE.sub(with_quotation, text), "utf-8")
+
+
+if __name__ == "__main__":
+    write_pages()

@@ -1,0 +1,203 @@
+"""The door: its names work, load what they must and no more, and say what they expected."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.cli import main
+from bubbleproof.theory.families import Family, registration
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+
+SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
+
+
+class Mine(OneForwardOneBackward):
+    """1F1B under a name of its own."""
+
+    name = "my-own"
+    title = "mine"
+
+
+@pytest.fixture
+def no_own_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "_own", {})
+
+
+def test_every_name_is_called_after_every_module_is_imported(tmp_path: Path) -> None:
+    # A module that is imported becomes an attribute of its package: none may shadow a name.
+    for module in pkgutil.walk_packages(bp.__path__, "bubbleproof."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    member = bp.family("1f1b")(p=2, m=3)
+    result = bp.solve(SMALL)
+    assert isinstance(result, bp.Result)
+    assert isinstance(result.schedule, bp.Schedule)
+    # 1F0 starts at 1, then three times F and B on rank 1, and the last B of rank 0: 1 + 9 + 2.
+    assert (result.makespan, result.lower_bound) == (12, 12)
+    verdict = bp.check(SMALL, result)
+    assert isinstance(verdict, bp.Verdict)
+    assert verdict.ok
+    assert bp.measure(SMALL, result).makespan == 12
+    assert isinstance(SMALL.problem(), bp.Problem)
+    assert "1f1b" in bp.families()
+    path = tmp_path / "s.json"
+    bp.write(path, SMALL, result, name="best")
+    assert bp.check(bp.read(path)).ok  # type: ignore[arg-type]  # a schedule file
+    bp.write(tmp_path / "s.csv", member)
+    assert bp.measure(bp.read(tmp_path / "s.csv")) == bp.measure(member)  # type: ignore[arg-type]  # same
+    assert "0F0" in str(bp.show(SMALL, result)) or "F0" in str(bp.show(SMALL, result))
+    assert bp.replay(SMALL, result).ok
+    assert [point.makespan for point in bp.pareto(SMALL).points] == [18, 12]
+    assert bp.prove("1f1b").verdict.name == "PROVED"
+    assert "bpipe.mu" in bp.claims("bpipe")
+    assert len(bp.__all__) <= 22
+
+
+def test_a_violation_is_one_line_and_its_picture() -> None:
+    gpipe = bp.family("gpipe")(p=2, m=3)
+    verdict = bp.check(SMALL, gpipe.schedule)
+    # With room for two, the third F is one too many on either rank.
+    assert repr(verdict) == "<Verdict: violated, memory 2x>"
+    first, second = verdict.violations
+    assert isinstance(first, bp.Violation)
+    assert "\n" not in repr(first)
+    assert "[0F2]" in str(first)
+    assert "[1F2]" in str(second)
+
+
+def test_each_repr_is_one_line() -> None:
+    result = bp.solve(SMALL)
+    assert repr(SMALL) == "Pipeline(num_ranks=2, num_microbatches=3, capacity=2)"
+    assert eval(repr(SMALL), {"Pipeline": bp.Pipeline}) == SMALL
+    assert repr(SMALL.problem()) == (
+        # 2 stages x 3 microbatches x (F, B); edges: F to F, F to B on each, B to B: 3 x (1 + 2 + 1)
+        "<Problem: 12 tasks on 2 ranks, 12 precedences, 2 stores, unit tick>"
+    )
+    assert repr(result) == (
+        "<Result: optimal, makespan 12, no schedule is below 12 (certificate checked)>"
+    )
+    assert repr(result.schedule) == "<Schedule: 12 rows on 2 resources, starting at 0 to 10>"
+    assert repr(bp.family("1f1b")) == "<Family 1f1b: 1F1B>"
+    for thing in (bp.show(SMALL, result), bp.family("1f1b")(p=2, m=2)):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 120
+
+
+def test_a_notebook_displays_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = bp.show(bp.family("1f1b")(p=2, m=2), title="two ranks")
+    shown = picture._repr_mimebundle_()
+    assert "<svg" in shown["image/svg+xml"]
+    assert shown["text/plain"] == str(picture)
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)  # as if not installed
+    assert set(picture._repr_mimebundle_()) == {"text/plain"}
+
+
+def test_importing_the_door_loads_no_room() -> None:
+    code = (
+        "import sys, bubbleproof as bp; bp.Pipeline(num_ranks=2, num_microbatches=2).problem(); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), "
+        "*sorted(n for n in sys.modules if n.startswith('bubbleproof.')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert "numpy" in loaded
+    heavy = {"torch", "ortools", "z3", "pulp", "highspy", "matplotlib", "plotly", "typer", "rich"}
+    assert not heavy & set(loaded)
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("bubbleproof.")}
+    assert rooms == {"theory"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: bp.solve("x.toml"),  # type: ignore[arg-type]  # wrong on purpose
+            "solve: expected a Pipeline or a Problem, got str 'x.toml'",
+        ),
+        (lambda: bp.check(SMALL, [1]), "check: expected a Schedule or a Result, got list [1]"),
+        (lambda: bp.check(SMALL), "check: expected a problem and a schedule, or a family's member"),
+        (
+            lambda: bp.register("1f1b"),  # type: ignore[arg-type]  # wrong on purpose
+            "register: expected an instance of",
+        ),
+    ],
+)
+def test_a_wrong_type_says_what_was_expected(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_value_says_what_was_expected(tmp_path: Path) -> None:
+    result = bp.solve(bp.Pipeline(num_ranks=2, num_microbatches=1, activation=3, capacity=2))
+    with pytest.raises(ValueError, match="holds no schedule"):
+        bp.check(SMALL, result)
+    with pytest.raises(ValueError, match=r"a file ends in \.json, \.csv or \.perfetto\.json"):
+        bp.write(tmp_path / "x.txt", bp.family("1f1b")(p=2, m=2))
+    with pytest.raises(ValueError, match="objective must be one of makespan"):
+        bp.solve(SMALL, objective="speed")
+    with pytest.raises(ValueError, match="no theorem 'x'; the theorems are"):
+        bp.prove("x")
+    with pytest.raises(AttributeError, match="its names are Pipeline"):
+        bp.nothing  # noqa: B018 - the access is what is tested
+
+
+@pytest.mark.usefixtures("no_own_families")
+def test_a_users_family_is_known_everywhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bp.register(Mine()).name == "my-own"
+    assert bp.families()["my-own"].title == "mine"
+    monkeypatch.setattr(sys, "argv", ["bubbleproof", "measure", "my-own", "p=2", "m=3", "--json"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert (stopped.value.code, json.loads(capsys.readouterr().out)["makespan"]) == (0, 12)
+
+
+@pytest.mark.usefixtures("no_own_families")
+def test_a_family_that_cannot_be_one_is_refused() -> None:
+    class Taken(Mine):
+        name = "gpipe"
+
+    class Shouting(Mine):
+        name = "My Own"
+
+    bp.register(Taken())
+    with pytest.raises(ValueError, match="the name 'gpipe' is taken"):
+        bp.families()
+    with pytest.raises(ValueError, match="a-z, 0-9 and hyphens, got 'My Own'"):
+        bp.register(Shouting())
+
+
+def test_installed_packages_announce_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = registration.GROUP
+    points = {
+        "good": EntryPoint("mine", "proofs_tests.test_door:Mine", group),
+        "absent": EntryPoint("gone", "proofs_tests.test_door:Gone", group),
+        "wrong": EntryPoint("wrong", "proofs_tests.test_door:SMALL", group),
+    }
+    announced = registration._announced.__wrapped__
+
+    def use(name: str) -> None:
+        monkeypatch.setattr(registration, "entry_points", lambda **_: [points[name]])
+
+    use("good")
+    assert isinstance(announced()["my-own"], Family)
+    use("absent")
+    with pytest.raises(ValueError, match=r"entry point gone = .* does not load: AttributeError"):
+        announced()
+    use("wrong")
+    with pytest.raises(TypeError, match="expected an instance of"):
+        announced()

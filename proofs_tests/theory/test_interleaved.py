@@ -1,0 +1,68 @@
+"""Interleaved 1F1B where p does not divide m: as short as before, with fewer activations."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from bubbleproof.theory.families import member
+from bubbleproof.theory.families.interleaved import Interleaved, depth_first_order
+from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.timing import left_shift
+from bubbleproof.verify import check, check_communication
+
+SHAPES = [
+    (p, m, v)
+    for p, v in product((2, 3, 4), (1, 2, 3))
+    for m in (*range(1, 2 * p + 2), 3 * p - 1, 5 * p + 1, 7 * p - 1)
+]
+
+
+def measured(pipeline: Pipeline, *, is_spread: bool = False) -> Measures:
+    problem = pipeline.problem()
+    if is_spread:
+        return measure(problem, left_shift(problem, depth_first_order(pipeline)))
+    schedule = left_shift(problem, Interleaved().program(pipeline))
+    assert check(problem, schedule).ok
+    if pipeline.backward == 2:
+        assert check_communication(problem, lower(problem, schedule)).ok
+    return measure(problem, schedule)
+
+
+def test_never_longer_nor_fuller_than_with_the_remainder_spread() -> None:
+    emptier = 0
+    for p, m, v in SHAPES:
+        for ticks in (1, 2):
+            made = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, backward=ticks)
+            before, after = measured(made, is_spread=True), measured(made)
+            assert after.makespan <= before.makespan, (p, m, v, ticks)
+            assert max(after.peak_activations) <= max(before.peak_activations), (p, m, v)
+            emptier += max(after.peak_activations) < max(before.peak_activations)
+    assert emptier > 40
+
+
+def test_megatrons_order_stays_where_ranks_divide_microbatches() -> None:
+    for p, m, v in SHAPES:
+        if m % p == 0:
+            made = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v)
+            found, published = Interleaved().program(made), depth_first_order(made)
+            assert list(found.actions) == list(published.actions)
+
+
+@pytest.mark.parametrize(
+    ("p", "m", "v", "peak"),
+    [
+        (4, 7, 2, 8),  # v*p, from slice orders; 14 = m*v with the remainder spread
+        (3, 8, 3, 9),  # v*p: groups of 3, 2, 3, warm-ups (v-1)*3 + (p-r-1) + 1
+        (4, 7, 3, 18),  # (v-1)n + p with n = 7
+        (4, 42, 3, 14),  # (v-1)n + p with n = 5, the first of ten groups
+    ],
+)
+def test_peaks_by_hand(p: int, m: int, v: int, peak: int) -> None:
+    found = member("interleaved", p=p, m=m, v=v)
+    assert max(measure(found.problem, found.schedule).peak_activations) == peak
+    # No order is shorter than the work behind p-1 forwards and before p-1 backwards.
+    assert measure(found.problem, found.schedule).makespan == 3 * (m * v + p - 1)

@@ -1,0 +1,31 @@
+"""What ``verify.spec`` says of problems and schedules as the tests have them."""
+
+from __future__ import annotations
+
+from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.schedule import Schedule
+from bubbleproof.verify.spec import (
+    Found,
+    Number,
+    breaches,
+    measures,
+    plain_problem,
+    plain_schedule,
+)
+
+RULES = {1: "COMPLETE", 2: "PLACED", 3: "DEPENDENCIES", 4: "EXCLUSIVE", 5: "MEMORY", 8: "CLAIMS"}
+
+
+def breaches_of(problem: Problem, schedule: Schedule) -> list[Found]:
+    """Every breach that the definition finds."""
+    return breaches(plain_problem(problem), plain_schedule(schedule))
+
+
+def broken_rules(problem: Problem, schedule: Schedule) -> set[str]:
+    """The names of the rules that the schedule breaks; empty where it is right."""
+    return {RULES[found.rule] for found in breaches_of(problem, schedule)}
+
+
+def plain_measures(problem: Problem, schedule: Schedule) -> dict[str, Number]:
+    """The measures by their names."""
+    return measures(plain_problem(problem), plain_schedule(schedule).rows)

@@ -1,0 +1,243 @@
+"""Problems are what their pipelines require: all families, random choices, what is forgotten."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from bubbleproof.testing.strategies import pipelines
+from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.activation_offload import ActivationOffload
+from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.collectives import Sharding
+from bubbleproof.theory.families import families
+from bubbleproof.theory.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.problem import Problem, Store
+from bubbleproof.theory.recompute import Recompute
+from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.transfers import Eviction
+from bubbleproof.verify import Rule
+from bubbleproof.verify.required import check_required, differences
+
+FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
+RANDOM = 3_000 if FULL else 60
+
+
+@pytest.mark.sweep
+def test_every_family_poses_what_its_pipeline_requires() -> None:
+    ranks, counts = ((2, 3, 4, 6), (1, 2, 3, 5, 8, 12)) if FULL else ((2, 4), (3, 4))
+    tried = 0
+    for family, p, m in product(families().values(), ranks, counts):
+        try:
+            member = family(p=p, m=m)
+        except ValueError:  # not of this shape
+            continue
+        assert differences(member.pipeline, member.problem) == [], (family.name, p, m)
+        tried += 1
+    assert tried > 2 * len(families())
+
+
+@given(pipelines())
+def test_odd_pipelines_pose_what_they_require(pipeline: Pipeline) -> None:
+    assert differences(pipeline, pipeline.problem()) == []
+
+
+def numbers(random: Random) -> dict[str, object]:
+    """A small shape with numbers of its own for every stage."""
+    p, v, s = random.randint(1, 4), random.randint(1, 2), random.randint(1, 2)
+    stages = range(p * v)
+    a = [random.randint(1, 5) for _ in stages]
+    parts = random.choice([1, 2, 3])
+    gemms = [tuple(random.randint(0, 3) for _ in range(parts)) for _ in stages]
+    links = [Link(ranks=(0, 1), latency=random.randint(0, 3))] if p > 1 else []
+    return {
+        "num_ranks": p,
+        "num_microbatches": random.randint(2, 4),
+        "num_chunks": v,
+        "num_slices": s,
+        "placement": random.choice(["loop", "wave"]),
+        "forward": tuple(random.randint(0, 4) for _ in stages),
+        "backward": tuple(random.randint(0, 4) for _ in stages),
+        "input_backward": tuple(random.randint(0, 4) for _ in stages),
+        "weight_backward": tuple(map(sum, gemms)),
+        "weight_parts": tuple(gemms) if parts > 1 else (),
+        "weight_workspace": random.choice([0, tuple((2,) * parts for _ in stages), 3]),
+        "activation": tuple(a),
+        "released_at_input": tuple(random.randint(-2, most) for most in a),
+        "static": tuple(random.randint(0, 3) for _ in stages),
+        "capacity": random.choice([None, 40, tuple(range(20, 20 + p))]),
+        "latency": random.randint(0, 2),
+        "links": tuple(links),
+    }
+
+
+def chosen(random: Random) -> ChosenPipeline:
+    """Each sample is recomputed, evicted, off-loaded, or none of these."""
+    shape = numbers(random)
+    flags = random.choice([True, False])
+    plain = Pipeline(**shape, split_backward=flags)  # type: ignore[arg-type]  # fields by name
+    choices: dict[str, list[tuple[int, int]]] = {"none": [], "again": [], "peer": [], "host": []}
+    for sample in product(range(plain.num_stages), range(plain.num_microbatches)):
+        choices[random.choice(list(choices))].append(sample)
+    p = plain.num_ranks
+    return ChosenPipeline(
+        **shape,  # type: ignore[arg-type]  # fields by name
+        split_backward=flags,
+        recompute=Recompute(samples=tuple(choices["again"]), kept=random.randint(0, 1)),
+        evictions=tuple(
+            Eviction(
+                stage=g,
+                microbatch=j,
+                source=plain.stage_ranks[g],
+                target=(plain.stage_ranks[g] + 1) % p,
+                duration=random.randint(0, 2),
+            )
+            for g, j in choices["peer"]
+            if p > 1
+        ),
+        offloads=tuple(
+            ActivationOffload(stage=g, microbatch=j, offload=1, reload=random.randint(0, 3))
+            for g, j in choices["host"]
+        ),
+        host_capacity=random.choice([None, 9]),
+    )
+
+
+def updated_by_the_host(random: Random) -> OffloadingPipeline:
+    shape = numbers(random)
+    stages = range(Pipeline(**shape).num_stages)  # type: ignore[arg-type]  # fields by name
+    return OffloadingPipeline(
+        **shape,  # type: ignore[arg-type]  # fields by name
+        recompute=random.choice([None, Recompute(stages=tuple(stages)[:1], duration=2)]),
+        offload=Offload(
+            stages=tuple(g for g in stages if random.random() < 0.6),
+            offload=2, step=3, reload=4, weight=5, gradient=6, state=7,
+        ),
+    )  # fmt: skip
+
+
+def sharded(random: Random) -> ShardedPipeline:
+    shape = numbers(random) | {"num_slices": 1, "num_microbatches": 5}
+    stages = int(str(shape["num_ranks"])) * int(str(shape["num_chunks"]))
+    return ShardedPipeline(
+        **shape,  # type: ignore[arg-type]  # fields by name
+        enqueue=random.choice([(5,), (2, 3), (1, 2, 2)]),
+        dequeue=random.choice([(5,), (3, 2), (2, 2, 1)]),
+        sharding=Sharding(
+            zero=random.randint(1, 3),
+            gather=4,
+            reduce=5,
+            regather=random.choice([None, 2]),
+            rereduce=random.choice([None, 3]),
+            parameter=tuple(random.randint(1, 4) for _ in range(stages)),
+            gradient=2,
+        ),
+    )
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded])
+def test_random_choices_pose_what_they_require(make: object) -> None:
+    assert callable(make)
+    for number in range(RANDOM):
+        pipeline = make(Random(number))
+        assert differences(pipeline, pipeline.problem()) == [], (number, pipeline)
+
+
+def forgetful(problem: Problem, random: Random) -> dict[str, Problem]:
+    """The problem with one thing forgotten or changed, by what it is."""
+    edges, events = problem.edges, problem.events
+    row, event = random.randrange(len(edges)), random.randrange(len(events))
+    task = random.randrange(problem.num_tasks)
+    without = np.delete(np.arange(len(edges)), row)
+    kept = np.delete(np.arange(len(events)), event)
+
+    def plus_one(column: Ints, at: int) -> Ints:
+        changed = column.copy()
+        changed[at] += 1
+        return changed
+
+    first = problem.stores[0]
+    return {
+        "an edge": replace(
+            problem,
+            edges=replace(
+                edges,
+                before=edges.before[without],
+                after=edges.after[without],
+                lag=edges.lag[without],
+            ),
+        ),
+        "a lag": replace(problem, edges=replace(edges, lag=plus_one(edges.lag, row))),
+        "an event": replace(
+            problem,
+            events=replace(
+                events,
+                task=events.task[kept],
+                at_end=events.at_end[kept],
+                store=events.store[kept],
+                delta=events.delta[kept],
+            ),
+        ),
+        "an amount": replace(problem, events=replace(events, delta=plus_one(events.delta, event))),
+        "a moment": replace(
+            problem,
+            events=replace(events, at_end=events.at_end ^ (np.arange(len(events)) == event)),
+        ),
+        "a duration": replace(problem, duration=plus_one(problem.duration, task)),
+        "a base load": replace(
+            problem,
+            stores=(
+                Store(name=first.name, base=first.base + 1, capacity=first.capacity),
+                *problem.stores[1:],
+            ),
+        ),
+    }
+
+
+@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded])
+def test_whatever_is_forgotten_is_named(make: object) -> None:
+    assert callable(make)
+    for number in range(20):
+        random = Random(number)
+        pipeline = make(random)
+        for what, problem in forgetful(pipeline.problem(), random).items():
+            found = differences(pipeline, problem)
+            assert found, (number, what)
+            assert all("requires" in sentence for sentence in found)
+
+
+def test_the_finding_names_the_edge_that_is_missing() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=1)
+    problem = pipeline.problem()
+    edges = problem.edges
+    lone = replace(edges, before=edges.before[1:], after=edges.after[1:], lag=edges.lag[1:])
+    finding = check_required(pipeline, replace(problem, edges=lone))
+    assert (finding.rule, finding.count) == (Rule.REQUIRED, 1)
+    assert finding.violations[0].message == (
+        "wait 0F0 1F0 0: the pipeline requires 1, the problem has nothing"
+    )
+    assert check_required(pipeline, problem).ok
+
+
+def test_one_capacity_for_all_ranks_is_that_of_each() -> None:
+    pipeline = Pipeline(num_ranks=3, num_microbatches=2, capacity=(7,))
+    problem = pipeline.problem()
+    assert [store.capacity for store in problem.stores] == [7, 7, 7]
+    assert differences(pipeline, problem) == []
+    assert differences(pipeline.with_changes(capacity=(7, 7, 6)), problem) != []
+
+
+@pytest.mark.parametrize("placement", [(0, 1, 1, 0), (1, 0, 1, 0), (1, 0, 0, 1)])
+def test_stages_lie_where_a_placement_by_hand_puts_them(placement: tuple[int, ...]) -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2, placement=placement)
+    assert differences(pipeline, pipeline.problem()) == []
+    other = pipeline.with_changes(placement=tuple(1 - rank for rank in placement))
+    assert differences(other, pipeline.problem()) != []
