@@ -16,8 +16,8 @@ from benchmarks.baseline_z3 import spans
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp_solvers import run
 from bubbleproof.solvers.engines.pulp_alone import pulp
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
 
 Row = list[tuple[pulp.LpVariable, int]]
 

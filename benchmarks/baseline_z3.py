@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Problem
 
 
 def plain_z3(problem: Problem, objective: str, seconds: float) -> tuple[Ints | None, int]:

@@ -17,11 +17,11 @@ from functools import partial
 import numpy as np
 
 from bubbleproof.solvers.encoding import Objective
-from bubbleproof.theory.actions import ActionTable, Ints, Kind
-from bubbleproof.theory.allowed import Allowed, AllowedEvictions, AllowedRecompute
-from bubbleproof.theory.extension import extended
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem, Resource
+from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.extension import extended
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 EQUAL, UNEVEN = (1, 1, 1), (10, 11, 8)
 

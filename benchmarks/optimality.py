@@ -32,10 +32,10 @@ from bubbleproof.faults import FaultError
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import families, make_parameters
-from bubbleproof.theory.measures import known_rows, measure
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.measures import known_rows, measure
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 ALL_MICROBATCHES = 4  # up to so many ranks every m up to 3p is looked at, but for slices
 RANKS = (2, 3, 4, 6, 8)

@@ -17,10 +17,10 @@ from bubbleproof.theory.families.few_microbatches import least_makespan
 from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.families.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 MEPIPE, TPIPE = "MEPipe Table 3", "T-Pipe Appendix A"
 # sail-sg/zero-bubble-pipeline-parallelism, zerobubble/scheduler/zbv_greedy.py at 064369d, run at

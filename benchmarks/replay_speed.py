@@ -50,7 +50,7 @@ from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import member
-from bubbleproof.theory.lowering import lower
+from bubbleproof.theory.pipelines.lowering import lower
 
 TIMES = ("step", "whole")
 WARM_TIMES = ("wall", "processor")

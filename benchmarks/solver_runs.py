@@ -14,8 +14,8 @@ from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import check
 
 PLAIN = ("plain z3", "plain CBC")

@@ -24,7 +24,7 @@ from benchmarks.torch_tables import (
     to_program,
     validator_accepts,
 )
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import Semantics, check_communication
 
 

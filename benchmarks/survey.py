@@ -30,9 +30,9 @@ from benchmarks.torch_tables import (
     validator_accepts,
 )
 from bubbleproof.formats import infer_pipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, Semantics, check_communication, check_program
 
 COMPUTE_RULES = (

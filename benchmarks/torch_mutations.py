@@ -17,9 +17,9 @@ from benchmarks.torch_tables import (
     to_orders,
     validator_accepts,
 )
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify import check_program
 
 RANKS, MICROBATCHES = 4, 8

@@ -31,9 +31,9 @@ from torch.distributed.pipelining.schedules import (
     _PipelineSchedule,
 )
 
-from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import member
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.schedule import Program
 
 Orders = dict[int, list[_Action]]
 

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
         write,
     )
     from bubbleproof.solvers.result import Result
-    from bubbleproof.theory.pipeline import Pipeline
-    from bubbleproof.theory.problem import Problem
-    from bubbleproof.theory.schedule import Schedule
+    from bubbleproof.theory.model.problem import Problem
+    from bubbleproof.theory.model.schedule import Schedule
+    from bubbleproof.theory.pipelines.pipeline import Pipeline
     from bubbleproof.verify.verdict import Verdict, Violation
 
 __all__ = [
@@ -77,10 +77,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Pipeline": "bubbleproof.theory.pipeline",
-    "Problem": "bubbleproof.theory.problem",
+    "Pipeline": "bubbleproof.theory.pipelines.pipeline",
+    "Problem": "bubbleproof.theory.model.problem",
     "Result": "bubbleproof.solvers.result",
-    "Schedule": "bubbleproof.theory.schedule",
+    "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
 }

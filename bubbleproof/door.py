@@ -11,20 +11,20 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from bubbleproof.theory.families import FamilyMember, families, family, register
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from bubbleproof.formats import ProblemFile, ScheduleFile
+    from bubbleproof.papers.claims.claim import Claim
+    from bubbleproof.papers.theorems import Proof
     from bubbleproof.reference_exec.evidence.report import ReplayReport
     from bubbleproof.reference_exec.models.spec import ModelSpec
     from bubbleproof.report.picture import Picture
     from bubbleproof.solvers.pareto import Front
     from bubbleproof.solvers.result import Result
-    from bubbleproof.theorems import Proof
-    from bubbleproof.theory.claims.claim import Claim
-    from bubbleproof.theory.measures import Measures
+    from bubbleproof.theory.model.measures import Measures
     from bubbleproof.verify.verdict import Verdict
 
 Posed = Pipeline | Problem
@@ -160,7 +160,7 @@ def check(posed: Posed | FamilyMember | ScheduleFile, schedule: object = None) -
 
 def measure(posed: Posed | FamilyMember | ScheduleFile, schedule: object = None) -> Measures:
     """Makespan (ticks), the four bubbles and the peaks (memory units) of a schedule."""
-    from bubbleproof.theory.measures import measure as measured
+    from bubbleproof.theory.model.measures import measure as measured
 
     problem, found, _ = pair_of(posed, schedule, asker="measure")
     return measured(problem, found)
@@ -269,8 +269,8 @@ def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
 
     Raises ``ValueError`` listing the theorems where there is none of that name.
     """
-    from bubbleproof.theorems import theorems
-    from bubbleproof.theorems.prover import prove as proved
+    from bubbleproof.papers.theorems import theorems
+    from bubbleproof.papers.theorems.prover import prove as proved
 
     known = theorems()
     if theorem not in known:
@@ -280,7 +280,7 @@ def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
 
 def claims(paper: str | None = None) -> Mapping[str, Claim]:
     """What the papers claim, by id: ``bpipe``, ``mepipe``, ``pipemesh``, ``tpipe`` or the field."""
-    from bubbleproof.theory.claims.registry import claims as registered
+    from bubbleproof.papers.claims.registry import claims as registered
 
     return registered(paper)
 

@@ -14,12 +14,11 @@ from itertools import product
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Ints
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.problem import (
+from bubbleproof.theory.model.actions import Action, ActionTable, Ints
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import (
     Edges,
     MemoryEvents,
     Occupancy,
@@ -27,8 +26,9 @@ from bubbleproof.theory.problem import (
     Resource,
     Store,
 )
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 LEAST = (2,), (4,)  # ranks and microbatches that every family accepts
 

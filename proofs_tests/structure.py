@@ -20,9 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "bubbleproof"
-MODEL = ("theory.actions", "theory.problem", "theory.schedule")
+MODEL = ("theory.model.actions", "theory.model.problem", "theory.model.schedule")
 KERNEL = "verify.spec"
-CERTIFICATES = ("verify.certificate", "verify.drup_replay")
+CERTIFICATES = ("verify.certificates.certificate", "verify.certificates.drup_replay")
 _QUIET = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENCODING, tokenize.ENDMARKER,
@@ -50,7 +50,7 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 
 @cache
 def modules() -> dict[str, Path]:
-    """The package's files by their names within it (``theory.problem``; a package by its own)."""
+    """The package's files by their names within it (``theory.model.problem``)."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts

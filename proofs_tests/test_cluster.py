@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.parallel import open_executor, run_all
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.pareto import pareto
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 

@@ -83,16 +83,23 @@ def test_a_function_notes_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_trusted_is_verify_and_what_it_imports() -> None:
     files = trusted()
-    assert {"verify/check.py", "verify/spec.py", "theory/memory.py", "theory/problem.py"} <= {
-        *files
-    }
+    assert {
+        "verify/check.py",
+        "verify/spec.py",
+        "theory/model/memory.py",
+        "theory/model/problem.py",
+    } <= {*files}
     assert not [name for name in files if name.startswith(("solvers", "theory/families"))]
 
 
 def test_a_stale_entry_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "SAME", {("verify/grid.py", "gone", "1 -> 2"): "it is gone"})
-    with pytest.raises(ValueError, match=r"no mutant any more: verify/grid.py \| gone \| 1 -> 2"):
-        drawn(["verify/grid.py"], 1, 1)
+    monkeypatch.setattr(
+        command, "SAME", {("verify/explain/grid.py", "gone", "1 -> 2"): "it is gone"}
+    )
+    with pytest.raises(
+        ValueError, match=r"no mutant any more: verify/explain/grid.py \| gone \| 1 -> 2"
+    ):
+        drawn(["verify/explain/grid.py"], 1, 1)
 
 
 def test_every_entry_names_a_mutant_of_the_tree() -> None:
@@ -120,11 +127,11 @@ def test_mutants_of_tested_code_are_killed() -> None:
 
 def test_a_mutant_that_no_test_calls_is_alive() -> None:
     done = run(
-        "--count", "2", "--files", "theory/replication.py",
+        "--count", "2", "--files", "theory/pipelines/replication.py",
         "--tests", "proofs_tests/verify/test_check.py",
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "not called: theory/replication.py" in done.stdout
+    assert "not called: theory/pipelines/replication.py" in done.stdout
     assert "2 live: 0.0 % killed" in done.stdout
 
 

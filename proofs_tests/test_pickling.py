@@ -27,9 +27,9 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.testing.assertions import InvalidSchedule
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.timing import Deadlock
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.verify import check_whole
 
 SMALL = member("1f1b", p=2, m=2)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.progress import Progress, TaskID, TextColumn
 
+from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision
+from bubbleproof.papers.claims.shards import Audit, Outcome, Shard, decide_shard
+from bubbleproof.papers.theorems import ProofVerdict, theorems
 from bubbleproof.parallel import open_executor, run_all
-from bubbleproof.theorems import ProofVerdict, theorems
-from bubbleproof.theory.claims import Claim, ClaimVerdict, Decision
-from bubbleproof.theory.claims.shards import Audit, Outcome, Shard, decide_shard
 
 Decisions = Mapping[str, Decision]
 
@@ -98,7 +98,7 @@ def _with_proof(decision: Decision, proved: dict[str, bool]) -> Decision:
     if name is None or decision.verdict is not ClaimVerdict.HOLDS:
         return decision
     if name not in proved:
-        from bubbleproof.theorems.prover import prove  # loads Z3
+        from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
         proved[name] = prove(theorems()[name]).verdict is ProofVerdict.PROVED
     return replace(decision, verdict=ClaimVerdict.PROVED) if proved[name] else decision

@@ -21,9 +21,9 @@ from bubbleproof.reference_exec.evidence.machine import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 AUTO = "auto"
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "highspy")

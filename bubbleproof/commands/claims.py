@@ -1,7 +1,7 @@
 """``bubbleproof claims``: what the papers say, and with ``--audit`` what becomes of it.
 
 Without ``--audit`` claims are listed and nothing is measured. ``--audit`` decides each claim by
-measuring every case of its wide domain (``theory.claims``), ``--audit --quick`` of the small one. A
+measuring every case of its wide domain (``papers.claims``), ``--audit --quick`` of the small one. A
 refuted claim names its smallest counterexample and the claim that should stand in its place. The
 exit status of an audit is 0 when each refuted claim has a correction that holds, 1 when one has
 not. ``--write`` makes the Markdown page of the audit; page, table and ``--json`` are one record of
@@ -31,8 +31,8 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.formats.files import write_text
+from bubbleproof.papers.claims import Claim, ClaimVerdict, claims
 from bubbleproof.parallel import num_cores
-from bubbleproof.theory.claims import Claim, ClaimVerdict, claims
 
 ONE_PER_CORE = Workers()
 

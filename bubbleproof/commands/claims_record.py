@@ -1,7 +1,7 @@
 """What is told of a claim and its decision: one record, from which page, table and JSON are made.
 
 ``verdict`` is HOLDS, REFUTED, PROVED or NOT_REPRODUCIBLE (None where nothing was decided),
-``standing`` what the measured side rests on (``theory.claims.standing``), ``tight`` whether each
+``standing`` what the measured side rests on (``papers.claims.standing``), ``tight`` whether each
 mutant one step beyond the relation is refuted.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bubbleproof.commands.output import ratio
-from bubbleproof.theory.claims import Claim, Counterexample, Decision, Standing
+from bubbleproof.papers.claims import Claim, Counterexample, Decision, Standing
 
 Record = dict[str, Any]  # as JSON has it
 _DONE = {  # what was done with a case, and what it gave, by standing

@@ -15,8 +15,8 @@ from bubbleproof.commands.inputs import read_given
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Held, Limit, Order, Reason, Start, explain
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.units import counted
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.units import counted
 
 EXPLAINING = 20.0  # seconds at most
 

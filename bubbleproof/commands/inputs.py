@@ -22,11 +22,11 @@ from bubbleproof.formats import (
     refuse_cut_off,
 )
 from bubbleproof.theory.families import families, family, parse_parameters
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift, rough_times
-from bubbleproof.verify.communication import compute_part
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, rough_times
+from bubbleproof.verify.communication.matching import compute_part
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
     from bubbleproof.solvers.choices import ChoiceResult
@@ -67,7 +67,7 @@ class Given:
         return left_shift(self.problem, self.compute)
 
     def timed_roughly(self) -> Schedule:
-        """The schedule or, where there are no times, rough ones (``theory.timing.rough_times``)."""
+        """The schedule or, where there are no times, rough ones (``timing.rough_times``)."""
         return self.schedule or rough_times(self.problem, self.compute)
 
 

@@ -15,7 +15,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.theory.families import family, parse_parameters
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import check
 
 KEYS = (

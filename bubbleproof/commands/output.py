@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bubbleproof.formats.printable import harmless
-from bubbleproof.theory.measures import Measures
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.verify.verdict import Finding, Verdict
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130

@@ -29,8 +29,8 @@ from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
 from bubbleproof.theory.families import Family, families
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 
 COLUMNS = ("peak", "makespan", "bound", "proof", "schedule")

@@ -24,7 +24,7 @@ from bubbleproof.formats.measured_problem import (
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.sizes import require_room
-from bubbleproof.theory.limits import require_size
+from bubbleproof.theory.pipelines.limits import require_size
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.profile import StageProfile, Times

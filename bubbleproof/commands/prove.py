@@ -14,7 +14,7 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.theorems import Proof, ProofVerdict, theorems
+from bubbleproof.papers.theorems import Proof, ProofVerdict, theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
 
@@ -30,7 +30,7 @@ def run_prove(ids: Sequence[str], *, timeout: float, as_json: bool) -> int:
             raise ValueError(f"no theorem {name!r}; the theorems are {' '.join(known)}")
     if not 0 < timeout <= LONGEST:
         raise ValueError(f"--timeout must be above 0 and at most {LONGEST} seconds, got {timeout}")
-    from bubbleproof.theorems.prover import prove  # loads Z3
+    from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
     proofs: list[Proof] = []
     names, is_whole = list(ids or known), True

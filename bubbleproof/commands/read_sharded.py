@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.pipelines.collectives import Sharding
 
 TICKS = 1
 

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.schedule import Schedule
 
 ENDINGS = (".html", ".perfetto.json", ".json")
 _CLOCKS = {

@@ -9,7 +9,7 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, 
 from bubbleproof.commands.replay_request import ReplayRequest
 from bubbleproof.commands.torch_limits import room_needed
 from bubbleproof.reference_exec.drivers.gloo_server import start_server
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.communication.matching import Semantics
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.pytorch.runtime import TorchRuntimeReport

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bubbleproof.commands.inputs import Posed
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import Proof, Result, Status
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, OneMachine
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate import Certificate, OneMachine
 
 
 def proof_text(posed: Posed, result: Result) -> str:

@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.schedule import Schedule
 
 # What is read, and how, shows in schedule and problem; only the first process prints and writes.
 OF_ONE_PROCESS = ("words", "dialect", "targets", "as_json")

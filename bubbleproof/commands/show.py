@@ -9,10 +9,10 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_text, rule_rows, sa
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.schedule import MAX_START, Schedule
-from bubbleproof.theory.standstill import Standstill, standstill
-from bubbleproof.theory.timing import UntimedProgram
+from bubbleproof.theory.model.schedule import MAX_START, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.standstill import Standstill, standstill
+from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify import Semantics
 
 PICTURES = ".html .svg .png .perfetto.json"

@@ -23,8 +23,8 @@ from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.families import families
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 EXIT = {
     Status.OPTIMAL: HOLDS,

@@ -16,7 +16,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import read_certificate
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
-from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate import Certificate, check_certificate
 from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Finding, Violation
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
-from bubbleproof.theory.actions import (
+from bubbleproof.theory.model.actions import (
     MAX_MICROBATCH,
     MAX_PART,
     MAX_SLICE,

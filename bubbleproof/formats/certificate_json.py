@@ -15,15 +15,16 @@ The file is one object, its layout fixed by ``docs/schemas/certificate-1.json``:
 It claims that no schedule of a problem has an objective below ``bound`` (ticks). The problem is not
 in the file: it is that of the schedule beside it. Tasks and resources go by their names there.
 
-- ``one-machine``: see ``verify.certificate``.
-- ``drup``: ``lemmas`` are texts, the literals parted by blanks, see ``verify.certificate``:
-  ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``, ``0B1<0F3`` (0B1 ends by the start of 0F3),
-  with ``rank1`` for the first start of a computation on rank 1 (``rank0`` of all ranks, for
-  makespan); then ``+0F3 +0F4`` for a crowd, and last ``@0F3`` where a store is full at the start of
-  0F3. ``suppose 0B1<0F3`` opens a supposition, ``absurd`` ends it. ``rank`` anchors span_idle. A
-  text of more than 64 KiB is ``packed`` instead: its lines, compressed by zlib, in base64.
+- ``one-machine``: see ``verify.certificates.certificate``.
+- ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
+  ``verify.certificates.certificate``: ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``,
+  ``0B1<0F3`` (0B1 ends by the start of 0F3), with ``rank1`` for the first start of a computation on
+  rank 1 (``rank0`` of all ranks, for makespan); then ``+0F3 +0F4`` for a crowd, and last ``@0F3``
+  where a store is full at the start of 0F3. ``suppose 0B1<0F3`` opens a supposition, ``absurd``
+  ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
+  compressed by zlib, in base64.
 
-Whether the proof holds is not asked here: ``verify.certificate`` decides that.
+Whether the proof holds is not asked here: ``verify.certificates.certificate`` decides that.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
 from bubbleproof.formats.validation import LARGEST, validate, where
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, Drup, Lemma, OneMachine
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
 
 FORMAT = "bubbleproof/certificate"
 VERSION = 1

@@ -9,13 +9,13 @@ from pydantic import ConfigDict, Field
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.validation import Layout, Natural
-from bubbleproof.theory.allowed import (
+from bubbleproof.theory.pipelines.allowed import (
     Allowed,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Stages = Literal["all"] | list[Natural]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]

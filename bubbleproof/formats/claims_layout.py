@@ -14,8 +14,8 @@ from fractions import Fraction
 from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.validation import LARGEST, Whole, where
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.schedule import Claim
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.schedule import Claim
 
 ClaimLayout = Whole | str | list[Whole]
 

@@ -18,8 +18,8 @@ import numpy as np
 from bubbleproof.formats.errors import UnusableInput, nearest, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.theory.families import Family, families
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.stage_numbers import Ticks
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.stage_numbers import Ticks
 
 CUT = (
     "forward",

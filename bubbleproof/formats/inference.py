@@ -12,11 +12,11 @@ import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.sizes import refuse_oversize
-from bubbleproof.theory.actions import NONE, ActionTable, Bools, Ints, Kind
-from bubbleproof.theory.overlaps import Overlap
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.placement import BIDIRECTIONAL, num_downward
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.overlaps import Overlap
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, num_downward
 
 SUBJECT = "the program"
 

@@ -13,9 +13,9 @@ from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
 from bubbleproof.formats.perfetto import Json, trace
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.theory.actions import COMMUNICATION_KINDS
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 NANOSECONDS = 1000  # in one microsecond
 

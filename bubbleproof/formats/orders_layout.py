@@ -11,9 +11,9 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.problem_layout import refuse_wide
 from bubbleproof.formats.validation import where
-from bubbleproof.theory.actions import Action, ActionTable
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 
 
 def program_from_orders(

@@ -2,7 +2,8 @@
 
 - a slice (``X``) per action: process = rank, thread = resource; links, NICs and copy engines
   share one process after the ranks;
-- a flow (``s`` to ``f``) per message of ``theory.messages``, from its producer to its consumer;
+- a flow (``s`` to ``f``) per message of ``theory.pipelines.messages``, from its producer to its
+consumer;
 - a counter (``C``) per memory store: the load after each change, base load included;
 - names (``M``) for processes and threads.
 
@@ -14,12 +15,12 @@ from __future__ import annotations
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.measures import known_rows
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.messages import messages
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.measures import known_rows
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.messages import messages
 
 Json = dict[str, object]
 

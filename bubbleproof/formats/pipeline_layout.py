@@ -3,8 +3,8 @@
 Per-stage fields are a number or a list with one number per stage; they are written as lists, the
 way a ``Pipeline`` keeps them, so that a pipeline reads back equal. Ticks may also be rows with one
 number per slice, and ``weight_parts`` and ``weight_workspace`` (left out where there is none) hold
-rows with one number per part of W (see ``theory.stage_numbers``). Overlapped pairs are written in
-text form, ``["0F7", "7B3"]``.
+rows with one number per part of W (see ``theory.pipelines.stage_numbers``). Overlapped pairs are
+written in text form, ``["0F7", "7B3"]``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.overlaps import Overlap
-from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.overlaps import Overlap
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
 
 PerStage = Natural | list[Natural]
 Rows = list[list[Natural]]

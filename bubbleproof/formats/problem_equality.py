@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from bubbleproof.theory.actions import ActionTable
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 
 Table = ActionTable | Occupancy | Edges | MemoryEvents
 

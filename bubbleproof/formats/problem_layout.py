@@ -21,9 +21,16 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.sizes import LARGEST_TOTAL, built
 from bubbleproof.formats.validation import LARGEST, Layout, Natural, Whole
-from bubbleproof.theory.actions import Action, ActionTable, Ints
-from bubbleproof.theory.limits import MAX_RANKS
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
+from bubbleproof.theory.model.actions import Action, ActionTable, Ints
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+from bubbleproof.theory.pipelines.limits import MAX_RANKS
 
 Json = dict[str, object]
 TaskRow = Annotated[tuple[str, Natural, list[str]], Field(strict=False)]

@@ -15,8 +15,8 @@ from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.problem_file_layout import DurationsLayout, ProblemFileLayout
 from bubbleproof.formats.sizes import built
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.stage_numbers import Ticks, grid, stage_ticks, weight_rows
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
 
 TABLES = ("forward", "backward", "input", "weight")
 

@@ -76,9 +76,9 @@ from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.problem_ticks import durations
 from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.allowed import Allowed
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
 
 SIZE_LIMIT = MEBIBYTE
 

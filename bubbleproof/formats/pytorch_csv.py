@@ -26,10 +26,10 @@ import numpy as np
 from bubbleproof.formats.action_text import known_action, too_large
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
-from bubbleproof.theory.limits import MAX_RANKS
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.limits import MAX_RANKS
 
 Dialect = Literal["new", "old"]
 

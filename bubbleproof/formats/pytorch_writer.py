@@ -12,9 +12,9 @@ from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.pytorch_csv import KINDS
-from bubbleproof.theory.actions import NONE, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 
 
 def write_table(

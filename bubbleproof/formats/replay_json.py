@@ -51,8 +51,8 @@ from bubbleproof.reference_exec.evidence.machine import Machine
 from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 FORMAT = "bubbleproof/replay"
 VERSION = 1

@@ -41,11 +41,11 @@ from bubbleproof.formats.problem_layout import index_names, problem_from_layout,
 from bubbleproof.formats.schedule_layout import ScheduleLayout
 from bubbleproof.formats.sizes import built
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.actions import COMMUNICATION_KINDS
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Claim, Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 FORMAT = "bubbleproof/schedule"
 VERSION = 1

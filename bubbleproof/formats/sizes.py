@@ -1,7 +1,7 @@
 """Sizes that a file may ask for: refused before anything of that size is built.
 
-The shape is measured by ``theory.limits``, as that of a family is, and by what ``Action`` can
-number; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure
+The shape is measured by ``theory.pipelines.limits``, as that of a family is, and by what ``Action``
+can number; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure
 wraps.
 """
 
@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, one_line
 from bubbleproof.formats.files import FilePath
-from bubbleproof.theory.actions import MAX_SLICE, MAX_STAGE
-from bubbleproof.theory.limits import oversize
-from bubbleproof.theory.pipeline import TICKS, Pipeline
+from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
+from bubbleproof.theory.pipelines.limits import oversize
+from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64

@@ -23,9 +23,9 @@ from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import NotVerified
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime.device import open_device
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.verify.communication.matching import Semantics
 
 __all__ = ["BACKENDS", "NotVerified", "replay"]
 

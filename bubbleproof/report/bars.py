@@ -12,8 +12,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, ActionTable, Bools, Ints, Kind
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
 
 
 class Lane(IntEnum):

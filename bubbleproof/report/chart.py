@@ -11,8 +11,8 @@ from bubbleproof.report.bars import Lane
 from bubbleproof.report.extras import need
 from bubbleproof.report.palette import CLASH, IDLE, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline
-from bubbleproof.theory.actions import Ints, Kind
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from bubbleproof.report.extras import need
 from bubbleproof.report.files import write_atomically
 from bubbleproof.report.gantt import STYLE
 from bubbleproof.report.units import Scale
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,10 +20,10 @@ from bubbleproof.report.legend import legend_entries, legend_lines
 from bubbleproof.report.memory_panels import memory_panel
 from bubbleproof.report.timeline import Timeline, Window, timeline
 from bubbleproof.report.units import Scale
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.standstill import Standstill
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline, Window
 from bubbleproof.report.units import Scale
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.units import plural
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bubbleproof.report.palette import CLASH, IDLE, WORDS, fill, shade
 from bubbleproof.report.timeline import Timeline
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 
 _SHADES = 4  # with more chunks the legend names the first and the last only
 

@@ -1,7 +1,7 @@
 """Memory curves: the load of each store over time as a staircase, with its base and its capacity.
 
-The loads are ``theory.memory``'s; this module adds where a curve begins and ends, cuts it to a
-window, and thins a long one without losing its highs and lows.
+The loads are ``theory.model.memory``'s; this module adds where a curve begins and ends, cuts it to
+a window, and thins a long one without losing its highs and lows.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.formats.printable import on_one_line
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.memory import MemoryProfile
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.memory import MemoryProfile
+from bubbleproof.theory.model.problem import Problem
 
 MAX_STEPS = 2_000
 

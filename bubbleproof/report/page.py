@@ -17,11 +17,11 @@ from bubbleproof.report.files import write_atomically
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, table
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.report.units import Scale, ratio, ticks
-from bubbleproof.theory.measures import known_rows, measure_rows
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.standstill import Standstill
+from bubbleproof.theory.model.measures import known_rows, measure_rows
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.standstill import Standstill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ relative luminances.
 
 from __future__ import annotations
 
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 
 _HUES: dict[Kind, str] = {
     Kind.F: "#2f62b8",

@@ -11,8 +11,8 @@ from bubbleproof.report.gantt import draw, picture
 from bubbleproof.report.page import ComparisonRow, Report, ScheduleSection, write_page
 from bubbleproof.report.text import grid
 from bubbleproof.report.timeline import timeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 ENDINGS = ".svg .png .html .perfetto.json .txt"
 

@@ -16,8 +16,8 @@ from bubbleproof.report.files import write_atomically
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.timeline import timeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 Timed = tuple[Problem, Schedule]
 Named = tuple[tuple[str, str], ...]

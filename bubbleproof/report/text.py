@@ -21,10 +21,10 @@ import numpy as np
 
 from bubbleproof.report.bars import Bars, bars_of
 from bubbleproof.report.units import ticks
-from bubbleproof.theory.actions import NONE, Kind
-from bubbleproof.theory.measures import known_rows
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.measures import known_rows
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 MAX_COLUMNS = 64
 MAX_LINES = 40

@@ -16,13 +16,13 @@ from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.bars import Bars, bars_of, split_overlaps, thin
 from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
 from bubbleproof.report.units import ratio, ticks
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.measures import Measures, known_rows, measure_rows
-from bubbleproof.theory.memory import MemoryProfile, memory_profile
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.standstill import Standstill
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.measures import Measures, known_rows, measure_rows
+from bubbleproof.theory.model.memory import MemoryProfile, memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.standstill import Standstill
+from bubbleproof.theory.pipelines.units import plural
 
 MAX_ROWS = 64
 MAX_BARS = 20_000

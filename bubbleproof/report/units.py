@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from bubbleproof.theory.units import plural
+from bubbleproof.theory.pipelines.units import plural
 
 _BYTE_NAMES = frozenset({"byte", "bytes", "B"})
 _BINARY = (("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0))

@@ -1,9 +1,9 @@
 """Lower bounds on the makespan, in milliseconds and without an engine.
 
 Heads and tails are longest paths over the precedences, the index-order edges and the memory edges
-(``theory.index_order``). Per resource, Jackson's preemptive one-machine bound is the largest
-min head + sum of durations + min tail over sets of tasks (Carlier 1982); the set that attains it is
-the certificate. For ``span_idle`` the same is done within the span of each rank.
+(``verify.certificates.index_order``). Per resource, Jackson's preemptive one-machine bound is the
+largest min head + sum of durations + min tail over sets of tasks (Carlier 1982); the set that
+attains it is the certificate. For ``span_idle`` the same is done within the span of each rank.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Bools, Ints
-from bubbleproof.theory.index_order import IndexOrder, index_order, sure_edges
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.timing import earliest_starts
-from bubbleproof.verify.certificate import OneMachine
+from bubbleproof.theory.model.actions import NONE, Bools, Ints
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.verify.certificates.certificate import OneMachine
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order, sure_edges
 
 NEVER = -(1 << 61)  # no path: all durations and lags add up to less than 2**60 ticks
 

@@ -14,11 +14,11 @@ from bubbleproof.solvers.menu_search import MenuResult, MenuSearch, Starts
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
 from bubbleproof.solvers.result import Result
-from bubbleproof.theory.allowed import Allowed
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.timing import find_cycle
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.timing import find_cycle
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 
 def overfull(problem: Problem, order: IndexOrder | None) -> str | None:

@@ -18,9 +18,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

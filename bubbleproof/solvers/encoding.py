@@ -4,7 +4,8 @@ An engine (``solvers.engines``) turns each family into its own language, by a me
 name:
 
 - ``dependencies``: start(after) >= end(before) + lag;
-- ``index_order``: the order edges of ``theory.index_order`` (identical microbatches alone);
+- ``index_order``: the order edges of ``verify.certificates.index_order`` (identical microbatches
+alone);
 - ``exclusion``: one task at a time on each rank, and ``links`` the same for every other resource;
 - ``memory``: memory edges, and what ``solvers.memory_rules`` finds beyond them;
 - ``horizon``: the objective, and the window of each start, ``earliest`` to ``latest``.
@@ -26,8 +27,8 @@ import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.memory_rules import MemoryRules, memory_rules
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Edges, Problem
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges, Problem
 
 Objective = Literal["makespan", "span_idle"]
 

@@ -21,7 +21,7 @@ from bubbleproof.solvers.memory_rules import memory_groups
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.problem import MemoryEvents, Problem
+from bubbleproof.theory.model.problem import MemoryEvents, Problem
 
 Item = TypeVar("Item")
 

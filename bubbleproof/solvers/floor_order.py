@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.check import check
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.certificate import Certificate, check_certificate
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Certificate, check_certificate
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Verdict
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.theory.actions import ActionTable, Ints, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 
 _BACKWARD_FIRST = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.F: 1, Kind.W: 2}
 _FORWARD_FIRST = {Kind.F: 0, Kind.OVERLAP_F_B: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}

@@ -1,9 +1,9 @@
 """Deductions on one store, which must never hold too much.
 
-What one (stage, slice, microbatch) does to a store that ``theory.index_order`` recognises is a
-*chain* of changes in a fixed order. When a task x starts, each chain has passed some changes for
-sure and others perhaps, and holds at least the least level between. If the sum over all chains
-exceeds the room
+What one (stage, slice, microbatch) does to a store that ``verify.certificates.index_order``
+recognises is a *chain* of changes in a fixed order. When a task x starts, each chain has passed
+some changes for sure and others perhaps, and holds at least the least level between. If the sum
+over all chains exceeds the room
 
 - supposing that x starts before v, then it starts at v or later (*wait*);
 - supposing that r has not ended when x starts, then r ends by then (*release*);
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.windows import GIVEN, Windows
-from bubbleproof.theory.actions import NONE, Bools, Ints
-from bubbleproof.theory.chains import Chain
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Lemma
+from bubbleproof.theory.model.actions import NONE, Bools, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate import Lemma
+from bubbleproof.verify.certificates.chains import Chain
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 FOREVER = 1 << 61
 

@@ -36,11 +36,11 @@ from bubbleproof.solvers.stretch import (
     period_bound,
     stretched,
 )
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 LEAST_MICROBATCHES = 16  # from here on short instances are worth their while
 MANY_MICROBATCHES = 64  # from here on there is no other way, and all the time is theirs

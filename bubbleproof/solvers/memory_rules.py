@@ -1,6 +1,7 @@
 """Memory as the engines meet it: for each store the cheapest exact form of "never too full".
 
-- A store whose capacity the memory edges of ``theory.index_order`` say completely needs nothing.
+- A store whose capacity the memory edges of ``verify.certificates.index_order`` say completely
+needs nothing.
 - *Stairs*: a lone lifecycle on one (stage, slice), acquired by F and given back in parts at the
   ends of I and W. When F_j starts, load = (j+1) a - b #I - (a-b) #W, and both counts grow in index
   order, so the capacity is a set of clauses "I_i has ended or W_w has ended by the start of F_j".
@@ -17,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from itertools import combinations
 import numpy as np
 
 from bubbleproof.solvers.memory_rules import holds_of
-from bubbleproof.theory.actions import NONE, Bools, Ints
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.model.actions import NONE, Bools, Ints
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Which tasks of a menu may be put in index order without losing a schedule.
 
 Lemma 1. If the microbatches of the whole problem are identical and every option is for all of them,
-each concrete problem has identical microbatches, so ``theory.index_order`` holds for each: every
-class may be in index order, tasks of options included (``ALL``).
+each concrete problem has identical microbatches, so ``verify.certificates.index_order`` holds for
+each: every class may be in index order, tasks of options included (``ALL``).
 
 Lemma 2. If microbatches are identical and options come in families of one option per microbatch,
 alike in all they add, then renaming microbatches, in every class and every choice at once, makes
@@ -21,9 +21,9 @@ from enum import Enum
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu
-from bubbleproof.theory.actions import NONE, Ints, Kind
-from bubbleproof.theory.index_order import IndexOrder, index_order
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Ints, Kind
+from bubbleproof.theory.model.problem import Edges
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
 
 class Symmetry(Enum):

@@ -38,11 +38,11 @@ from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import INTERRUPTED
 from bubbleproof.solvers.solve import solve
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.certificate import Certificate
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.verify.certificates.certificate import Certificate
 from bubbleproof.verify.check import check
 
 Starts = Iterable[tuple[str, Program]]

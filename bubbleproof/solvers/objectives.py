@@ -15,8 +15,8 @@ from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.options import Goal, SolveOptions
 from bubbleproof.solvers.result import PeakBound, Result, Status
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 
 Starts = Sequence[tuple[str, Program]]
 

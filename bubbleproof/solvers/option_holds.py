@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu
-from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.model.actions import NONE
 
 MOST_OPTIONS = 4  # of one group: 16 sets of options at most
 Change = tuple[int, bool, int, int]  # task, at its end?, delta, option

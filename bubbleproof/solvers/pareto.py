@@ -24,8 +24,8 @@ from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 
 OnPoint = Callable[[int, Result], None]
 

@@ -1,4 +1,4 @@
-"""The menu of a pipeline: what ``theory.allowed`` allows it, and the pipeline of each choice."""
+"""The menu of a pipeline: what it allows, and the pipeline of each choice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Collection
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.theory.actions import NONE, Kind
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.allowed import Allowed
-from bubbleproof.theory.chosen import ChosenPipeline, extended_by_choices
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline, extended_by_choices
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
 
 RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "offload"
 _WHAT = {

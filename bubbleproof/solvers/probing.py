@@ -17,7 +17,7 @@ import numpy as np
 
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.windows import UNKNOWN, Windows
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.model.actions import Ints
 
 MOST_DEEP = 200  # suppositions open at once
 FIRST_BUDGET = 40  # suppositions in the first round

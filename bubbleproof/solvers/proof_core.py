@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.drup_replay import MOST_RAISES, UNKNOWN, Literal, Replay
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.drup_replay import MOST_RAISES, UNKNOWN, Literal, Replay
 
 Clause = list[Literal]
 Causes = tuple[int, ...]  # raises by their place in the log; lemma k as -1 - k; see SUPPOSED

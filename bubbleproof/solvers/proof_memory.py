@@ -1,8 +1,8 @@
 """Memory as orders: clauses "these tasks do not all come before t, or those do not all come after".
 
-Each is a lemma whose ``full`` is t (``verify.certificate``). Stairs are stated beforehand. Of other
-stores there are too many; they are found one by one, each refuting a schedule that breaks a
-capacity.
+Each is a lemma whose ``full`` is t (``verify.certificates.certificate``). Stairs are stated
+beforehand. Of other stores there are too many; they are found one by one, each refuting a schedule
+that breaks a capacity.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.verify.drup_replay import Literal, Replay
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 
 @dataclass(frozen=True, slots=True)

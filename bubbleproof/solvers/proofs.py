@@ -22,10 +22,10 @@ from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
 from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Drup, Lemma, check_certificate
-from bubbleproof.verify.drup_replay import Literal, Replay
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.certificate import Drup, Lemma, check_certificate
+from bubbleproof.verify.certificates.drup_replay import Literal, Replay
 
 FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does
 

@@ -19,10 +19,10 @@ from bubbleproof.solvers.probing import probe
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.windows import UNKNOWN, Windows
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.certificate import Drup
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.check import check
 
 Attempt = Callable[[Windows], bool]

@@ -11,8 +11,8 @@ from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.holding import chains, hold
 from bubbleproof.solvers.sequencing import sequence
 from bubbleproof.solvers.windows import Windows
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
 
 MOST_DEEP = 600  # tasks of a resource up to which edge finding pays
 

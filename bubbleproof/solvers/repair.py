@@ -35,11 +35,11 @@ from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.solve import solve
 from bubbleproof.solvers.starts import starts_by_task
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import earliest_starts
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.check import check
 
 Row = tuple[int, int]  # (task, resource)

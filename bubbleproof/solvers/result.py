@@ -13,9 +13,9 @@ from enum import Enum
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.options import Goal
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.certificate import Certificate
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Certificate
 
 
 class Status(Enum):

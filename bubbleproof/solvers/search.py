@@ -32,12 +32,12 @@ from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
-from bubbleproof.verify.certificate import Certificate, Drup
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify.certificates.certificate import Certificate, Drup
 from bubbleproof.verify.check import check
 
 MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders

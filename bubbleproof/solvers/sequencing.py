@@ -14,8 +14,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from bubbleproof.solvers.windows import GIVEN, UNKNOWN, Windows
-from bubbleproof.theory.actions import Bools, Ints
-from bubbleproof.verify.certificate import Lemma
+from bubbleproof.theory.model.actions import Bools, Ints
+from bubbleproof.verify.certificates.certificate import Lemma
 
 
 def sequence(windows: Windows, tasks: Ints, *, deep: bool) -> None:

@@ -14,9 +14,9 @@ from bubbleproof.solvers.objectives import least_makespan_then_peak, least_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 
 
 def solve(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 
 
 def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:

@@ -18,10 +18,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.index_order import IndexOrder
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
-from bubbleproof.theory.timing import earliest_starts
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.verify.certificates.index_order import IndexOrder
 
 LONGEST_PERIOD = 8  # microbatches
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.theory.actions import Bools
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.timing import in_order, successors
-from bubbleproof.verify.certificate import Lemma
+from bubbleproof.theory.model.actions import Bools
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.timing import in_order, successors
+from bubbleproof.verify.certificates.certificate import Lemma
 
 UNKNOWN = -(1 << 61)  # no path gives this bound
 GIVEN = -1  # the event behind whatever holds from the beginning

@@ -8,7 +8,7 @@ many schedules are replayed on gloo. A property test in whole:
 >>> from hypothesis import given, settings
 >>> from bubbleproof.testing import strategies
 >>> from bubbleproof.testing.assertions import assert_valid
->>> from bubbleproof.theory.schedule import Program
+>>> from bubbleproof.theory.model.schedule import Program
 >>> def all_forwards_first(pipeline):
 ...     orders = []
 ...     for rank in range(pipeline.num_ranks):
@@ -26,7 +26,7 @@ many schedules are replayed on gloo. A property test in whole:
 A schedule that breaks a rule fails with the counterexample, after a table of all rules. Here rank 0
 has room for one activation and takes a second one:
 
->>> from bubbleproof.theory.pipeline import Pipeline
+>>> from bubbleproof.theory.pipelines.pipeline import Pipeline
 >>> step = Pipeline(num_ranks=2, num_microbatches=2, capacity=(1, None))
 >>> try:
 ...     assert_valid(step, all_forwards_first(step))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 
 from bubbleproof.commands.inputs import Given, read_given
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Semantics, Verdict, check_whole
 
 

@@ -20,7 +20,7 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from bubbleproof.theory.actions import (
+from bubbleproof.theory.model.actions import (
     MAX_MICROBATCH,
     MAX_PART,
     MAX_SLICE,
@@ -30,12 +30,12 @@ from bubbleproof.theory.actions import (
     Action,
     Kind,
 )
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.placement import PLACEMENTS
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.placement import PLACEMENTS
+from bubbleproof.theory.pipelines.timing import left_shift
 
 stages = st.integers(0, MAX_STAGE)
 microbatches = st.integers(0, MAX_MICROBATCH)

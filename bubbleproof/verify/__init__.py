@@ -5,7 +5,7 @@
 """
 
 from bubbleproof.verify.check import check, check_program
-from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
 from bubbleproof.verify.whole import check_whole

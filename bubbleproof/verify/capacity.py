@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 

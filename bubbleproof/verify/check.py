@@ -10,18 +10,18 @@
 
 Checks are vectorised and independent of each other: a missing task does not hide an overlap. A task
 that stands several times is timed by its first row. This module knows the vocabulary of ``theory``
-and nothing of how the schedule came about; together with ``theory.problem``, ``theory.memory`` and
-``theory.measures`` it is what has to be trusted.
+and nothing of how the schedule came about; together with ``theory.model.problem``,
+``theory.model.memory`` and ``theory.model.measures`` it is what has to be trusted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.measures import known_rows, measure_rows
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import Deadlock, UntimedProgram, left_shift
+from bubbleproof.theory.model.measures import known_rows, measure_rows
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import Deadlock, UntimedProgram, left_shift
 from bubbleproof.verify.capacity import memory
 from bubbleproof.verify.claims import claims
 from bubbleproof.verify.order import deadlock, dependencies, exclusive

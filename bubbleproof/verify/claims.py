@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from fractions import Fraction
 
-from bubbleproof.theory.measures import Measures
-from bubbleproof.theory.schedule import Claim
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.schedule import Claim
 from bubbleproof.verify.rows import Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.timing import Deadlock
-from bubbleproof.theory.units import counted
+from bubbleproof.theory.pipelines.timing import Deadlock
+from bubbleproof.theory.pipelines.units import counted
 from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule
 

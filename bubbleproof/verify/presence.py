@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.model.actions import NONE
 from bubbleproof.verify.rows import SHOWN, Rows, finding
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 

@@ -32,13 +32,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
 from bubbleproof.verify.required_table import Required, action_name, stated
 from bubbleproof.verify.required_visits import require_collectives
 from bubbleproof.verify.rows import SHOWN

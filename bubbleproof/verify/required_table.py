@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 
 Change = tuple[str, str, str]  # task, "start" or "end", store
 

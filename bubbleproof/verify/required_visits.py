@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from bubbleproof.verify.required_table import Required, action_name
 
 

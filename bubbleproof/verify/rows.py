@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Bools, Ints
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.verify.grid import step_grid, time_grid
+from bubbleproof.theory.model.actions import NONE, Bools, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.explain.grid import step_grid, time_grid
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 SHOWN = 3  # counterexamples printed per kind of offence; all are counted

@@ -32,8 +32,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Claim, Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Claim, Schedule
 
 Row = tuple[int, str, int]  # resource, task, start
 Number = int | Fraction | tuple[int, ...]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.theory.measures import Measures
+from bubbleproof.theory.model.measures import Measures
 
 
 class Rule(Enum):

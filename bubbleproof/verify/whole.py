@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.theory.actions import ActionTable
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify.check import check, check_program
-from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import (
     NoTrainingStep,
     check_dataflow,

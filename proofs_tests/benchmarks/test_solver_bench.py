@@ -16,7 +16,7 @@ from benchmarks.solver_runs import PLAIN, Lane, Run, measure
 from benchmarks.solver_tables import main_table, optimum, ratio_table, shown, summary
 from benchmarks.solvers import Bench, chosen_instances, main, measure_all
 from bubbleproof.solvers import solve
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.own_process import run_alone
 from proofs_tests.solvers.brute_force import least_span_idle
 

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.formats import write_certificate
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.proofs import refute
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
 from proofs_tests.patience import in_time
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bubbleproof.theory.claims import (
+from bubbleproof.papers.claims import (
     Claim,
     Standing,
     decide,
@@ -27,12 +27,12 @@ from bubbleproof.theory.claims import (
     pipemesh_growth,
     tpipe,
 )
-from bubbleproof.theory.claims.claim import Params
-from bubbleproof.theory.claims.standing import watched
-from bubbleproof.theory.collectives import Sharding
+from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.standing import watched
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.commands.conftest import Run
 

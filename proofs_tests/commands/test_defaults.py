@@ -9,7 +9,7 @@ import typer
 
 from bubbleproof.cli import app
 from bubbleproof.commands import bench, prove
-from bubbleproof.theorems import theorems
+from bubbleproof.papers.theorems import theorems
 from proofs_tests.commands.conftest import Run
 
 # Rank 1 has 2 * (3 + 4) = 14 ticks of work, after 1 and before 2 of rank 0: 17.

@@ -110,7 +110,7 @@ def interrupted_bench() -> None:
 
 
 def interrupted_prove() -> None:
-    from bubbleproof.theorems import prover
+    from bubbleproof.papers.theorems import prover
 
     prover.prove_obligation = interrupting(prover.prove_obligation, 30)
     status, out = answer("prove")
@@ -122,7 +122,7 @@ def interrupted_claims() -> None:
     """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
     from bubbleproof.commands import audit
     from bubbleproof.commands import claims as command
-    from bubbleproof.theory.claims import claims
+    from bubbleproof.papers.claims import claims
 
     chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda _paper: chosen
@@ -160,7 +160,7 @@ def z3_takes_it() -> None:
 
     import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
-    from bubbleproof.theorems import prover, theorems
+    from bubbleproof.papers.theorems import prover, theorems
 
     plain = z3.SimpleSolver
 

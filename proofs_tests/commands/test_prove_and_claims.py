@@ -13,9 +13,9 @@ import pytest
 from bubbleproof.commands.audit import Workers, audit
 from bubbleproof.commands.claims_page import markdown, page, with_section
 from bubbleproof.commands.claims_record import Record, record
-from bubbleproof.theorems import theorems
-from bubbleproof.theorems.twins import twins
-from bubbleproof.theory.claims import ClaimVerdict, Counterexample, claims, decide
+from bubbleproof.papers.claims import ClaimVerdict, Counterexample, claims, decide
+from bubbleproof.papers.theorems import theorems
+from bubbleproof.papers.theorems.twins import twins
 from proofs_tests.commands.conftest import Run
 
 

@@ -20,8 +20,8 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.sizes import least_bytes, require_room
 from bubbleproof.reference_exec.plans.sizes import require_size as require_replay_size
 from bubbleproof.theory.families import families, member, parse_parameters
-from bubbleproof.theory.limits import MAX_TASKS, require_size
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.limits import MAX_TASKS, require_size
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Answer, Run
 from proofs_tests.own_process import run_alone
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.placement import BIDIRECTIONAL, PLACEMENTS
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, PLACEMENTS
 
 numbers = st.integers(min_value=0, max_value=1 << 40)
 names = st.text(max_size=8)

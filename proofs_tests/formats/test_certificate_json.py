@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import UnusableInput, read_certificate, write_certificate
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, Drup, Lemma, OneMachine
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
 from proofs_tests.cases import hand_built, overlapped
 
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import UnusableInput, read_problem
-from bubbleproof.theory.allowed import (
+from bubbleproof.theory.pipelines.allowed import (
     Allowed,
     AllowedEvictions,
     AllowedOffloads,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bubbleproof.formats import comparison_pipeline
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.formats.strategies import pipelines
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.formats import ProblemFile, comparison_pipeline, read_problem
 from bubbleproof.theory.families import family
-from bubbleproof.theory.measures import Measures, measure
+from bubbleproof.theory.model.measures import Measures, measure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GIB = 2**30

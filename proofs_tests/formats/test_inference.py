@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.formats import UnusableInput, infer_pipeline, read_table
-from bubbleproof.theory.actions import NONE
 from bubbleproof.theory.families import member
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.formats.strategies import pipelines
 from proofs_tests.formats.test_pytorch_csv import CASES
 

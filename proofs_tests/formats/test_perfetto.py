@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from bubbleproof.formats import trace, write_trace
-from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.families import member
-from bubbleproof.theory.problem import Occupancy, Problem, Resource
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
+from bubbleproof.theory.model.schedule import Program, Schedule
 
 
 def events(content: dict[str, object], phase: str) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import Comparison, ProblemFile, UnusableInput, read_problem
-from bubbleproof.theory.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
 
 SMALL = """
 ranks = 2

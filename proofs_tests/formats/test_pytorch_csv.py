@@ -20,11 +20,11 @@ from bubbleproof.formats import (
     write_table,
 )
 from bubbleproof.formats.pytorch_csv import Dialect
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.problem import Problem, Resource
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
 from proofs_tests.formats.strategies import TABLE_KINDS
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cases"

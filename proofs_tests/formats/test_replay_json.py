@@ -20,8 +20,8 @@ from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import member
+from bubbleproof.theory.model.actions import Action
 
 MACHINE = Machine(processor="x86_64", cores=2, memory_bytes=1 << 30, versions={"python": "3.11"})
 TRACE = RankTrace(

@@ -18,11 +18,18 @@ from hypothesis import strategies as st
 from bubbleproof.formats import ScheduleFile, UnusableInput, read_schedule, write_schedule
 from bubbleproof.formats.pipeline_layout import PipelineLayout
 from bubbleproof.formats.problem_equality import is_same_problem
-from bubbleproof.theory.actions import Action, ActionTable
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.formats.strategies import pipelines, schedules
 
 

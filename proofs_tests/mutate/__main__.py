@@ -109,7 +109,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m proofs_tests.mutate", description=__doc__)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", nargs="*", help="of the package, such as verify/grid.py")
+    parser.add_argument("--files", nargs="*", help="of the package, such as verify/explain/grid.py")
     parser.add_argument("--tests", nargs="*", default=TESTS, help="files or folders of tests")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20, help="of tests on one mutant")

@@ -15,15 +15,15 @@ from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_pl
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import families
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 TINY = ModelSpec(hidden=4, heads=2, sequence=3, batch=1)
 

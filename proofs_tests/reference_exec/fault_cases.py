@@ -8,8 +8,8 @@ from dataclasses import replace
 from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from proofs_tests.reference_exec.cases import TINY, family_case, random_case, run
 from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas

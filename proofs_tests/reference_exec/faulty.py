@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import Report
 from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.reference_exec.runtime.transport import Blocked
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 AT = "1B0"
 

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
 from bubbleproof.reference_exec.runtime import compute, host, parking, rank, shards
 from bubbleproof.reference_exec.runtime.transport import Blocked
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 Kept = list[object]
 Hoard = Callable[[pytest.MonkeyPatch, Kept], None]

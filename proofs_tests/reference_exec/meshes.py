@@ -12,12 +12,12 @@ from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from proofs_tests.reference_exec.cases import TINY
 
 Made = tuple[Problem, Schedule]

@@ -14,8 +14,8 @@ from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import families
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import Report
-from bubbleproof.theory.actions import Action, ActionTable, Kind
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.schedule import Program
 
 
 def swapped(order: list[Action]) -> list[Action]:

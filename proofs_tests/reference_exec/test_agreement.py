@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.models.own import source_digest
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import family_case
 from proofs_tests.reference_exec.launched import Start, free_port, launched, variables
 

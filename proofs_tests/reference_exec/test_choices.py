@@ -20,11 +20,11 @@ from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import compute, moves, sliced
 from bubbleproof.theory.families import families
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.placement import num_downward
-from bubbleproof.theory.schedule import Program
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import num_downward
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case, run
 
 WIDE = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=5, batch=2)

@@ -11,9 +11,9 @@ import pytest
 
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.collectives import Sharding
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, run, sharded
 from proofs_tests.theory.test_pipemesh import filled

@@ -12,7 +12,7 @@ from bubbleproof.reference_exec.evidence.oracle import (
     single_threaded,
 )
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import faulty
 from proofs_tests.reference_exec.cases import RECEIVER, SWAPPED_SENDS, TINY, family_case

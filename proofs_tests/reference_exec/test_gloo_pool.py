@@ -16,7 +16,7 @@ from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec import watchful
 from proofs_tests.reference_exec.cases import (
     RECEIVER,

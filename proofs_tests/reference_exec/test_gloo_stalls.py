@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec.cases import edited, family_case
 from proofs_tests.reference_exec.meshes import mesh, plan_of

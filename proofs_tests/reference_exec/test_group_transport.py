@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
 )
 from bubbleproof.reference_exec.runtime.device import CPU, CpuDevice, Lane
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 FIRST = Action(stage=1, kind=Kind.RECV_F, microbatch=0)
 SECOND = Action(stage=1, kind=Kind.RECV_F, microbatch=1)

@@ -16,15 +16,15 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import host
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp
-from bubbleproof.theory.offload import OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.offload import OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 
 

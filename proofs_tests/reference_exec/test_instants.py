@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.reference_exec.cases import family_case, random_case, run
 
 

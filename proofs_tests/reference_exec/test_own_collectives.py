@@ -12,15 +12,15 @@ from bubbleproof.reference_exec.plans.own_collectives import level_of, own_colle
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.replication import (
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.replication import (
     placed_collectives,
     schedule_with,
     with_placed,
 )
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
 from proofs_tests.verify.dataflow.samples import without

@@ -9,7 +9,7 @@ from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import Case, family_case, random_case, run
 
 NAMES = ("checkpointed", "part", "turned", "ended", "caching")

@@ -12,14 +12,14 @@ from bubbleproof.reference_exec.ledger import Hold
 from bubbleproof.reference_exec.plans.plan import Plan, require_runnable
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.runtime.rank import Rank
-from bubbleproof.theory.actions import Action, ActionTable, Kind
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Occupancy, Problem, Resource
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.transfers import Eviction
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 

@@ -19,10 +19,10 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,

@@ -19,11 +19,11 @@ from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import collectives
-from bubbleproof.theory.actions import Action
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import (
     RECEIVER,

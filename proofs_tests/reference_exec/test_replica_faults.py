@@ -16,8 +16,8 @@ from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.plans import prepared
 from bubbleproof.reference_exec.plans.replicated import Replicated
 from bubbleproof.reference_exec.plans.verification import verify_collectives
-from bubbleproof.theory.actions import Action, ActionTable, Kind
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.verdict import Rule
 from proofs_tests.reference_exec.cases import Case, family_case
 from proofs_tests.reference_exec.replica_cases import (

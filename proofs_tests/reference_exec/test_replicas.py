@@ -20,14 +20,14 @@ from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import collectives, updates, whole_sums
 from bubbleproof.reference_exec.runtime.transport import Blocked
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families import families
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 from proofs_tests.reference_exec.replica_cases import (

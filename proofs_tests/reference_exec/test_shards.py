@@ -12,7 +12,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime import collectives, shards
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
 

@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained, training_orders, training_plan

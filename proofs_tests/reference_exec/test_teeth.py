@@ -13,8 +13,8 @@ from bubbleproof.reference_exec.evidence.report import ReplayReport
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,

@@ -22,10 +22,10 @@ from bubbleproof.reference_exec.pytorch.table import (
     require_sayable,
     table_text,
 )
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SWAPPED_SENDS,

@@ -15,8 +15,8 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families import member
+from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Rule
 

@@ -17,8 +17,8 @@ from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.reference_exec.runtime.updates import Updates
-from bubbleproof.theory.actions import Action
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
 from proofs_tests.reference_exec.training_cases import trained as run

@@ -26,8 +26,8 @@ from bubbleproof.reference_exec.plans.stepping import without_training
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import verify_collectives, verify_plan
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.schedule import Program
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.verify.communication.matching import Semantics
 from bubbleproof.verify.verdict import Verdict, join
 from proofs_tests.reference_exec.cases import TINY, family_case
 

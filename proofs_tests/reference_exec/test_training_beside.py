@@ -12,9 +12,9 @@ from bubbleproof.formats import write_measured_trace
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.check import check
 from bubbleproof.verify.dataflow import check_training
 from bubbleproof.verify.verdict import Finding, Rule

@@ -10,8 +10,8 @@ import pytest
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import NotVerified
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.training_cases import trained, training_orders
 

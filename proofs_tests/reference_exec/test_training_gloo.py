@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.drivers.gloo_pool import GlooPool
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained, training_orders

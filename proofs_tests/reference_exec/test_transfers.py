@@ -10,17 +10,17 @@ import pytest
 
 from bubbleproof.reference_exec.plans.transfers import with_transfers
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 
 

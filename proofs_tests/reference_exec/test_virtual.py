@@ -10,9 +10,9 @@ import pytest
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.verify.communication import Semantics, check_communication
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.communication.matching import Semantics, check_communication
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,

@@ -28,10 +28,10 @@ from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import TINY, Case, random_case, run
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without
 

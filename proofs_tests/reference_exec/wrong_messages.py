@@ -10,7 +10,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.virtual import Endpoint
 from bubbleproof.reference_exec.runtime.transport import Transfer
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 Marks = list[object]
 Send = Callable[..., Transfer]

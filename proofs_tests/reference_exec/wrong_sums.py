@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.runtime import (
     sliced,
     updates,
 )
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 Marks = list[object]
 Key = tuple[int, int, int]

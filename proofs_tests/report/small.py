@@ -12,10 +12,10 @@ ends before F1 starts, so the load stays 1; 0 from 7.
 from __future__ import annotations
 
 from bubbleproof.theory.families import FamilyMember, member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 BARS = {  # kind -> (rank, start, end)
     "F": {(0, 0, 1), (0, 1, 2), (1, 1, 2), (1, 4, 5)},

@@ -23,7 +23,7 @@ from bubbleproof.report.page import (
 )
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import member
-from bubbleproof.theory.problem import Resource
+from bubbleproof.theory.model.problem import Resource
 from proofs_tests.report.small import BARS, LOADS, sliced_bytes, small
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from bubbleproof.report.palette import WORDS, fill, luminance, text_on
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.replay_page import ReplayPage, render, write_replay_page
-from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families import member
+from bubbleproof.theory.model.actions import Action
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'<!--"
 TRACE = RankTrace(

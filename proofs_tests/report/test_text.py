@@ -6,9 +6,9 @@ import pytest
 
 from bubbleproof.report.text import grid
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.report.small import small
 
 

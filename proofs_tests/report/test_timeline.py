@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from bubbleproof.report.bars import Bars, Lane, thin
 from bubbleproof.report.memory_curves import MemoryCurve, thin_curve
 from bubbleproof.report.timeline import Spans, timeline
-from bubbleproof.theory.actions import Action, ActionTable, Ints, Kind
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Action, ActionTable, Ints, Kind
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.report.small import BARS, GAPS, LOADS, small
 
 

@@ -14,9 +14,9 @@ from typing import Protocol
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import per_stage
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.problem import Problem, Resource, Store
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
 from proofs_tests.solvers.small import Task, by_hand, tiny_pipelines
 
 # (ranks, microbatches, chunks, slices, split): at most 24 tasks.

@@ -5,7 +5,7 @@ whose resources are free, or lets time go on; before it does, the loads after al
 instant are compared with the capacities. So every schedule is tried whose starts lie on the
 instants visited, cut only by the shortest one so far and by states met before. Nothing is assumed
 about microbatches or orders, and nothing is shared with ``solvers``, ``verify`` or
-``theory.timing`` but the ``Problem`` itself.
+``theory.pipelines.timing`` but the ``Problem`` itself.
 
 ``every_tick=True`` visits every tick, which misses nothing (the data are integers). Otherwise time
 jumps to the next end of a task or arrival of an input. That is enough when all tasks are
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

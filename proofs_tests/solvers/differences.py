@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 
 
 def with_edges(problem: Problem, *extra: Edges) -> Problem:

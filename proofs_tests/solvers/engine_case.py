@@ -6,8 +6,8 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, Outcome, engine
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import check
 from proofs_tests.patience import in_time
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 
 NO_PATH = -(1 << 40)
 NEVER = 1 << 40

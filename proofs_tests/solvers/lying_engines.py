@@ -36,11 +36,11 @@ from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
 from bubbleproof.solvers.pareto import pareto
 from bubbleproof.solvers.propagation import Narrowed
-from bubbleproof.theory.actions import Action, Ints
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.verify.certificate import Certificate, Drup, Lemma
+from bubbleproof.theory.model.actions import Action, Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma
 from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.test_choices import forced_apart
 

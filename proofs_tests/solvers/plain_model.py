@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
 
 
 def optimum(problem: Problem, objective: str, seconds: float = 20.0) -> int | None:

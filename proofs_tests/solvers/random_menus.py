@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Problem
 from proofs_tests.solvers.random_problems import random_problem
 
 MOST_TASKS = 9

@@ -20,8 +20,8 @@ import numpy as np
 from bubbleproof.solvers import ENGINES, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_menu
 from bubbleproof.solvers.menu import Menu
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork, obeys
 from proofs_tests.solvers.random_menus import random_menu

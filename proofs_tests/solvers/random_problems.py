@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from bubbleproof.theory.problem import Problem, Resource, Store
+from bubbleproof.theory.model.problem import Problem, Resource, Store
 from proofs_tests.solvers.small import Task, by_hand
 
 MOST_TASKS = 12

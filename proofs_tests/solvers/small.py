@@ -8,9 +8,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import per_stage
-from bubbleproof.theory.actions import Action, ActionTable
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 # (ranks, microbatches, chunks, slices, split): at most 12 tasks.
 SHAPES = (

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.solvers.bounds import Bounds, critical_set, lower_bounds
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import check_certificate
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import check_certificate
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, offloading, prefetch, tiny_pipelines
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.solvers.brute_force import Best, brute_force
 from proofs_tests.solvers.small import offloading, prefetch, tiny_pipelines
 from proofs_tests.verify.plain import broken_rules, plain_measures

@@ -19,17 +19,17 @@ from bubbleproof.solvers.engines.menu_frame import Frame
 from bubbleproof.solvers.menu import Menu, Option
 from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.pipeline_menu import PipelineMenu
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.allowed import (
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Store
+from bubbleproof.theory.pipelines.allowed import (
     Allowed,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificate import check_certificate
+from bubbleproof.verify.certificates.certificate import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand

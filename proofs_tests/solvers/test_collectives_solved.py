@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.collectives import Sharding, with_collectives
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.collectives import Sharding, with_collectives
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.solvers.brute_force import brute_force
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.solvers.engines.cpsat import CpSatModel
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem, Resource, Store
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.solvers import engine_case
 from proofs_tests.solvers.brute_force import brute_force

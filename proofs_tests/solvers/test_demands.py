@@ -17,10 +17,10 @@ from bubbleproof.solvers.explain import Held, Limit, Order, explain, quickxplain
 from bubbleproof.solvers.repair import repair
 from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines

@@ -21,8 +21,8 @@ from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
 from bubbleproof.solvers.engines.judged import value_of
 from bubbleproof.solvers.engines.milp_solvers import Solver
 from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, search_with
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.solvers.agreement_cases import Linked, Source, sources
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle

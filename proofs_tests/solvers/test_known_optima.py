@@ -12,7 +12,7 @@ import pytest
 
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 
 # Unsplit, tF = 1, tB = 2, room for `cap` activations: (p, m, cap, optimum). No bound leaves a gap.

@@ -12,10 +12,10 @@ from bubbleproof.solvers.holding import hold
 from bubbleproof.solvers.propagation import decide
 from bubbleproof.solvers.propagator import Propagator
 from bubbleproof.solvers.windows import Windows
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Drup, Lemma, check_certificate, take
-from bubbleproof.verify.drup_replay import Replay
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Drup, Lemma, check_certificate, take
+from bubbleproof.verify.certificates.drup_replay import Replay
 from proofs_tests.patience import in_time
 
 Order = tuple[str, str]

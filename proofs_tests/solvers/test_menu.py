@@ -15,15 +15,15 @@ from bubbleproof.solvers.menu import Menu, Option
 from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
 from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.allowed import (
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Problem, Store
+from bubbleproof.theory.pipelines.allowed import (
     Allowed,
     AllowedEvictions,
     AllowedOffloads,
     AllowedRecompute,
 )
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 PIPELINE = Pipeline(

@@ -11,9 +11,9 @@ from bubbleproof.solvers.menu import Menu, Option
 from bubbleproof.solvers.menu_order import Symmetry
 from bubbleproof.solvers.pipeline_menu import PipelineMenu
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.allowed import Allowed, AllowedEvictions
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.small import prefetch

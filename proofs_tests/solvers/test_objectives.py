@@ -14,8 +14,8 @@ from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.options import Progress
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.own_process import run_alone
 from proofs_tests.patience import FOREVER, ended

@@ -7,8 +7,8 @@ import pytest
 from bubbleproof.solvers import ENGINES as ALL_ENGINES
 from bubbleproof.solvers import Result, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem, Resource, Store
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.cases import hand_built, overlapped
 from proofs_tests.solvers.brute_force import brute_force

@@ -12,8 +12,8 @@ from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.pareto import Front, pareto
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines

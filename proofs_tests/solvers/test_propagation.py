@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.propagation import decide, improve, longest, narrow, windows
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.verify.certificate import Certificate, Drup, check_certificate
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Certificate, Drup, check_certificate
 from bubbleproof.verify.check import check
 from proofs_tests.patience import ended, in_time
 from proofs_tests.solvers.brute_force import brute_force

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines

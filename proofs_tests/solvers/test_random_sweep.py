@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from bubbleproof.theory.chains import Chain, ForcedOrder, Lifecycle
-from bubbleproof.theory.index_order import index_order
+from bubbleproof.verify.certificates.chains import Chain, ForcedOrder, Lifecycle
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers import random_optima
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork, obeys

@@ -16,8 +16,8 @@ from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, engine
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel, tick_size
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem, Resource, Store
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.cases import hand_built, overlapped
 from proofs_tests.patience import FOREVER, ended

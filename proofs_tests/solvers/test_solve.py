@@ -10,10 +10,10 @@ import pytest
 from bubbleproof.formats import read_problem
 from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status, search, solve
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificate import check_certificate
+from bubbleproof.verify.certificates.certificate import check_certificate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

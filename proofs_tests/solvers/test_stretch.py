@@ -22,7 +22,7 @@ from bubbleproof.solvers.stretch import (
     stretched,
 )
 from bubbleproof.theory.families import family
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.small import tiny_pipelines

@@ -11,9 +11,9 @@ from bubbleproof.formats import read_problem
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.prediction import in_bytes
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.exhaustive import Exhaustive
 
 FILE = """

@@ -23,9 +23,9 @@ from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
 from bubbleproof.solvers.engines.pulp_milp import Formulation, chosen_formulation, search_with
 from bubbleproof.solvers.engines.z3_difference import Z3Model
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.patience import FOREVER, PATIENCE, ended
 from proofs_tests.solvers.brute_force import brute_force
@@ -248,7 +248,7 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
     code = (
         "import os, signal, threading, z3\n"
         "from bubbleproof.solvers import solve, SolveOptions\n"
-        "from bubbleproof.theory.pipeline import Pipeline\n"
+        "from bubbleproof.theory.pipelines.pipeline import Pipeline\n"
         "solver = z3.SimpleSolver(); solver.add(z3.Int('x') > 3); solver.check()\n"
         "problem = Pipeline(num_ranks=16, num_microbatches=48, forward=2, backward=4, latency=1,"
         " capacity=16).problem()\n"
@@ -266,7 +266,7 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
 def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
     code = (
         "import sys; from bubbleproof.solvers import solve, SolveOptions\n"
-        "from bubbleproof.theory.pipeline import Pipeline\n"
+        "from bubbleproof.theory.pipelines.pipeline import Pipeline\n"
         "problem = Pipeline(num_ranks=2, num_microbatches=2).problem()\n"
         "found = [solve(problem, SolveOptions(engine=e)).makespan for e in ('pulp', 'cpsat')]\n"
         "import bubbleproof.solvers.engines.highs_child\n"

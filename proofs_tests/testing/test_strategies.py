@@ -10,11 +10,11 @@ from hypothesis import find as shrunk_find
 from hypothesis import strategies as st
 
 from bubbleproof.testing import strategies
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from proofs_tests.verify.plain import broken_rules
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import actions
-from bubbleproof.theory.actions import (
+from bubbleproof.theory.model.actions import (
     MAX_MICROBATCH,
     MAX_PART,
     MAX_SLICE,
@@ -19,7 +19,7 @@ from bubbleproof.theory.actions import (
     ActionTable,
     Kind,
 )
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 
 
 @given(actions())

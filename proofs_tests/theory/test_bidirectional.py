@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import family
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.messages import messages
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.placement import num_downward, stage_ranks
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.placement import num_downward, stage_ranks
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check, check_communication
 
 PAIR = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")

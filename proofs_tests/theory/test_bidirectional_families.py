@@ -12,15 +12,15 @@ import pytest
 
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check, check_communication
 
 

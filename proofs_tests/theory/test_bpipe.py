@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.claims.bpipe_search import least_evictions
+from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
 from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
@@ -21,8 +20,9 @@ from bubbleproof.theory.families.bpipe_plan import (
     plan_transfers,
 )
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"

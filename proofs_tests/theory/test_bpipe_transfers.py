@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.actions import Action
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction, with_evictions
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction, with_evictions
 from bubbleproof.verify import Rule, check
 
 SHAPE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=(5, 1))

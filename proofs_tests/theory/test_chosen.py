@@ -7,14 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule, check
 
 SHAPE = {"num_ranks": 1, "num_microbatches": 2, "forward": 2, "backward": 3, "activation": 4}

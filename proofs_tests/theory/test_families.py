@@ -10,14 +10,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import families, family, member
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import Deadlock, left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.cases import shapes, variations
 

@@ -13,11 +13,11 @@ from bubbleproof.theory.families.hanayo import closed_form_order
 from bubbleproof.theory.families.v_shape import RepeatedBlock, squeezed_order
 from bubbleproof.theory.families.zb_h2 import counted_order
 from bubbleproof.theory.families.zb_v import phase_order
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.patience import PATIENCE
 

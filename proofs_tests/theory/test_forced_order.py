@@ -10,11 +10,11 @@ import pytest
 
 from bubbleproof.formats.schedule_json import read_schedule
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.chains import ForcedOrder
-from bubbleproof.theory.index_order import IndexOrder, index_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem, Store
+from bubbleproof.theory.model.problem import Edges, Problem, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
+from bubbleproof.verify.certificates.chains import ForcedOrder
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from proofs_tests.solvers.exhaustive import Exhaustive, obeys
 from proofs_tests.solvers.small import by_hand
 

@@ -9,14 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.hanayo import Hanayo, closed_form_order
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"

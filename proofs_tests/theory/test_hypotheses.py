@@ -1,4 +1,4 @@
-"""Each hypothesis of ``theory.index_order`` is needed: some problem disproves the lemma without it.
+"""Each hypothesis of ``index_order`` is needed: some problem disproves the lemma without it.
 
 The lemma is applied by hand: its edges are added to the problem, and the exhaustive walk finds that
 the best schedules are gone. Our code does not add them, solves the problem, and its checker refuses
@@ -15,10 +15,10 @@ import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.index_order import index_order, sure_edges
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem, Resource, Store
-from bubbleproof.verify.certificate import check_certificate
+from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import check_certificate
+from bubbleproof.verify.certificates.index_order import index_order, sure_edges
 from proofs_tests.solvers.differences import with_edges
 from proofs_tests.solvers.exhaustive import Exhaustive
 from proofs_tests.solvers.small import Task, by_hand

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.index_order import IndexOrder, index_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem, Resource, Store
+from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.differences import DIFFERENCES, with_edges
 from proofs_tests.solvers.small import by_hand, tiny_pipelines

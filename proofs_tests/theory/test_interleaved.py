@@ -8,10 +8,10 @@ import pytest
 
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.interleaved import Interleaved, depth_first_order
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 
 SHAPES = [

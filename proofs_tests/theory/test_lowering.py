@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import ordered_pipelines
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.messages import messages
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.verify.token_simulator import SEMANTICS, Wiring, simulate
 
 Ordered = tuple[Pipeline, Problem, Program]

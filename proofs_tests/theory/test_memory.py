@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import ordered_pipelines
-from bubbleproof.theory import memory
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model import memory
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Ordered = tuple[Pipeline, Problem, Program]
 some_starts = st.lists(st.integers(-5, 30), min_size=200, max_size=200)

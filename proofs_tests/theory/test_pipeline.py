@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
-from bubbleproof.theory.actions import MAX_PART, Kind
-from bubbleproof.theory.overlaps import fuse
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.placement import stage_ranks
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.stage_numbers import weight_rows
+from bubbleproof.theory.model.actions import MAX_PART, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.overlaps import fuse
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.placement import stage_ranks
+from bubbleproof.theory.pipelines.stage_numbers import weight_rows
 
 PLAIN = Pipeline(num_ranks=2, num_microbatches=2)
 

@@ -11,11 +11,11 @@ from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders, passes
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import Deadlock, left_shift
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 
 Parts = tuple[int, ...]

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
-from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_formulas import exposed, optimizer_ticks
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.visits import visits
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.theory.test_pipemesh import Parts, filled
 

@@ -15,7 +15,7 @@ from bubbleproof.theory.families.pipemesh_formulas import (
     parameter_bytes,
     planned_enqueues,
 )
-from bubbleproof.theory.measures import measure
+from bubbleproof.theory.model.measures import measure
 from proofs_tests.theory.test_pipemesh import Parts, parts
 
 

@@ -11,10 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import pipelines
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource, Store
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.cases import hand_built, overlapped
 
 

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.collectives import Sharding, collectives
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
-from bubbleproof.theory.replication import (
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.collectives import Sharding, collectives
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.replication import (
     Placed,
     memory_changes,
     placed_collectives,
     schedule_with,
     with_placed,
 )
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.visits import visits
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify.check import check
 from proofs_tests.cases import all_family_cases, overlapped
 from proofs_tests.theory.test_pipemesh import filled

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Action, Ints, Kind
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.chimera import closed_form_order
 from bubbleproof.theory.families.lengthening import lengthened
 from bubbleproof.theory.families.list_schedule import list_starts, mirrored
 from bubbleproof.theory.families.slides import slid_starts
-from bubbleproof.theory.measures import measure_rows
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Action, Ints, Kind
+from bubbleproof.theory.model.measures import measure_rows
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 
 MADE = [

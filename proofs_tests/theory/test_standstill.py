@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.standstill import standstill
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.standstill import standstill
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 TWO = Pipeline(num_ranks=2, num_microbatches=2).problem()
 

@@ -8,13 +8,13 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
 from bubbleproof.theory.families.svpp_orders import _ListScheduler, _Shape, group_sizes
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"

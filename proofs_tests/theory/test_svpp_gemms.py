@@ -10,16 +10,16 @@ import pytest
 from bubbleproof.formats import UnusableInput, infer_pipeline, write_table
 from bubbleproof.report.text import grid
 from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import families, family
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication import check_communication
+from bubbleproof.verify.communication.matching import check_communication
 from proofs_tests.patience import PATIENCE
 
 PARTS = (2, 5, 4, 1)

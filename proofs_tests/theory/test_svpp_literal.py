@@ -9,9 +9,9 @@ import pytest
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import least_forwards, most_forwards
 from bubbleproof.theory.families.svpp_literal import svpp_literal
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 
 Shape = tuple[int, int, int, int]  # (p, m, v, s), ordered as "smallest" is meant

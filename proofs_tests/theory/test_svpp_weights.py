@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families import member
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 SHAPES = [(p, m, v, s) for p, m, v, s in product((1, 2, 3, 4), (1, 2, 4, 7), (1, 2), (1, 2, 4))]
 

@@ -12,12 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
-from bubbleproof.theory.actions import Action
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import Deadlock, UntimedProgram, find_cycle, left_shift, rough_times
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import (
+    Deadlock,
+    UntimedProgram,
+    find_cycle,
+    left_shift,
+    rough_times,
+)
 from proofs_tests.cases import hand_built
 from proofs_tests.verify.plain import broken_rules, plain_measures
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.toffload import TOffload
@@ -21,11 +20,12 @@ from bubbleproof.theory.families.tpipe_formulas import (
     tpipe_makespan,
 )
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import Deadlock, left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 
 FAMILIES = [TPipe(), TRecomp(), TRecompInterleaved(), TOffload()]

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.toffload import TOffload
@@ -20,13 +19,14 @@ from bubbleproof.theory.families.tpipe_formulas import (
     tpipe_makespan,
 )
 from bubbleproof.theory.families.trecomp import TRecomp
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.offload import Offload, OffloadingPipeline, with_offload
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline, with_offload
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.tpipe_formulas import (
@@ -19,12 +18,13 @@ from bubbleproof.theory.families.tpipe_formulas import (
     trecomp_peak,
 )
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved, trecomp_starts
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute, RecomputingPipeline, with_recompute
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline, with_recompute
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]

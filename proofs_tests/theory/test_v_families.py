@@ -22,10 +22,10 @@ from bubbleproof.theory.families.v_half import VHalf
 from bubbleproof.theory.families.v_min import VMin
 from bubbleproof.theory.families.v_shape import PERIOD, RepeatedBlock
 from bubbleproof.theory.families.zb_v import ZeroBubbleV, phase_order
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.measures import Measures, measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
 
 BLOCKS: tuple[RepeatedBlock, ...] = (VHalf(), VMin())

@@ -14,9 +14,9 @@ from functools import cache
 
 from bubbleproof.reference_exec.plans.transfers import by_moments, moments, with_transfers
 from bubbleproof.theory.families import member
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify import check_communication
 from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
 from proofs_tests.verify.program_mutations import (

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bubbleproof.theory.families import families
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import check
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
 from proofs_tests.verify.mutations import OPERATORS, Mutant, mutants

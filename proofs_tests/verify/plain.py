@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.spec import (
     Found,
     Number,

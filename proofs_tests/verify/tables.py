@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable
-from bubbleproof.theory.problem import Problem, Store
-from bubbleproof.theory.schedule import Claim, Program, Schedule
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import Problem, Store
+from bubbleproof.theory.model.schedule import Claim, Program, Schedule
 
 Table = list[list[tuple[Action, int]]]
 

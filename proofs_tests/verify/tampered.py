@@ -21,10 +21,15 @@ from bubbleproof.solvers.choices import solve_menu
 from bubbleproof.solvers.pipeline_menu import PipelineMenu
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.solvers.propagation import improve
-from bubbleproof.theory.allowed import Allowed, AllowedEvictions, AllowedOffloads, AllowedRecompute
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.verify.certificate import (
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.allowed import (
+    Allowed,
+    AllowedEvictions,
+    AllowedOffloads,
+    AllowedRecompute,
+)
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import (
     Certificate,
     Drup,
     Lemma,

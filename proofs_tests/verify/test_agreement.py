@@ -12,7 +12,7 @@ import os
 import pytest
 
 from bubbleproof.theory.families import families
-from bubbleproof.verify import moves
+from bubbleproof.verify.communication import evict_load
 from proofs_tests.cases import all_family_cases
 from proofs_tests.verify.agreement import TRANSFERS, Tally, cases, evicting, tally_of
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, TRANSFER_OPERATORS
@@ -62,7 +62,7 @@ def test_every_program_operator_mutates_every_family(tally: Tally) -> None:
     "part", ["_crossed_channels", "_ends", "_program_order", "_stream_order", "deadlock"]
 )
 def test_a_check_without_one_part_is_found_out(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("bubbleproof.verify.communication")
+    module = importlib.import_module("bubbleproof.verify.communication.matching")
     monkeypatch.setattr(module._Steps, part, lambda *_, **__: [])
     crippled = tally_of(all_family_cases((3,), (3,), 1), 300, to_the_first=True)
     assert crippled.disagreements != []
@@ -75,7 +75,7 @@ def test_a_check_without_one_part_is_found_out(part: str, monkeypatch: pytest.Mo
 def test_a_check_without_one_part_on_transfers_is_found_out(
     part: str, nothing: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moves.Moves, part, lambda *_, **__: nothing)
+    monkeypatch.setattr(evict_load.Moves, part, lambda *_, **__: nothing)
     small = {TRANSFERS: evicting()[:1]}
     crippled = tally_of(small, 900, operators=TRANSFER_OPERATORS, to_the_first=True)
     assert crippled.disagreements != []

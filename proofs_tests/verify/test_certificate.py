@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.verify import Rule, drup_replay
-from bubbleproof.verify.certificate import OneMachine, check_certificate
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify import Rule
+from bubbleproof.verify.certificates import drup_replay
+from bubbleproof.verify.certificates.certificate import OneMachine, check_certificate
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines
 

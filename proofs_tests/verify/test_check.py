@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import ActionTable
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Occupancy, Problem, Resource
-from bubbleproof.theory.schedule import Claim, Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
+from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check, check_program, join
-from bubbleproof.verify.grid import step_grid
+from bubbleproof.verify.explain.grid import step_grid
 from proofs_tests.cases import hand_built
 
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.schedule import Program
-from bubbleproof.verify.collectives import (
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.verify.communication.collective_order import (
     COLLECTIVES,
     check_collectives,
     check_one_at_a_time,

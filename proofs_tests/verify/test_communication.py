@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import Action, ActionTable
-from bubbleproof.theory.chosen import ChosenPipeline
 from bubbleproof.theory.families import member
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.messages import messages
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import Action, ActionTable
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics, check, check_communication, compute_part
 from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
 from proofs_tests.verify.program_mutations import Orders

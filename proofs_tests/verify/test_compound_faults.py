@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
-from bubbleproof.theory.actions import ActionTable
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram, left_shift
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check, check_program
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
 from proofs_tests.verify.mutation_report import judged

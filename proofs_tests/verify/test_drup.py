@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.proofs import refute
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, Problem
-from bubbleproof.verify.certificate import Drup, Lemma, check_certificate
-from bubbleproof.verify.drup_replay import Literal, Replay
+from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.certificate import Drup, Lemma, check_certificate
+from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines

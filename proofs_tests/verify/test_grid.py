@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.grid import MAX_ROWS, step_grid, time_grid
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.explain.grid import MAX_ROWS, step_grid, time_grid
 
 
 def one_rank(count: int, ticks: int, begin: int = 0) -> tuple[Problem, Schedule]:

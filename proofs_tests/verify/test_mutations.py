@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import Finding, Rule
 from proofs_tests.cases import Case, all_family_cases, hand_built
 from proofs_tests.verify.mutation_report import Report, cases, judged, mutation_report

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families import families
-from bubbleproof.theory.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.pipeline import Link, Pipeline
-from bubbleproof.theory.problem import Problem, Store
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem, Store
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule
 from bubbleproof.verify.required import check_required, differences
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check_program, check_whole
 from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
 from proofs_tests.verify.test_check import ORDERS, PIPELINE, STARTS, schedule

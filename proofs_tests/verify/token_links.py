@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.problem import Problem
 
 Part = tuple[str, int, int, int]  # "F" or "B", stage, microbatch, slice
 Move = Callable[[], None]

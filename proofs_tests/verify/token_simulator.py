@@ -2,9 +2,9 @@
 
 It executes a lowered program under one semantics in a seeded random interleaving. Transfers match
 by order alone, as they do on the wire; each carries a token that says what it is, so a wrong match
-is seen when it happens. Nothing is shared with ``verify.communication``: messages follow from the
-stages' neighbours, not from ``theory.messages``, and there is no graph and no cycle, only a program
-that can or cannot go on. Verdicts:
+is seen when it happens. Nothing is shared with ``verify.communication.matching``: messages follow
+from the stages' neighbours, not from ``theory.pipelines.messages``, and there is no graph and no
+cycle, only a program that can or cannot go on. Verdicts:
 
 ``ok``         every program ran to its end and every token sent was received
 ``stuck``      nobody can go on
@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.problem import Problem
 from proofs_tests.verify.token_links import Links, Move, Movers, Part, Verdict, movers_of
 
 Post = tuple[str, Part, int]  # "send" or "recv", token, peer

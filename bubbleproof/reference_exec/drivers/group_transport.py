@@ -32,7 +32,7 @@ import torch.distributed
 from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.updates import exchanging
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
 Pair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)

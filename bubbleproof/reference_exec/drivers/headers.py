@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     require_work,
 )
 from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 MAX_DIMENSIONS = 4
 _TYPES = (torch.float64, torch.float32, torch.uint8, torch.bfloat16, torch.float16, torch.int64)

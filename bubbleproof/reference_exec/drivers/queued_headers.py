@@ -24,7 +24,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
 )
 from bubbleproof.reference_exec.drivers.headers import HEADER_SIZE, Header, HeaderTransport
 from bubbleproof.reference_exec.runtime.device import Device, Lane, handed_over
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

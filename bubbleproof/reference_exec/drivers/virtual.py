@@ -29,8 +29,8 @@ from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.verify.communication.matching import Semantics
 
 QueueKey = tuple[int, ...]
 

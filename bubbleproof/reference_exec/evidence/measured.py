@@ -17,9 +17,9 @@ import numpy as np
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, TRAINING_KINDS
 from bubbleproof.reference_exec.plans.stairs import BESIDE
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.theory.actions import NONE, Action, ActionTable
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
+from bubbleproof.theory.model.schedule import Schedule
 
 NANOSECONDS = 1000  # in one microsecond
 Span = tuple[int, int]

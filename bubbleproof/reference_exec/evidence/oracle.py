@@ -39,7 +39,7 @@ from bubbleproof.reference_exec.plans.reduction_order import summed_together
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import LEARNING_RATE
-from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.model.actions import NONE
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
 Pair = tuple[torch.Tensor, torch.Tensor]

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Key, Plan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Mark
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
 
 FINISH_SECONDS = 600.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bubbleproof.reference_exec.models.shares import shares
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.model.actions import NONE, Action, Kind
 
 Orders = dict[tuple[int, int], list[tuple[int, int]]]  # by (stage, rank): (microbatch, slice)
 

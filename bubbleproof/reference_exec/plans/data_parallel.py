@@ -7,7 +7,8 @@ where they differ all the same the header of each collective tells (``collective
 
 A problem with collectives says by its precedences what each serves: a visit is served by the
 UNSHARD of its number and its gradient summed by the REDUCE_GRAD of its number
-(``theory.collectives``). A problem without gets those of ``theory.replication`` (``replicated``).
+(``theory.pipelines.collectives``). A problem without gets those of ``theory.pipelines.replication``
+(``replicated``).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Key
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.actions import NONE, Action, Kind
-from bubbleproof.theory.collectives import Collective, collectives
-from bubbleproof.theory.extension import Change
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.replication import ADDERS, Placed, Use, memory_changes, uses_of
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.visits import visits
+from bubbleproof.theory.model.actions import NONE, Action, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.collectives import Collective, collectives
+from bubbleproof.theory.pipelines.extension import Change
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.replication import ADDERS, Placed, Use, memory_changes, uses_of
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.visits import visits
 
 Holder = tuple[int, int]  # (stage, rank)
 

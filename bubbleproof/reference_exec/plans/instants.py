@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COMPUTE_KINDS
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 _RETURNS = {Kind.EVICT: Kind.LOAD, Kind.OFFLOAD: Kind.RELOAD}
 

@@ -19,10 +19,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS
-from bubbleproof.theory.actions import NONE, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.replication import ADDERS, FIRST_REDUCTION, READERS, Placed, Use, uses_of
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.replication import (
+    ADDERS,
+    FIRST_REDUCTION,
+    READERS,
+    Placed,
+    Use,
+    uses_of,
+)
 
 _SERVED = {
     Kind.UNSHARD: (*READERS[0], *READERS[1]),

@@ -1,8 +1,9 @@
 """Replay plans: everything a rank has to know, checked before the first rank starts.
 
 A plan is a lowered program with the model it trains. A stage is held by one rank or, placed
-bidirectionally, by two (``theory.placement``); the weights of its replicas start out equal and
-their gradients are added in the order of their ranks. What no rank can run is refused by name.
+bidirectionally, by two (``theory.pipelines.placement``); the weights of its replicas start out
+equal and their gradients are added in the order of their ranks. What no rank can run is refused by
+name.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.actions import Action, ActionTable, Kind
-from bubbleproof.theory.placement import num_downward
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.placement import num_downward
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.plans.data_parallel import DataParallel  # loads torch

@@ -17,16 +17,16 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
 from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.extension import with_changes
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.offload import OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import MemoryEvents, Problem
-from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import MemoryEvents, Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.extension import with_changes
+from bubbleproof.theory.pipelines.offload import OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.plans.data_parallel import DataParallel  # loads torch

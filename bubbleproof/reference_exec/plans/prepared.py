@@ -36,15 +36,15 @@ from bubbleproof.reference_exec.plans.verification import (
     verify_program,
 )
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import UntimedProgram
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication import Semantics
+from bubbleproof.verify.communication.matching import Semantics
 from bubbleproof.verify.verdict import join
 
 
@@ -159,7 +159,7 @@ def lowered_program(
     spec: ModelSpec,
     parallel: DataParallel | None = None,
 ) -> Program:
-    """The program of ``theory.lowering.lower``, in the order of moments where transfers join it."""
+    """The program of ``lowering.lower``, in the order of moments where transfers join it."""
     lowered = lower(problem, schedule)
     if not runs_beside(problem):
         return lowered

@@ -9,7 +9,7 @@ so that of one microbatch they may go to different REDUCE_GRADs.
 from __future__ import annotations
 
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 
 Part = tuple[int, int]  # (microbatch, slice)
 

@@ -1,10 +1,10 @@
 """Replicated steps: a training step as each replica runs it, with its collectives and their bytes.
 
 A problem with collectives keeps them (``own_collectives``). One without gets those that the
-replicas and their ZeRO levels need (``theory.replication``), as tasks of 0 ticks, and its schedule
-a row for each; the schedule has been verified as it came, and what is run is verified with them.
-Where nothing but computation is in the problem, orders alone decide: every computation then takes
-one tick, so that it is told apart from its collectives also where it takes none.
+replicas and their ZeRO levels need (``theory.pipelines.replication``), as tasks of 0 ticks, and its
+schedule a row for each; the schedule has been verified as it came, and what is run is verified with
+them. Where nothing but computation is in the problem, orders alone decide: every computation then
+takes one tick, so that it is told apart from its collectives also where it takes none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from bubbleproof.reference_exec.plans.own_collectives import (
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS
 from bubbleproof.reference_exec.plans.prediction import in_one_tick, in_order_alone, runs_beside
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.offload import OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.replication import Placed, placed_collectives, schedule_with, with_placed
-from bubbleproof.theory.schedule import Schedule
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.timing import UntimedProgram
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.offload import OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.replication import (
+    Placed,
+    placed_collectives,
+    schedule_with,
+    with_placed,
+)
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.timing import UntimedProgram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

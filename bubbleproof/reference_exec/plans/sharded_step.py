@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS
-from bubbleproof.theory.actions import Kind
-from bubbleproof.theory.collectives import Sharding
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 
 Visits = dict[int, tuple[int, ...]]  # by number: the microbatches that a collective waits for
 

@@ -13,8 +13,8 @@ inner units, b the samples of a microbatch, t its tokens and a the heads:
 from __future__ import annotations
 
 from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.theory.limits import MAX_RANKS, MAX_TASKS
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.limits import MAX_RANKS, MAX_TASKS
 
 MOST_BYTES = 4 << 30  # on the cpu; a model that a replay checks a schedule with is far smaller
 MOST_GLOO = 256  # processes that a command starts on one machine, each of which loads torch

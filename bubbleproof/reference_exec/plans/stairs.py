@@ -19,8 +19,8 @@ from bubbleproof.reference_exec.plans.plan import (
     TRAINING_KINDS,
     TRANSFER_KINDS,
 )
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
+from bubbleproof.theory.model.problem import Problem
 
 BESIDE = (*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS)
 UNCOUNTED = (*COMMUNICATION_KINDS, *TRAINING_KINDS)  # what changes no activation

@@ -14,16 +14,16 @@ import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, COMPUTE_KINDS, require_runnable
 from bubbleproof.reference_exec.plans.sharded_step import sharded
-from bubbleproof.theory.actions import NONE, Action, Kind
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.placement import BIDIRECTIONAL
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import NONE, Action, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.transfers import Eviction
 
 
 def training_step(problem: Problem) -> Pipeline:

@@ -28,8 +28,8 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import TRAINING_KINDS, Plan
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
 
 TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients
 _CONTRIBUTIONS = (Kind.B, Kind.I, Kind.W)

@@ -21,11 +21,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Ints, Kind
-from bubbleproof.theory.memory import memory_profile
-from bubbleproof.theory.messages import messages
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import Action, ActionTable, Ints, Kind
+from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.messages import messages
 
 Moment = tuple[int, int]  # (ticks, what happens then)
 RELEASE, ACQUISITION, SETTLED = 0, 1, 2

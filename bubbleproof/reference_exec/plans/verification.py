@@ -14,12 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
-from bubbleproof.theory.actions import ActionTable
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.collectives import check_collectives, check_one_at_a_time, program_of_ends
-from bubbleproof.verify.communication import Semantics, check_communication, compute_part
+from bubbleproof.theory.model.actions import ActionTable
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.communication.collective_order import (
+    check_collectives,
+    check_one_at_a_time,
+    program_of_ends,
+)
+from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import (
     check_dataflow,
     check_dataflow_of_program,

@@ -32,10 +32,10 @@ from bubbleproof.reference_exec.pytorch.table import (
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.verify.communication import Semantics, compute_part
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.verify.communication.matching import Semantics, compute_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def compare_with_torch_runtime(
 ) -> TorchRuntimeReport:
     """Replay a schedule with our ranks and with PyTorch's runtime, and compare all bits.
 
-    ``program`` is the lowered one (``theory.lowering.lower`` by default);
+    ``program`` is the lowered one (``theory.pipelines.lowering.lower`` by default);
     ``is_lowered_by_torch`` lets PyTorch place SEND and RECV itself. ``semantics`` is what the
     program is verified under; on gloo PyTorch's sends do not wait either. Raises as ``replay``
     does, and ``ValueError`` for what a table cannot say.

@@ -24,8 +24,8 @@ import numpy as np
 
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Action, Kind
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, Kind
+from bubbleproof.theory.model.schedule import Program
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
 

@@ -11,7 +11,7 @@ import torch
 from bubbleproof.reference_exec.models.reference import microbatch_input, microbatch_target
 from bubbleproof.reference_exec.plans.plan import Key, Plan, key_of
 from bubbleproof.reference_exec.runtime.device import Device
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 
 
 class Batch:

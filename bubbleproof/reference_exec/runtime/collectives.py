@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.runtime.transport import (
     until_done,
 )
 from bubbleproof.reference_exec.runtime.whole_sums import WholeSums
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -3,9 +3,9 @@
 The callers hand in what a stage needs and take what it makes; who sends it where is ``rank``'s
 business. What an action uses must have been left by an earlier one, which is asserted. Live bytes
 are sampled after each action. The forward of a sample that is recomputed is sampled twice: as it
-ends with everything saved, which is what ``theory.recompute`` counts while a forward runs, and
-after it has dropped all but its input. (A forward that saves nothing from the start would hold less
-while it runs.)
+ends with everything saved, which is what ``theory.pipelines.recompute`` counts while a forward
+runs, and after it has dropped all but its input. (A forward that saves nothing from the start would
+hold less while it runs.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bubbleproof.reference_exec.runtime.shards import StageShards
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
 from bubbleproof.reference_exec.saved import SavedTensors
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.plans.data_parallel import DataParallel

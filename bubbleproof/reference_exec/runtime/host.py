@@ -1,8 +1,8 @@
 """The host beside a rank: weights that come up, gradients that go down, and the step in between.
 
-A stage with a STEP in its program is updated by the host (T-Pipe section 5, ``theory.offload``).
-The host keeps its master weights and, to begin with, a copy to bring up. Each task has a beginning
-and an end, with the memory of ``theory.offload``:
+A stage with a STEP in its program is updated by the host (T-Pipe section 5,
+``theory.pipelines.offload``). The host keeps its master weights and, to begin with, a copy to bring
+up. Each task has a beginning and an end, with the memory of ``theory.pipelines.offload``:
 
     RELOAD   begins: the weights' storages and those of their gradients are allocated on the rank
              ends:   the weights are there; the host's copy is freed
@@ -13,8 +13,8 @@ and an end, with the memory of ``theory.offload``:
 
 The step is plain gradient descent, w - LEARNING_RATE * gradient, or that of the plan's training,
 whose moments count as model state alone (``state``). The host also keeps what a
-sample's forward left behind while that is off-loaded (``theory.activation_offload``). Here the
-host's memory is this machine's as well; what lies where is told apart by two ledgers.
+sample's forward left behind while that is off-loaded (``theory.pipelines.activation_offload``).
+Here the host's memory is this machine's as well; what lies where is told apart by two ledgers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 LEARNING_RATE = 0.125
 Tensors = dict[str, torch.Tensor]

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan, key_of
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import Lane
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 
 class Moves:

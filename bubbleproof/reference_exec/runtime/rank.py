@@ -35,7 +35,7 @@ from bubbleproof.reference_exec.runtime.moves import Moves
 from bubbleproof.reference_exec.runtime.trace import Row
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
 from bubbleproof.reference_exec.runtime.updates import Updates
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

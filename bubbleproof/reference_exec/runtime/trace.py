@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 Samples = tuple[int, ...]  # the bytes live at each sample of one action
 

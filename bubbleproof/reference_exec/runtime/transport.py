@@ -15,7 +15,7 @@ from typing import Protocol
 
 import torch
 
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 
 
 class Transfer(Protocol):

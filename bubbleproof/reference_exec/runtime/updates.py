@@ -36,7 +36,7 @@ from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 from bubbleproof.reference_exec.runtime.shards import StageShards
 from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 
 Named = dict[tuple[int, str], torch.Tensor]
 Levels = dict[int, torch.Tensor]  # flat gradients by ZeRO level

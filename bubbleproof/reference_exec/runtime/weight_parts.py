@@ -14,7 +14,7 @@ from torch import nn
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.shares import shares
-from bubbleproof.theory.actions import NONE
+from bubbleproof.theory.model.actions import NONE
 
 
 class DeferredWeight:

@@ -14,8 +14,8 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
 from bubbleproof.solvers.engines.thread import watching
 from bubbleproof.solvers.memory_rules import Held
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges
 
 
 class CpSatModel(Model):

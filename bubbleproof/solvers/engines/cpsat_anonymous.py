@@ -36,9 +36,9 @@ from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closur
 from bubbleproof.solvers.menu import Option
 from bubbleproof.solvers.menu_order import class_of_task
 from bubbleproof.solvers.option_holds import optional_holds
-from bubbleproof.theory.actions import NONE, Bools
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Bools
+from bubbleproof.theory.model.problem import Edges
+from bubbleproof.verify.certificates.index_order import index_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,9 @@ from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.thread import watching
 from bubbleproof.solvers.menu_order import Symmetry, order_edges
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges
+from bubbleproof.verify.certificates.index_order import index_order
 
 
 class MenuModel:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Edges
 
 Report = Callable[[int | None, int | None], None]  # best objective value and bound so far
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.verify.check import check
 
 

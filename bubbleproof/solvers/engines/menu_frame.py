@@ -16,10 +16,10 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.menu import Menu
 from bubbleproof.solvers.menu_order import Symmetry
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.index_order import index_order
-from bubbleproof.theory.problem import Edges
-from bubbleproof.theory.timing import earliest_starts
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges
+from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.verify.certificates.index_order import index_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.deadline import require_time
 from bubbleproof.solvers.engines.engine import Budget, Model
 from bubbleproof.solvers.engines.pulp_alone import pulp
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges
 
 TRUSTED_HORIZON = 100_000  # ticks: times the solvers' integrality tolerance of 1e-6, a tenth
 

@@ -12,7 +12,7 @@ from bubbleproof.solvers.encoding import Encoding, Load, Moment
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import MilpModel, Term
 from bubbleproof.solvers.engines.pulp_alone import pulp
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.model.actions import Ints
 
 
 class BigMModel(MilpModel):

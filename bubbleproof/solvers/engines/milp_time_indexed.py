@@ -16,7 +16,7 @@ from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import MilpModel, Term
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.solvers.memory_rules import Held, Stair
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.model.actions import Ints
 
 
 class TimeIndexedModel(MilpModel):

@@ -20,7 +20,7 @@ from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, MilpModel
 from bubbleproof.solvers.engines.milp_big_m import BigMModel
 from bubbleproof.solvers.engines.milp_solvers import Answer, Solver, Values, run
 from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
-from bubbleproof.theory.actions import Ints
+from bubbleproof.theory.model.actions import Ints
 
 Formulation = Literal["big-M", "time-indexed"]
 MODELS: dict[Formulation, type[MilpModel]] = {

@@ -18,7 +18,7 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.sat_clauses import TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
-from bubbleproof.theory.actions import NONE, Ints
+from bubbleproof.theory.model.actions import NONE, Ints
 
 SOLVER = "glucose4"
 POLL_SECONDS = 0.05

@@ -27,8 +27,8 @@ import numpy as np
 from bubbleproof.solvers.encoding import Encoding, Load, Moment, Objective
 from bubbleproof.solvers.engines.engine import Model
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Edges, Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Edges, Problem
 
 MAX_CLAUSES = 4_000_000  # about 1 GB while a solver takes them in
 MAX_PAIRS = 2_000_000  # of tasks that share a resource

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.theory.actions import Bools
+from bubbleproof.theory.model.actions import Bools
 
 Literal = cp_model.IntVar | bool
 

@@ -19,8 +19,8 @@ from bubbleproof.solvers.engines.deadline import OutOfTimeError, require_time
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome
 from bubbleproof.solvers.engines.judged import value_of
 from bubbleproof.solvers.engines.thread import watching
-from bubbleproof.theory.actions import NONE, Ints
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import Edges
 
 BELLMAN_FORD = 1  # z3's solver for difference logic on sparse graphs
 LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger ones are added up

@@ -15,12 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bubbleproof.theory.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.families.parameters import Parameters, make_parameters
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
+from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class BreadthFirst(Family):

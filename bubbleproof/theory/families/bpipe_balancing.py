@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar
 
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.bpipe_plan import Transfer, computation_slots, plan_transfers
 from bubbleproof.theory.families.bpipe_room import room_waits
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction, Wait, link_resources
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction, Wait, link_resources
 
 
 class BalancedFamily(Family):

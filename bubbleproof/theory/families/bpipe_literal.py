@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families.bpipe_plan import Slots
+from bubbleproof.theory.model.actions import Action, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

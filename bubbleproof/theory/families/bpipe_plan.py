@@ -23,9 +23,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Slots = tuple[Action | None, ...]
 Saved = tuple[int, int]  # (stage, microbatch) of a saved activation

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families.bpipe_plan import Slots, Transfer
-from bubbleproof.theory.transfers import Wait
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.pipelines.transfers import Wait
 
 _LIKES = {Kind.F: Kind.B, Kind.LOAD: Kind.EVICT}
 _OTHER = {Kind.B: Kind.EVICT, Kind.EVICT: Kind.B}

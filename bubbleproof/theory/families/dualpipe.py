@@ -31,13 +31,13 @@ from functools import cache
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.overlaps import Overlap
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.placement import BIDIRECTIONAL
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.overlaps import Overlap
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
 
 Choices = tuple[tuple[tuple[bool, ...], ...], tuple[Overlap, ...]]
 

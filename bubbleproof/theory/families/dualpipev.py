@@ -14,9 +14,9 @@ Legal range: any p, any m >= 2p.
 
 from __future__ import annotations
 
-from bubbleproof.theory.actions import Action
 from bubbleproof.theory.families.dualpipe import EightSteps, eight_steps, numbered_actions
-from bubbleproof.theory.pipeline import Pipeline
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class DualPipeV(EightSteps):

@@ -34,15 +34,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.theory.actions import BACKWARD_KINDS, Ints, Kind
 from bubbleproof.theory.families.lengthening import lengthened
 from bubbleproof.theory.families.list_schedule import list_starts, mirrored
 from bubbleproof.theory.families.slides import slid_starts
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import earliest_starts, left_shift
+from bubbleproof.theory.model.actions import BACKWARD_KINDS, Ints, Kind
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import earliest_starts, left_shift
 
 PLAIN: dict[str, object] = {
     **dict.fromkeys(("forward", "input_backward", "weight_backward", "activation"), 1),

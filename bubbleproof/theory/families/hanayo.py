@@ -28,11 +28,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.base import Family, program_of_ranks
 from bubbleproof.theory.families.few_microbatches import improved_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class Hanayo(Family):

@@ -29,13 +29,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints, Kind
 from bubbleproof.theory.families.base import Family, one_forward_one_backward, program_of_ranks
 from bubbleproof.theory.families.svpp_orders import slice_orders
-from bubbleproof.theory.measures import measure
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import Deadlock, left_shift
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
 FEW = 5  # times as many microbatches as ranks: up to here slice orders are tried
 MOST_TASKS = 20_000  # of the shape that is tried; larger ones keep ``depth_first_order``

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.actions import ActionTable, Bools, Ints
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.placement import num_downward
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import ActionTable, Bools, Ints
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import num_downward
 
 
 def lengthened(

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
 from bubbleproof.theory.families.slides import taken_and_given
-from bubbleproof.theory.placement import num_downward
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.placement import num_downward
 
 
 class Mirrored(NamedTuple):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, one_forward_one_backward, program_of_ranks
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class OneForwardOneBackward(Family):

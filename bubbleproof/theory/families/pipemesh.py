@@ -2,9 +2,9 @@
 
 The family is the order of computations (``pipemesh_order``). The command has no parameter for ZeRO,
 so its problem has none of the collectives; ``PipeMesh.sharded`` adds them as tasks on NICs
-(``theory.collectives``), which the same checker judges. Their order on each NIC follows from the
-computations' left-shifted starts at tF = 1, tB = 2: a parameter gather is asked for when the visit
-before starts, a reduction when the visit ends (sections III-C and V).
+(``theory.pipelines.collectives``), which the same checker judges. Their order on each NIC follows
+from the computations' left-shifted starts at tF = 1, tB = 2: a parameter gather is asked for when
+the visit before starts, a reduction when the visit ends (sections III-C and V).
 
 ``e`` and ``d`` default to one another, both to two halves (Table IV, section VI-C) where each half
 has p microbatches and else to one operation; a given ``e`` without ``d`` (or ``d`` without ``e``)
@@ -18,21 +18,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Action, ActionTable, Ints, Kind
-from bubbleproof.theory.collectives import (
+from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.collectives import (
     Collective,
     Computations,
     Sharding,
     collectives,
 )
-from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.sharded import ShardedPipeline
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.visits import Visit, visits
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.visits import Visit, visits
 
 
 class PipeMesh(Family):

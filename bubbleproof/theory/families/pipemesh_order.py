@@ -30,11 +30,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints, Kind
 from bubbleproof.theory.families.base import program_of_ranks
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import find_cycle, waiting_edges
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import find_cycle, waiting_edges
 
 Sequences = tuple[tuple[int, ...], tuple[int, ...]]
 Passes = tuple[Ints, Ints]  # (chunk, microbatch) columns in order

@@ -20,8 +20,8 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.families.svpp_literal import svpp_literal
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class PrintedSVPP(SVPP):

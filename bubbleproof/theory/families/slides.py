@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints
-from bubbleproof.theory.problem import Problem
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
 
 ROUNDS = 4  # both ways; on all shapes looked at nothing changes after the third
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.svpp_orders import slice_orders
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 def least_forwards(pipeline: Pipeline) -> int:

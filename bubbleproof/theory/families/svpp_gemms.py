@@ -25,11 +25,11 @@ from collections import deque
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, Ints, Kind
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import left_shift, successors
+from bubbleproof.theory.model.actions import NONE, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift, successors
 
 
 def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:

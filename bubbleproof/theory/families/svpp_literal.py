@@ -31,9 +31,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Place = tuple[int, int, int]  # (microbatch, slice, stage)
 

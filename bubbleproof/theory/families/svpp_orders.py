@@ -29,10 +29,10 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.base import program_of_ranks
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Job = tuple[int, int, int]  # (microbatch, slice, stage)
 Ready = tuple[tuple[int, ...], Job]  # (priority, least first; job)

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.families.svpp import SVPP, least_forwards
 from bubbleproof.theory.families.svpp_gemms import shortest_filling
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 The order of computations is T-Pipe's (T-Recomp's where the pipeline recomputes, which the paper
 calls TPipe ALL). Each deep stage g = p..2p-1 brings RELOAD before its first forward, OFFLOAD after
-its last backward and STEP after that, each on an engine of its rank (``theory.offload``), so no
-engine has more than one task and their order is given. A schedule hides them if its makespan is
-T-Pipe's and the last STEP ends no later.
+its last backward and STEP after that, each on an engine of its rank (``theory.pipelines.offload``),
+so no engine has more than one task and their order is given. A schedule hides them if its makespan
+is T-Pipe's and the last STEP ends no later.
 
 The command has no parameters for them: RELOAD, OFFLOAD and STEP take the ticks of a deep forward
 each, and weights, gradients and optimizer state weigh nothing; ``offloading`` takes other numbers.
@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.tpipe import TPipe, TwoChunks
 from bubbleproof.theory.families.trecomp import TRecomp
-from bubbleproof.theory.offload import ENGINES, Offload, OffloadingPipeline
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.recompute import RecomputingPipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.offload import ENGINES, Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import RecomputingPipeline
 
 
 class TOffload(TwoChunks):

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints, Kind
 from bubbleproof.theory.families.base import Family, program_of_ranks
 from bubbleproof.theory.families.tpipe_formulas import backward_rounds, forward_rounds
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Columns = tuple[Ints, Ints, Ints]
 

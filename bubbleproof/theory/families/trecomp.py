@@ -23,7 +23,6 @@ Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m; v = 2 onl
 
 from __future__ import annotations
 
-from bubbleproof.theory.actions import Action, Kind
 from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import Parameters
@@ -33,9 +32,10 @@ from bubbleproof.theory.families.tpipe_formulas import (
     trecomp_backward_rounds,
     trecomp_forward_rounds,
 )
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.recompute import Recompute, RecomputingPipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
 
 
 class Recomputing(TwoChunks):

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.actions import Kind
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.few_microbatches import improved_order
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.timing import successors
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import successors
 
 PERIOD = 6  # unit ticks of one microbatch on a rank: F, I and W of two chunks
 

@@ -20,8 +20,8 @@ import numpy as np
 from bubbleproof.theory.families.base import Family, program_of_ranks
 from bubbleproof.theory.families.few_microbatches import slid_order
 from bubbleproof.theory.families.zb_h1 import delayed_weights
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 class ZeroBubbleH2(Family):

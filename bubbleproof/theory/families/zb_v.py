@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import Ints, Kind
 from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.few_microbatches import shortest_order
 from bubbleproof.theory.families.v_shape import VShape
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 _F, _I, _W = int(Kind.F), int(Kind.I), int(Kind.W)
 Step = tuple[int, int]  # (kind, chunk)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.faults import Fault, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep
 

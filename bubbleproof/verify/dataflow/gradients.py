@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.faults import Fault, Supply, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep
 

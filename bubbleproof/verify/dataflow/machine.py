@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.faults import Fault, Supply, Work
 from bubbleproof.verify.dataflow.gradients import Gradients

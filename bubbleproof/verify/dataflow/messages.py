@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.faults import Fault, Supply, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep, name
 

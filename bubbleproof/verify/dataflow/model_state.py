@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from bubbleproof.theory.actions import NONE, Action, Kind
+from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep, name
 
 Given = tuple[int, int, Contribution]  # (pass, stage, contribution)

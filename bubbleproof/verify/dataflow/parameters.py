@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.faults import Fault, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 

@@ -28,12 +28,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
-from bubbleproof.verify.grid import step_grid
+from bubbleproof.verify.explain.grid import step_grid
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients

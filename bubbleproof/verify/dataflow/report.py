@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.actions import NONE
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.verify.dataflow.runs import Mistake, Standstill
 from bubbleproof.verify.dataflow.training_step import name
-from bubbleproof.verify.grid import step_grid, time_grid
+from bubbleproof.verify.explain.grid import step_grid, time_grid
 from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 SHOWN = 3

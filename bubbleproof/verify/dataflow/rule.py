@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.actions import COMMUNICATION_KINDS, NONE, Bools, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Bools, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.verify.dataflow.faults import Work
 from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.report import Report

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.verify.dataflow.faults import Fault, Supply, Work
 from bubbleproof.verify.dataflow.machine import Machine
 

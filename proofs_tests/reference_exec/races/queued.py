@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 from proofs_tests.reference_exec.races.machine import Machine, StandInDevice
 from proofs_tests.reference_exec.races.nccl import Net, Work, in_place
 from proofs_tests.reference_exec.races.recorder import Recorder

@@ -21,9 +21,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from bubbleproof.theory.actions import NONE, Action, Kind
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Schedule
+from bubbleproof.theory.model.actions import NONE, Action, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 
 PRIME = (1 << 61) - 1
 Part = tuple[int, int, int]

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.theory.actions import Action, ActionTable, Bools, Kind
-from bubbleproof.theory.activation_offload import ActivationOffload
-from bubbleproof.theory.chosen import ChosenPipeline
-from bubbleproof.theory.collectives import Sharding
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.trecomp import TRecomp
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Edges, MemoryEvents, Occupancy, Problem
-from bubbleproof.theory.recompute import Recompute
-from bubbleproof.theory.schedule import Program, Schedule
-from bubbleproof.theory.timing import left_shift
-from bubbleproof.theory.transfers import Eviction
+from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Kind
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.cases import Case
 
 

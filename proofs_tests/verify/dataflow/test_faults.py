@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import member
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Finding, Rule, check, check_communication, check_whole
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case

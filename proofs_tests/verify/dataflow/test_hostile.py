@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from bubbleproof.theory.actions import STAGE_KINDS, Action, Kind
-from bubbleproof.theory.schedule import Program, Schedule
+from bubbleproof.theory.model.actions import STAGE_KINDS, Action, Kind
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case
 from proofs_tests.verify.dataflow.samples import all_samples

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.collectives import Sharding
-from bubbleproof.theory.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.sharded import ShardedPipeline
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
+from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from bubbleproof.verify.dataflow import check_training
 from proofs_tests.verify.dataflow.samples import of_family
 from proofs_tests.verify.dataflow.test_passes import judged, said, without

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bubbleproof.theory.lowering import lower
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify import Finding, Semantics, check_communication
 from bubbleproof.verify.dataflow import (
     NoTrainingStep,

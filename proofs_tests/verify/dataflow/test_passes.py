@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.dataflow import check_training
 from bubbleproof.verify.verdict import Finding, Rule
 from proofs_tests.verify.dataflow.samples import of_family

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.theory.pipeline import Pipeline
-from bubbleproof.theory.problem import Problem
-from bubbleproof.theory.schedule import Program
-from bubbleproof.theory.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
 from bubbleproof.verify.dataflow import check_dataflow_of_program
 from proofs_tests.verify.dataflow.samples import of_family, sharded, stepped, texts
 from proofs_tests.verify.dataflow.test_moved_state import GATHERED

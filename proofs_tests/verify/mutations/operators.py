@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from bubbleproof.theory.actions import NONE, Kind
+from bubbleproof.theory.model.actions import NONE, Kind
 from proofs_tests.verify.tables import Specimen
 
 Nature = Literal["wrong", "either", "harmless"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from bubbleproof.theory.actions import STAGE_KINDS, Action, Kind
+from bubbleproof.theory.model.actions import STAGE_KINDS, Action, Kind
 from proofs_tests.verify.mutations.operators import (
     has_shared_tasks,
     has_splits,

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from bubbleproof.theory.problem import Edges
+from bubbleproof.theory.model.problem import Edges
 from proofs_tests.verify.mutations.operators import (
     operator,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 from proofs_tests.verify.mutations.operators import (
     backward_forward_places,
     has_forwards_after_backwards,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from random import Random
 
-from bubbleproof.theory.actions import Action
+from bubbleproof.theory.model.actions import Action
 from proofs_tests.verify.program_mutations.operators import (
     RECVS,
     SENDS,

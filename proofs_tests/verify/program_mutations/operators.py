@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from bubbleproof.theory.actions import Action, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 from proofs_tests.verify.token_links import Part
 from proofs_tests.verify.token_simulator import Wiring, neighbour, parts_of
 

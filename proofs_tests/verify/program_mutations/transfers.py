@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from bubbleproof.theory.actions import Kind
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.verify.program_mutations.operators import (
     TRANSFER_OPERATORS,
     Orders,

@@ -1,0 +1,68 @@
+"""What the best order can do where a paper's rule leaves orders open: over all of them, not ours.
+
+A claim that some order of a rule reaches a value says little when one order of ours misses it. Here
+the best of all orders is measured: over every way to break a printed generator's ties, or, where a
+rule fixes no more than the placement and the memory, over every order there is (``optimum``: a
+checked schedule that meets a checked bound). Both take small cases alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from bubbleproof.papers.claims.claim import Params, Value
+from bubbleproof.papers.claims.field_schedules import made, measures
+from bubbleproof.papers.claims.optimum import least_makespan
+from bubbleproof.theory.families.svpp import most_forwards
+from bubbleproof.theory.families.svpp_literal import tie_breaks
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.timing import left_shift
+
+
+def _over_ties(at: Params) -> list[Measures]:
+    """The measures of section 4.3's generator, one for every way to break its ties."""
+    member = made("svpp-printed", at)
+    forwards = at.get("f", most_forwards(member.pipeline))
+    return [
+        measure(member.problem, left_shift(member.problem, program))
+        for program in tie_breaks(member.pipeline, forwards)
+    ]
+
+
+def least_over_ties(at: Params) -> Fraction:
+    """The least idle ratio that section 4.3's generator has by any tie-break."""
+    return min(found.idle_ratio for found in _over_ties(at))
+
+
+def most_over_ties(at: Params) -> Fraction:
+    """The largest."""
+    return max(found.idle_ratio for found in _over_ties(at))
+
+
+def peak_over_ties(at: Params) -> Fraction:
+    """The largest peak of any tie-break, over A."""
+    units = at["p"] * at["v"] * at["s"]
+    return Fraction(max(max(found.peak_activations) for found in _over_ties(at)), units)
+
+
+def least_idle_ratio(name: str, room: Callable[[Params], int] | None = None) -> Value:
+    """The least idle ratio of any order of the family's tasks, within ``room`` units per rank.
+
+    Without ``room`` memory is unlimited. Every order does the same work, so the least idle ratio is
+    that of the least makespan.
+    """
+
+    def value(at: Params) -> Fraction:
+        member = made(name, at)
+        problem = member.problem if room is None else member.problem.with_capacity(room(at))
+        least = least_makespan(problem, [(name, member.schedule.program)])
+        return 1 - Fraction(measures(name, at).work, at["p"] * least)
+
+    return value
+
+
+def least_idle_over_work(name: str) -> Value:
+    """The least idle time over work of any order, memory unlimited."""
+    ratio = least_idle_ratio(name)
+    return lambda at: ratio(at) / (1 - ratio(at))

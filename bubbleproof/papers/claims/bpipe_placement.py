@@ -1,0 +1,191 @@
+"""BPipe's pair-adjacent assignment: which pairs of stages share a node.
+
+Symbols: p stages, t tensor and d data parallelism, g GPUs of a node, s a stage; t p d GPUs. Tensor
+ranks of a stage are neighbours; the replicas follow one another. Within a replica the standard
+assignment has the stages in order, the pair-adjacent one 0, p-1, 1, p-2, ... (Figures 5 and 6).
+Which stages transfer to which is asked of BPipe's schedule (its evictions at m = 2p), and which
+stages follow one another of 1F1B's problem.
+
+Source: Kim et al., "BPipe" (ICML 2023) section 3.5, Figures 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+
+from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
+from bubbleproof.papers.claims.bpipe_schedules import made
+from bubbleproof.papers.claims.claim import Claim, Domain, Params, listed
+from bubbleproof.papers.claims.field_schedules import constant, stated
+from bubbleproof.papers.claims.points import Row
+from bubbleproof.theory.pipelines.transfers import EvictingPipeline
+
+Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
+Pairs = set[tuple[int, int]]
+NODE = 8
+# Figure 6: the stage of each of 16 GPUs with t = 2, d = 2, p = 4.
+FIGURE_6 = (0, 0, 3, 3, 1, 1, 2, 2) * 2
+
+
+def standard(p: int) -> list[int]:
+    """0, 1, ..., p-1."""
+    return list(range(p))
+
+
+def pair_adjacent(p: int) -> list[int]:
+    """0, p-1, 1, p-2, ...
+
+    >>> pair_adjacent(5)
+    [0, 4, 1, 3, 2]
+    """
+    return [s // 2 if s % 2 == 0 else p - 1 - s // 2 for s in range(p)]
+
+
+def nodes(at: Params, assignment: Assignment, stage: int) -> list[int]:
+    """The node of each tensor rank of a stage, replica by replica."""
+    p, t = at["p"], at["t"]
+    place = assignment(p).index(stage)
+    gpus = ((replica * p + place) * t + rank for replica in range(at["d"]) for rank in range(t))
+    return [gpu // at["g"] for gpu in gpus]
+
+
+def transferring(at: Params) -> Pairs:
+    """(evictor, acceptor) of every eviction of BPipe's schedule."""
+    pipeline = made("bpipe", at["p"], 2 * at["p"]).pipeline
+    assert isinstance(pipeline, EvictingPipeline)
+    return {(moved.source, moved.target) for moved in pipeline.evictions}
+
+
+def following(at: Params) -> Pairs:
+    """The stages that exchange messages in 1F1B, the earlier first."""
+    problem = made("1f1b", at["p"], at["p"]).problem
+    rank, edges = problem.rank_of_task, problem.edges
+    both = zip(rank[edges.before].tolist(), rank[edges.after].tolist(), strict=True)
+    return {(min(pair), max(pair)) for pair in both if pair[0] != pair[1]}
+
+
+def crossing(at: Params, assignment: Assignment, pairs: Pairs) -> int:
+    """How many links between GPUs of the pairs, all replicas counted, join two nodes."""
+    return sum(
+        here != there
+        for one, other in pairs
+        for here, there in zip(
+            nodes(at, assignment, one), nodes(at, assignment, other), strict=True
+        )
+    )
+
+
+def share_crossing(at: Params, assignment: Assignment) -> Fraction:
+    """The share of the links over which BPipe transfers that join two nodes."""
+    pairs = transferring(at)
+    return Fraction(crossing(at, assignment, pairs), len(pairs) * at["t"] * at["d"])
+
+
+def _domain(text: str, where: Callable[[Params], bool], *, tensor: Row = (1, 2, 4)) -> Domain:
+    names = ("p", "t", "d", "g")
+
+    def rows() -> Iterator[Row]:
+        for row in product(range(4, 17), tensor, (1, 2, 3), (4, NODE)):
+            if where(dict(zip(names, row, strict=True))):
+                yield row
+
+    return listed(f"4 <= p <= 16, d <= 3, g in 4 8; {text}", names, rows)
+
+
+WITHIN = _domain("t in 1 2 4, t < g", lambda at: at["t"] < at["g"])
+EVEN = _domain("t in 1 2 4, t < g, p even or d = 1",
+               lambda at: at["t"] < at["g"] and (at["p"] % 2 == 0 or at["d"] == 1))  # fmt: skip
+WHOLE = _domain("t = g", lambda at: at["t"] == at["g"], tensor=(4, 8))
+TWO_NODES = Domain(
+    text="p t = 16 on two nodes of 8 GPUs, t in 1 2 4",
+    points=tuple({"p": 16 // t, "t": t, "d": 1, "g": NODE} for t in (4, 2, 1)),
+)
+GPUS = Domain(
+    text="p = 4, t = 2, d = 2 on two nodes of 8: the 16 GPUs of Figure 6",
+    points=tuple({"gpu": gpu, "p": 4, "t": 2, "d": 2, "g": NODE} for gpu in range(16)),
+)
+
+
+def stage_of(at: Params) -> Fraction:
+    """The stage on a GPU, by the pair-adjacent assignment."""
+    return Fraction(pair_adjacent(at["p"])[at["gpu"] // at["t"] % at["p"]])
+
+
+def pair_bytes_over_boundary(at: Params) -> Fraction:
+    """Bytes a pair transfers of a microbatch over what a stage passes on (its sharded output)."""
+    boundary = Fraction(2 * SEQUENCE * at["b"] * at["h"], at["t"])
+    return inventory("attention")(at) / boundary
+
+
+_SHARE = "share of the links that BPipe transfers over that join two nodes"
+CLAIMS: tuple[Claim, ...] = (
+    stated(
+        "bpipe.fig5.standard",
+        "BPipe §3.5, Figure 5(a)",
+        "On two nodes the standard assignment puts every pair on different nodes.",
+        _SHARE,
+        TWO_NODES,
+        constant(Fraction(1)),
+        lambda at: share_crossing(at, standard),
+    ),
+    stated(
+        "bpipe.fig6.stages",
+        "BPipe §3.5, Figure 6",
+        "The 16 GPUs hold stages 0 0 3 3 1 1 2 2 on either node.",
+        "stage of the GPU",
+        GPUS,
+        lambda at: Fraction(FIGURE_6[at["gpu"]]),
+        stage_of,
+    ),
+    stated(
+        "bpipe.sec3.5.one-node",
+        "BPipe §3.5",
+        "The pair-adjacent assignment puts each pair on one node where tensor parallelism leaves "
+        "room for two stages, t < g.",
+        _SHARE,
+        WITHIN,
+        constant(Fraction(0)),
+        lambda at: share_crossing(at, pair_adjacent),
+        corrected="bpipe.sec3.5.one-node-even",
+    ),
+    stated(
+        "bpipe.sec3.5.one-node-even",
+        "BPipe §3.5, corrected: replicas of an odd number of stages do not begin at a pair's place",
+        "It does for even p, and for odd p with one replica.",
+        _SHARE,
+        EVEN,
+        constant(Fraction(0)),
+        lambda at: share_crossing(at, pair_adjacent),
+    ),
+    stated(
+        "bpipe.sec3.5.whole-node",
+        "BPipe §3.5",
+        "With t = g every transfer crosses the node boundary.",
+        _SHARE,
+        WHOLE,
+        constant(Fraction(1)),
+        lambda at: share_crossing(at, pair_adjacent),
+    ),
+    stated(
+        "bpipe.sec3.5.consecutive",
+        "BPipe §3.5, Figure 5(b)",
+        "The price is more traffic between nodes for consecutive stages: on two nodes two "
+        "boundaries in place of one.",
+        "links between nodes for consecutive stages",
+        TWO_NODES,
+        lambda at: Fraction(2 * crossing(at, standard, following(at))),
+        lambda at: Fraction(crossing(at, pair_adjacent, following(at))),
+    ),
+    stated(
+        "bpipe.sec3.5.bytes",
+        "BPipe §3.5, by Eq. 5",
+        "The bytes between pairs are much more than those between consecutive stages: 17 L/p times "
+        "as many at the attention scope (85, 170 and 119 times).",
+        "bytes over bytes",
+        MODELS,
+        lambda at: Fraction(17 * at["L"], at["p"]),
+        pair_bytes_over_boundary,
+    ),
+)

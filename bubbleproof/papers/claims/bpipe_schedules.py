@@ -1,0 +1,194 @@
+"""What BPipe's claims measure on schedules: each function builds one and asks ``measure``.
+
+Parameters: ``p`` ranks, ``m`` microbatches, ``v`` chunks, ``s`` a stage (rank), ``tF`` ``tB`` ``t``
+ticks of a forward, a backward and a transfer, ``W`` ``A`` memory units of a stage's weights and of
+one activation. ``mu`` is the peak number of activations of a rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.field_schedules import measures as retimed_measures
+from bubbleproof.theory.families import member
+from bubbleproof.theory.families.base import FamilyMember
+from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
+from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.bpipe_literal import dense, literal, replay
+from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
+
+
+@lru_cache(maxsize=32)  # megabytes each
+def made(name: str, p: int, m: int, v: int = 1) -> FamilyMember:
+    """The family's schedule at the default ticks."""
+    return member(name, p=p, m=m) if v == 1 else member(name, p=p, m=m, v=v)
+
+
+@lru_cache(maxsize=1024)
+def measures_of(name: str, p: int, m: int, v: int = 1) -> Measures:
+    """The measures of the family's schedule at the default ticks."""
+    schedule = made(name, p, m, v)
+    return measure(schedule.problem, schedule.schedule)
+
+
+def mu_1f1b(at: Params) -> Fraction:
+    """mu(s) of 1F1B."""
+    return Fraction(measures_of("1f1b", at["p"], at["m"]).peak_activations[at["s"]])
+
+
+def mu_1f1b_pair(at: Params) -> Fraction:
+    """mu(s) + mu(p-1-s) of 1F1B."""
+    peaks = measures_of("1f1b", at["p"], at["m"]).peak_activations
+    return Fraction(peaks[at["s"]] + peaks[at["p"] - 1 - at["s"]])
+
+
+def bytes_1f1b(at: Params) -> tuple[int, ...]:
+    """M of every stage of 1F1B with weights W and activations A."""
+    return _bytes_1f1b(at["p"], at["m"], at["W"], at["A"])
+
+
+@lru_cache(maxsize=256)
+def _bytes_1f1b(p: int, m: int, weights: int, activation: int) -> tuple[int, ...]:
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, static=weights, activation=activation)
+    problem = pipeline.problem()
+    return measure(problem, OneForwardOneBackward().schedule(pipeline, problem)).peak_memory
+
+
+def memory_1f1b(at: Params) -> Fraction:
+    """M(s)."""
+    return Fraction(bytes_1f1b(at)[at["s"]])
+
+
+def memory_difference(at: Params) -> Fraction:
+    """M(s) - M(p-1-s)."""
+    memory = bytes_1f1b(at)
+    return Fraction(memory[at["s"]] - memory[at["p"] - 1 - at["s"]])
+
+
+def peak_bpipe(at: Params) -> Fraction:
+    """The largest mu of any stage under BPipe."""
+    return Fraction(max(measures_of("bpipe", at["p"], at["m"]).peak_activations))
+
+
+def mu_bpipe(at: Params) -> Fraction:
+    """mu(s) under BPipe."""
+    return Fraction(measures_of("bpipe", at["p"], at["m"]).peak_activations[at["s"]])
+
+
+def mu_bpipe_acceptor(at: Params) -> Fraction:
+    """mu(p-1-s) under BPipe."""
+    return mu_bpipe({**at, "s": at["p"] - 1 - at["s"]})
+
+
+def parked(at: Params) -> Fraction:
+    """The most activations of stage s that lie on its acceptor at once, those in flight included.
+
+    The schedule's own memory events, less those that are no transfer, measured on the acceptor.
+    """
+    schedule = made("bpipe", at["p"], at["m"])
+    problem, events = schedule.problem, schedule.problem.events
+    rows = problem.actions.is_kind(Kind.EVICT, Kind.LOAD)[events.task]
+    rows &= problem.actions.stage[events.task] == at["s"]
+    rows &= events.store != at["s"]
+    only = replace(
+        events,
+        task=events.task[rows],
+        at_end=events.at_end[rows],
+        store=events.store[rows],
+        delta=events.delta[rows],
+    )
+    measured = measure(replace(problem, events=only), schedule.schedule)
+    return Fraction(measured.peak_activations[at["p"] - 1 - at["s"]])
+
+
+def evictions(at: Params) -> Fraction:
+    """How many EVICTs stage s has in its schedule."""
+    actions = made("bpipe", at["p"], at["m"]).schedule.program.actions
+    return Fraction(int((actions.is_kind(Kind.EVICT) & (actions.stage == at["s"])).sum()))
+
+
+def evicting_stages(at: Params) -> Fraction:
+    """How many stages have an EVICT."""
+    actions = made("bpipe", at["p"], at["m"]).schedule.program.actions
+    return Fraction(len(np.unique(actions.stage[actions.is_kind(Kind.EVICT)])))
+
+
+def warm_up_evictions(family: BalancedFamily, at: Params) -> Fraction:
+    """How many evictions stage s plans beside slots before its first backward."""
+    p, m, v = at["p"], at["m"], at.get("v", 1)
+    slots = computation_slots(family.base, p, m, v)[at["s"]]
+    first = next(i for i, action in enumerate(slots) if action and action.kind is Kind.B)
+    planned = family.transfers(p, m, v).get(at["s"], ())
+    return Fraction(sum(t.kind is Kind.EVICT and t.slot < first for t in planned))
+
+
+def cooldown_without_bubble(at: Params) -> Fraction:
+    """How many backwards of stage s after its last forward follow no bubble, the first excepted."""
+    slots = computation_slots(BPIPE.base, at["p"], at["m"])[at["s"]]
+    last = max(i for i, action in enumerate(slots) if action and action.kind is Kind.F)
+    after = [i for i, action in enumerate(slots) if action is not None and i > last]
+    return Fraction(sum(slots[i - 1] is not None for i in after[1:]))
+
+
+def peak_printed(at: Params, *, is_dense: bool = False) -> Fraction:
+    """mu(s) when Algorithm 1 is followed as printed, beside C with or without its bubbles."""
+    p, m, s = at["p"], at["m"], at["s"]
+    slots = computation_slots(BPIPE.base, p, m)[s]
+    slots = dense(slots) if is_dense else slots
+    return Fraction(replay(slots, literal(slots, p, s, m)).peak)
+
+
+def makespan(at: Params, transfer: int) -> int:
+    """The makespan of BPipe at tF, tB and a transfer of the given ticks."""
+    return _makespan(at["p"], at["m"], at["tF"], at["tB"], transfer)
+
+
+@lru_cache(maxsize=4096)  # numbers only; several claims ask for the same transfer
+def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int:
+    pipeline = Pipeline(num_ranks=p, num_microbatches=m, forward=forward, backward=backward)
+    balanced = BPIPE.balanced(pipeline, transfer=transfer)
+    problem = balanced.problem()
+    return measure(problem, BPIPE.schedule(balanced, problem)).makespan
+
+
+def makespan_1f1b(at: Params) -> Fraction:
+    """The makespan of 1F1B, measured."""
+    return Fraction(retimed_measures("1f1b", at).makespan)
+
+
+def longest_free_transfer(at: Params) -> Fraction:
+    """The most ticks a transfer may take without a longer makespan than 1F1B's."""
+    ticks, plain = 0, makespan_1f1b(at)
+    while makespan(at, ticks + 1) == plain:
+        ticks += 1
+    return Fraction(ticks)
+
+
+def mu_interleaved(at: Params) -> Fraction:
+    """mu(s) of interleaved 1F1B."""
+    return Fraction(measures_of("interleaved", at["p"], at["m"], at["v"]).peak_activations[at["s"]])
+
+
+def half_of_interleaved_pair(at: Params) -> Fraction:
+    """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
+    pair = mu_interleaved(at) + mu_interleaved({**at, "s": at["p"] - 1 - at["s"]})
+    return Fraction(-(-(pair + 1) // 2))
+
+
+def peak_interleaved(at: Params) -> Fraction:
+    """The largest mu of any stage under balanced interleaved 1F1B."""
+    return Fraction(
+        max(measures_of("bpipe-interleaved", at["p"], at["m"], at["v"]).peak_activations)
+    )

@@ -1,0 +1,253 @@
+"""The zero-bubble family's formulas: ZB-H1, ZB-H2, ZB-V, V-Half and V-Min.
+
+Symbols: p ranks, m microbatches, tF tI tW the ticks of a forward, an input and a weight gradient
+(the papers write TF, TB, TW). The bubble is span_idle: idle ticks within a rank's own span. For the
+V-shaped schedules an action is one of two chunks, and 1F1B at the same granularity idles
+2(p-1)(tF+tI+tW) chunk ticks and holds 2p chunk units. The orders of V-Half and V-Min are ours:
+their paper gives the principle and the properties, which are what is claimed.
+
+Sources: Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR 2024; ZB-V in its extended version);
+Qi et al., "Pipeline Parallelism with Controllable Memory" (NeurIPS 2024).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+from bubbleproof.papers.claims.claim import Claim, Params, Relation, Value
+from bubbleproof.papers.claims.field_schedules import (
+    RANKS,
+    constant,
+    measures,
+    peak,
+    shapes,
+    span_idle,
+    stated,
+)
+
+ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
+ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"
+CONTROLLABLE = "Pipeline Parallelism with Controllable Memory (NeurIPS 2024) section 3"
+TICKS = [dict(zip(("tF", "tI", "tW"), t, strict=True)) for t in product((1, 2, 3), repeat=3)]
+UNIT = TICKS[:1]
+
+
+def is_filled(at: Params) -> bool:
+    return at["m"] >= at["p"]
+
+
+def is_full(at: Params) -> bool:
+    return at["m"] >= 2 * at["p"] - 1
+
+
+SMALL = (2, 3, 4, 5)
+ANY = shapes("any m", ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
+H1 = shapes(
+    "m >= p and tW <= tF",
+    lambda at: is_filled(at) and at["tW"] <= at["tF"],
+    ranks=SMALL,
+    ticks=TICKS,
+    wide_ticks=TICKS,
+)
+H2 = shapes(
+    "m >= 2p-1 and tW <= min(tF, tI)",
+    lambda at: is_full(at) and at["tW"] <= min(at["tF"], at["tI"]),
+    ranks=SMALL,
+    ticks=TICKS,
+    wide_ticks=TICKS,
+)
+UNIT_FILLED = shapes("m >= p", is_filled, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
+UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
+V_ANY = shapes("m >= p", is_filled, ranks=SMALL, ticks=TICKS[:6], wide_ticks=TICKS)
+V_FULL = shapes("m >= 2p-1", is_full, ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
+
+
+def h1(at: Params) -> Fraction:
+    """(p-1)(tF+tI-tW)."""
+    return Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"]))
+
+
+def h2(at: Params) -> Fraction:
+    """(p-1)(tF+tI-2tW)."""
+    return Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"]))
+
+
+def _one_f_one_b(at: Params) -> dict[str, int]:
+    """1F1B over the same work: an action is both chunks of a V."""
+    return {"p": at["p"], "m": at["m"], "tF": 2 * at["tF"], "tB": 2 * (at["tI"] + at["tW"])}
+
+
+def part_of_1f1b(part: Fraction) -> Value:
+    """The part of 1F1B's bubble, measured on 1F1B."""
+    return lambda at: part * measures("1f1b", _one_f_one_b(at)).span_idle
+
+
+def peak_part(name: str) -> Value:
+    """A V-shaped schedule's peak over 1F1B's, both measured; 1F1B's microbatch is two units."""
+
+    def value(at: Params) -> Fraction:
+        plain = 2 * max(measures("1f1b", _one_f_one_b(at)).peak_activations)
+        return Fraction(max(measures(name, at).peak_activations), plain)
+
+    return value
+
+
+def _v_claims(
+    name: str, title: str, memory: Fraction, exact: Value, bubble: Fraction
+) -> tuple[Claim, ...]:
+    return (
+        stated(
+            f"field.{name}.peak",
+            CONTROLLABLE,
+            f"{title} holds {memory} of 1F1B's activations.",
+            "peak over 1F1B's peak",
+            UNIT_FILLED,
+            constant(memory),
+            peak_part(name),
+            corrected=f"field.{name}.peak-rounded",
+        ),
+        stated(
+            f"field.{name}.peak-rounded",
+            "ours, for m >= p",
+            f"{title} holds that part of p microbatches and up to one or two more.",
+            "peak over 1F1B's peak",
+            UNIT_FILLED,
+            exact,
+            peak_part(name),
+        ),
+        stated(
+            f"field.{name}.bubble",
+            CONTROLLABLE,
+            f"{title} idles {bubble} of what 1F1B idles.",
+            "span_idle (chunk ticks)",
+            UNIT_FILLED,
+            part_of_1f1b(bubble),
+            span_idle(name),
+            corrected=f"field.{name}.bubble-at-most",
+        ),
+        stated(
+            f"field.{name}.bubble-at-most",
+            "ours, at tF = tI = tW",
+            f"{title} idles at most {bubble} of what 1F1B idles.",
+            "span_idle (chunk ticks)",
+            UNIT_FILLED,
+            part_of_1f1b(bubble),
+            span_idle(name),
+            relation=Relation.AT_MOST,
+            slack="our order idles less",
+        ),
+        stated(
+            f"field.{name}.bubble-any-ticks",
+            f"{CONTROLLABLE}, without its condition",
+            f"The same order at any durations idles at most {bubble} of what 1F1B idles.",
+            "span_idle (chunk ticks)",
+            V_ANY,
+            part_of_1f1b(bubble),
+            span_idle(name),
+            relation=Relation.AT_MOST,
+            corrected=f"field.{name}.bubble-at-most",
+        ),
+    )
+
+
+def _h_claims(name: str, title: str, formula: Value, text: str, most: str) -> tuple[Claim, ...]:
+    condition = "m >= p and tW <= tF" if name == "zb-h1" else "m >= 2p-1 and tW <= min(tF, tI)"
+    ahead = 1 if name == "zb-h1" else 2
+    return (
+        stated(
+            f"field.{name}.bubble",
+            ZERO_BUBBLE,
+            f"{title} idles {text}, here for any m and any durations.",
+            "span_idle (ticks)",
+            ANY,
+            formula,
+            span_idle(name),
+            corrected=f"field.{name}.bubble-conditions",
+        ),
+        stated(
+            f"field.{name}.bubble-conditions",
+            "ours: the conditions",
+            f"{title} idles {text} where {condition}.",
+            "span_idle (ticks)",
+            H1 if ahead == 1 else H2,
+            formula,
+            span_idle(name),
+        ),
+        stated(
+            f"field.{name}.peak",
+            ZERO_BUBBLE,
+            f"{title} keeps {most} activations.",
+            "peak activations (units)",
+            UNIT_FILLED if ahead == 1 else UNIT_FULL,
+            lambda at: Fraction(ahead * (at["p"] - 1) + 1),
+            peak(name),
+        ),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *_h_claims("zb-h1", "ZB-H1", h1, "(p-1)(tF+tI-tW)", "p"),
+    stated(
+        "field.zb-h1.third",
+        "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2",
+        "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.",
+        "span_idle (ticks)",
+        UNIT_FILLED,
+        part_of_1f1b(Fraction(1, 6)),  # 1F1B is measured at twice the ticks
+        span_idle("zb-h1"),
+    ),
+    *_h_claims("zb-h2", "ZB-H2", h2, "(p-1)(tF+tI-2tW)", "2p-1"),
+    stated(
+        "field.zb-v.bubble-any-ticks",
+        ZB_V,
+        "ZB-V's order for equal ticks idles nowhere, here at any durations.",
+        "span_idle (chunk ticks)",
+        V_FULL,
+        constant(Fraction(0)),
+        span_idle("zb-v"),
+        corrected="field.zb-v.bubble",
+    ),
+    stated(
+        "field.zb-v.bubble-filled",
+        ZB_V,
+        "ZB-V idles nowhere for m >= p, in the shortest order found where m < 2p-1.",
+        "span_idle (chunk ticks)",
+        UNIT_FILLED,
+        constant(Fraction(0)),
+        span_idle("zb-v"),
+        corrected="field.zb-v.bubble",
+    ),
+    stated(
+        "field.zb-v.bubble",
+        ZB_V,
+        "ZB-V idles nowhere at tF = tI = tW and m >= 2p-1.",
+        "span_idle (chunk ticks)",
+        UNIT_FULL,
+        constant(Fraction(0)),
+        span_idle("zb-v"),
+    ),
+    stated(
+        "field.zb-v.peak",
+        ZB_V,
+        "ZB-V keeps as many activations as 1F1B, those of p microbatches.",
+        "peak over 1F1B's peak",
+        UNIT_FILLED,
+        constant(Fraction(1)),
+        peak_part("zb-v"),
+    ),
+    *_v_claims(
+        "v-half",
+        "V-Half",
+        Fraction(1, 2),
+        lambda at: Fraction((at["p"] + 2) // 2, at["p"]),
+        Fraction(1, 2),
+    ),
+    *_v_claims(
+        "v-min",
+        "V-Min",
+        Fraction(1, 3),
+        lambda at: Fraction((at["p"] + 4) // 3, at["p"]),
+        Fraction(2, 3),
+    ),
+)

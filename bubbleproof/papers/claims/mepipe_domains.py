@@ -1,0 +1,106 @@
+"""The cases of MEPipe's claims on schedules.
+
+Symbols as in ``mepipe_table3``: p ranks, m microbatches (the paper's n), v chunks, s slices. Each
+scope has a condition; its small domain looks at few ranks, its wide one at the ranges of
+``claims.ranges``. SVPP has p*m*v*s forwards to place, 32768 at the far end, so its scopes look at
+fewer m from 6 ranks on (``few_counts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from bubbleproof.papers.claims.claim import Domain, Params, listed
+from bubbleproof.papers.claims.points import Row
+from bubbleproof.papers.claims.ranges import CHUNKS, RANKS, RATIOS, SLICES, counts
+from bubbleproof.papers.claims.scope import (
+    SMALL_RANKS,
+    SOME,
+    Condition,
+    Counts,
+    Ratios,
+    Scope,
+    scope,
+    spelled,
+)
+
+EQUAL = RATIOS[:1]
+LONGER = tuple(ratio for ratio in RATIOS if ratio[1] >= ratio[0])
+V = ((1, 2, 3), CHUNKS)
+S = ((1, 2, 4), SLICES)
+
+
+def few_counts(p: int) -> tuple[int, ...]:
+    """Those of ``counts`` that SVPP is looked at with: all up to 5 ranks, beyond it a few.
+
+    >>> few_counts(8)
+    (1, 2, 4, 7, 8, 9, 12, 15, 16, 17, 23, 24, 25, 31, 32)
+    """
+    rests = (0, 1, p // 2, p - 1)
+    return tuple(m for m in counts(p) if p <= SMALL_RANKS[-1] or m <= 2 or m % p in rests)
+
+
+FEW = Counts(
+    text=f"{SOME.text}, from p = 6 on of these m <= 2 and m mod p in 0 1 p/2 p-1", of=few_counts
+)
+
+
+def is_many(at: Params) -> bool:
+    return at["m"] >= at["p"]
+
+
+def is_few(at: Params) -> bool:
+    return at["m"] < at["p"]
+
+
+def divides(at: Params) -> bool:
+    return at["m"] % at["p"] == 0
+
+
+def is_every(at: Params) -> bool:
+    del at
+    return True
+
+
+def fills_groups(at: Params) -> bool:
+    """v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer."""
+    group = max(1, at["p"] // at["s"])
+    return at["v"] == 1 or at["s"] >= at["p"] or at["m"] <= group or at["m"] % group == 0
+
+
+def has_no_inner_slices(at: Params) -> bool:
+    """``fills_groups``, with v = 1, s = 1 or s >= p."""
+    return fills_groups(at) and (1 in (at["v"], at["s"]) or at["s"] >= at["p"])
+
+
+def svpp_scope(condition: str, where: Condition, ratios: Ratios = EQUAL) -> Scope:
+    """A scope of SVPP's schedules, with v and s."""
+    return scope(condition, where, looked_at=FEW, ratios=ratios, v=V, s=S)
+
+
+def thin_scope(condition: str, where: Condition) -> Scope:
+    """A scope of SVPP's schedules at equal ticks, with few v and s between the ends."""
+    chunks, slices = ((1, 2), (1, 2, 4)), ((1, 2), (1, 2, 8))
+    return scope(condition, where, looked_at=FEW, ratios=EQUAL, v=chunks, s=slices)
+
+
+GRAPHS = thin_scope("problems, not schedules", is_every)
+
+
+def _children(ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int]) -> Domain:
+    ranks, chunks, slices = tuple(ranks), tuple(chunks), tuple(slices)
+
+    def rows() -> Iterator[Row]:
+        for p, v, s in product(ranks, chunks, slices):
+            for m, k, c in product(sorted({1, 2, 4 * p}), range(s), range(v)):
+                yield p, m, v, s, k, c
+
+    text = (
+        f"p in {spelled(ranks)}; n in 1 2 4p; v in {spelled(chunks)}; s in {spelled(slices)}; "
+        "every slice k and chunk c of rank 0"
+    )
+    return listed(text, ("p", "m", "v", "s", "k", "c"), rows)
+
+
+CHILDREN = Scope(small=_children((2, 3), V[0], S[0]), wide=_children(RANKS, V[1], S[1]))

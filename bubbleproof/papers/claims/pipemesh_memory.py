@@ -1,0 +1,156 @@
+"""PipeMesh's claims on bytes: Tables I and II summed, M_o, M_g, M_p and what M > 4 is worth.
+
+Symbols: h hidden size, s sequence length, b microbatch size (1), M chunks per rank, D replicas, psi
+parameters of a rank. Outputs are 16-bit numbers; sizes are in units of s b h bytes per layer. The
+second route is an inventory of a layer's tensors: the width of each in units of h, times its bytes.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from bubbleproof.papers.claims.claim import Claim, Params, grid
+from bubbleproof.papers.claims.pipemesh_schedules import sharded_peak
+from bubbleproof.papers.claims.tpipe_statement import Number, printed, stated
+
+HALF, MASK = 2, 1  # bytes of a 16-bit number and of a dropout mask's entry
+GPT3, LLAMA2, FALCON = "GPT-3", "Llama2", "Falcon"
+GROUPED = Fraction(1, 8)  # Table III: 8 key/value heads of 64
+LAYER = grid("one layer", layers=(1,))
+# Widths in h of what a layer stores: attention, MLP, norms; masks of dropout.
+_MULTI = [Fraction(1)] * 5  # query, key, value, self-attention, linear
+_GROUPED = [Fraction(1), GROUPED, GROUPED, Fraction(1), Fraction(1)]
+_GELU = [Fraction(4), Fraction(4)]  # up, GeLU
+_SWIGLU = [Fraction(8, 3)] * 4  # up, gate, SiLU, product
+_NORMS = [Fraction(1), Fraction(1)]
+DOWN = Fraction(1)  # the last linear layer's output has width h
+
+
+def _sum(attention: list[Fraction], mlp: list[Fraction]) -> Fraction:
+    return sum([*attention, *mlp, DOWN, *_NORMS], Fraction(0))
+
+
+BYTES: dict[str, Fraction] = {
+    GPT3: HALF * _sum(_MULTI, _GELU) + 2 * MASK,
+    LLAMA2: HALF * _sum(_GROUPED, _SWIGLU),
+    FALCON: HALF * _sum(_GROUPED, _GELU) - HALF,  # one output for both blocks
+}
+_AS_PRINTED = {GPT3: Fraction(8), LLAMA2: Fraction(16, 3), FALCON: Fraction(8)}
+
+SHARES = grid("2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi", D=range(2, 9),
+              M=range(1, 13), share=(12, 24, 36))  # fmt: skip
+FEW = grid("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
+MORE = grid("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
+REPLICAS = grid("D <= 16", D=range(1, 17))
+
+
+def per_layer(model: str) -> Number:
+    return lambda _: BYTES[model]
+
+
+def per_layer_as_printed(model: str) -> Number:
+    """With Table II's size of the last linear layer's output in place of its own."""
+    return lambda _: BYTES[model] - HALF * DOWN + _AS_PRINTED[model]
+
+
+def _matmul(tokens: int, inner: Fraction, outer: Fraction) -> Fraction:
+    """FLOPs of a product in units of s b h^2: a multiplication and an addition each."""
+    return tokens * inner * outer * 2
+
+
+def flops(model: str) -> Fraction:
+    """FLOPs of a layer's linear operations per s b h^2, one product after the other."""
+    one = Fraction(1)
+    heads = one if model == GPT3 else GROUPED
+    wide = Fraction(8, 3) if model == LLAMA2 else Fraction(4)
+    ups = 2 if model == LLAMA2 else 1
+    attention = 2 * _matmul(1, one, one) + 2 * _matmul(1, one, heads)
+    return attention + ups * _matmul(1, one, wide) + _matmul(1, wide, one)
+
+
+def gradients(at: Params, share: Fraction) -> Fraction:
+    """M_g / psi: whole, a shard, and the full gradients that a schedule holds, two bytes each."""
+    return _held(at, share, zero=2)
+
+
+def parameters(at: Params, share: Fraction) -> Fraction:
+    """M_p / psi: whole, a shard, and the full parameters that a schedule holds, two bytes each."""
+    return _held(at, share, zero=3)
+
+
+def _held(at: Params, share: Fraction, zero: int) -> Fraction:
+    chunks = _most_chunks(at["M"], zero)
+    return HALF * (1 - share + share * (Fraction(1, at["D"]) + Fraction(chunks, at["M"])))
+
+
+@lru_cache
+def _most_chunks(num_chunks: int, zero: int) -> int:
+    """Chunks' worth held at once on two ranks with four operations each way.
+
+    A collective takes as long as an operation's backwards of a chunk, so that the next one waits.
+    """
+    at = {"p": 2, "m": 8, "v": num_chunks, "e": 2, "d": 2, "R": 4, "S": 4, "C": 4}
+    return sharded_peak(at, zero)
+
+
+def _share(at: Params) -> Fraction:
+    return Fraction(at["share"], 36)
+
+
+def _saves(at: Params) -> int:
+    return int(parameters(at, Fraction(1)) < HALF)
+
+
+def _sum_claims(name: str, model: str, total: str) -> tuple[Claim, Claim, Claim]:
+    return (
+        stated(f"pipemesh.sec2B.{name}", "§II-B", f"A layer of {model} stores {total} sbh bytes.",
+               "bytes per sbh", printed(total), "==", per_layer(model), LAYER),
+        stated(f"pipemesh.tab2.{name}", "Tables I and II", f"The stored outputs of {model} as the "
+               f"tables print them, norms and dropout added, are {total} sbh bytes.",
+               "bytes per sbh", printed(total), "==", per_layer_as_printed(model), LAYER,
+               f"tab2.{name}-down"),
+        stated(f"pipemesh.tab2.{name}-down", "Table II, corrected: the last linear layer's output "
+               "takes 2 sbh", f"The stored outputs of {model}, norms and dropout added, are "
+               f"{total} sbh bytes.", "bytes per sbh", printed(total), "==", per_layer(model),
+               LAYER),
+    )  # fmt: skip
+
+
+_TABLES = (
+    *_sum_claims("gpt3", GPT3, "34"),
+    *_sum_claims("llama2", LLAMA2, "203/6"),
+    *_sum_claims("falcon", FALCON, "53/2"),
+    stated("pipemesh.tab1.gpt3", "Tables I and II", "GPT-3's linear operations of a layer sum to "
+           "24 sbh^2 FLOPs.", "FLOPs per sbh^2", lambda _: 4 * 2 + 8 + 8, "==",
+           lambda _: flops(GPT3), LAYER),
+    stated("pipemesh.tab1.llama2", "Tables I and II", "Llama2's linear operations of a layer sum "
+           "to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
+           lambda _: 2 * 2 + 2 * Fraction(1, 4) + 3 * Fraction(16, 3), "==",
+           lambda _: flops(LLAMA2), LAYER),
+    stated("pipemesh.tab1.falcon", "Tables I and II", "Falcon's linear operations of a layer sum "
+           "to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
+           lambda _: 2 * 2 + 2 * Fraction(1, 4) + 8 + 8, "==", lambda _: flops(FALCON), LAYER),
+)  # fmt: skip
+_STATES = (
+    stated("pipemesh.sec4A.optimizer", "§IV-A", "M_o is 12/D psi bytes.", "bytes per parameter",
+           lambda at: Fraction(12, at["D"]), "==",
+           lambda at: sum(Fraction(size, at["D"]) for size in (4, 4, 4)), REPLICAS),
+    stated("pipemesh.sec4A.gradients", "§IV-A", "M_g is 2(psi - psi_g) + (2/D + 4/M) psi_g bytes.",
+           "bytes per parameter", lambda at: 2 * (1 - _share(at)) + (Fraction(2, at["D"])
+           + Fraction(4, at["M"])) * _share(at), "==", lambda at: gradients(at, _share(at)),
+           SHARES),
+    stated("pipemesh.sec4A.parameters", "§IV-A", "M_p is 2(psi - psi_p) + (2/D + 8/M) psi_p bytes.",
+           "bytes per parameter", lambda at: 2 * (1 - _share(at)) + (Fraction(2, at["D"])
+           + Fraction(8, at["M"])) * _share(at), "==", lambda at: parameters(at, _share(at)),
+           SHARES),
+    stated("pipemesh.sec4A.few-chunks", "§IV-A", "Up to M = 4 ZeRO-3 saves no parameter memory.",
+           "1 where it saves", lambda _: 0, "==", _saves, FEW),
+    stated("pipemesh.sec4A.more-chunks", "§IV-A", "Above M = 4 ZeRO-3 saves parameter memory.",
+           "1 where it saves", lambda _: 1, "==", _saves, MORE, "sec4A.enough-chunks"),
+    stated("pipemesh.sec4A.enough-chunks", "§IV-A, corrected: M > 4 D/(D-1)",
+           "ZeRO-3 saves parameter memory exactly where 1/D + 4/M < 1.", "1 where it saves",
+           lambda at: int(at["M"] * (at["D"] - 1) > 4 * at["D"]), "==", _saves, MORE),
+)  # fmt: skip
+
+CLAIMS: tuple[Claim, ...] = (*_TABLES, *_STATES)

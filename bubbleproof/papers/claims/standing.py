@@ -1,0 +1,77 @@
+"""What a measurement rests on: a schedule, a problem's precedences, or arithmetic alone.
+
+A claim is worth more where its measured side builds a schedule and measures it than where both
+sides are sums over a table. Nobody types that in: ``watched`` runs the measurement and looks which
+functions it enters, those that time an order (``timing.left_shift``) or measure one
+(``measures.measure_rows``), or those that make a problem. Results that an earlier case left behind
+would hide them, so the memories of ``theory`` (``lru_cache``) are emptied first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
+from functools import _lru_cache_wrapper
+from types import CodeType, FrameType
+
+from bubbleproof.papers.claims.points import Params
+from bubbleproof.theory.model.measures import measure_rows
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.timing import left_shift
+
+
+class Standing(Enum):
+    """What a claim's measured side rests on; the values are the sentences shown to the reader."""
+
+    MEASURED = "a schedule was built and measured"
+    COUNTED = "counted on a problem's tasks and precedences, for any order"
+    ARITHMETIC = "arithmetic alone: no schedule was built"
+
+
+_OF_A_SCHEDULE = {left_shift.__code__, measure_rows.__code__}
+_OF_A_PROBLEM = Problem.__post_init__.__code__
+_WATCHED = {*_OF_A_SCHEDULE, _OF_A_PROBLEM}
+_ROOM = "bubbleproof.theory."
+Measurement = Callable[[Params], Fraction]
+_known: dict[tuple[Measurement, tuple[tuple[str, int], ...]], Standing] = {}
+
+
+def watched(measured: Measurement, params: Params) -> Standing:
+    """What the measurement of one case rests on, found by running it; each case is run once."""
+    key = measured, tuple(params.items())
+    if key not in _known:
+        _known[key] = fresh_standing(measured, params)
+    return _known[key]
+
+
+def fresh_standing(measured: Measurement, params: Params) -> Standing:
+    """``watched``, whatever is known."""
+    forget()
+    entered: set[CodeType] = set()
+    before = sys.getprofile()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in _WATCHED:
+            entered.add(frame.f_code)
+            if frame.f_code in _OF_A_SCHEDULE:
+                sys.setprofile(before)  # all is known; the rest runs at its own speed
+
+    sys.setprofile(note)
+    try:
+        measured(params)
+    finally:
+        sys.setprofile(before)
+    if entered & _OF_A_SCHEDULE:
+        return Standing.MEASURED
+    return Standing.COUNTED if _OF_A_PROBLEM in entered else Standing.ARITHMETIC
+
+
+def forget() -> None:
+    """Empty every ``lru_cache`` at the top of a module of ``theory``."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_ROOM):
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()

@@ -1,0 +1,227 @@
+"""What T-Pipe's claims measure on schedules: each function builds one and looks at its times.
+
+Parameters: ``p`` ranks, ``m`` microbatches, ``v`` chunks, ``r`` a rank, ``tF`` ``tB`` ticks of a
+forward and a backward. At tF = 1, tB = 2 of two chunks a tick is the paper's T_unit = T_fwd / 2p,
+and one unit of memory is m_a / 2p. "Steady" values are those of the middle microbatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from bubbleproof.papers.claims.claim import Params
+from bubbleproof.theory.families.base import Family, FamilyMember
+from bubbleproof.theory.families.interleaved import Interleaved
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
+from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.memory import memory_profile
+
+TPIPE, TRECOMP, TRECOMP_INTERLEAVED = TPipe(), TRecomp(), TRecompInterleaved()
+PLAIN, INTERLEAVED, TOFFLOAD = OneForwardOneBackward(), Interleaved(), TOffload()
+_NAMES = ("p", "m", "v", "tF", "tB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """A schedule with what was measured of it; ``start`` and ``end`` are by task number."""
+
+    member: FamilyMember
+    measures: Measures
+    start: Ints
+    end: Ints
+
+    def begins(self, label: str) -> int:
+        return int(self.start[self.member.problem.task(label)])
+
+    def ends(self, label: str) -> int:
+        return int(self.end[self.member.problem.task(label)])
+
+    def peak_of_stages(self, stages: range, rank: int) -> int:
+        """The most activations of some stages that lie on a rank at once."""
+        problem, events = self.member.problem, self.member.problem.events
+        rows = np.isin(problem.actions.stage[events.task], list(stages))
+        only = replace(
+            events,
+            task=events.task[rows], at_end=events.at_end[rows],
+            store=events.store[rows], delta=events.delta[rows],
+        )  # fmt: skip
+        return measure(replace(problem, events=only), self.member.schedule).peak_activations[rank]
+
+    def order(self, rank: int) -> list[tuple[Kind, int]]:
+        """(kind, stage) of a rank's tasks in the order of its compute stream."""
+        program = self.member.schedule.program
+        own = program.resource == rank
+        kinds, stages = program.actions.kind[own].tolist(), program.actions.stage[own].tolist()
+        return [(Kind(kind), stage) for kind, stage in zip(kinds, stages, strict=True)]
+
+
+def run(family: Family, at: Params) -> Run:
+    """The family's schedule for the parameters that it knows."""
+    return _run(family, tuple((name, at[name]) for name in _NAMES if name in at))
+
+
+@lru_cache(maxsize=256)
+def _run(family: Family, params: tuple[tuple[str, int], ...]) -> Run:
+    made = family.member(make_parameters(dict(params)))
+    problem = made.problem
+    start = np.zeros(problem.num_tasks, dtype=np.int64)
+    start[problem.locate(made.schedule.program.actions)] = made.schedule.start
+    return Run(
+        member=made,
+        measures=measure(problem, made.schedule),
+        start=start,
+        end=start + problem.duration,
+    )
+
+
+def makespan(family: Family, at: Params) -> int:
+    return run(family, at).measures.makespan
+
+
+def peak(family: Family, at: Params) -> int:
+    """The most activations on any rank."""
+    return max(run(family, at).measures.peak_activations)
+
+
+def share(family: Family, at: Params) -> Fraction:
+    """The peak as a share of m_a; one activation is m_a over the number of stages."""
+    made = run(family, at)
+    return Fraction(max(made.measures.peak_activations), made.member.pipeline.num_stages)
+
+
+def chunk_peak(family: Family, at: Params, chunk: int) -> int:
+    """The most activations of one chunk (1 or 2, as in the paper) on rank 0."""
+    p = at["p"]
+    return run(family, at).peak_of_stages(range((chunk - 1) * p, chunk * p), 0)
+
+
+def at_total_peak(family: Family, at: Params, chunk: int) -> int:
+    """The activations of one chunk on rank 0 when rank 0 first holds most."""
+    made, p = run(family, at), at["p"]
+    problem = made.member.problem
+    profile = memory_profile(problem, np.arange(problem.num_tasks), made.start)
+    time, load = profile.curve(problem, 0)
+    moment = int(time[int(np.argmax(load))])
+    events = problem.events
+    when = np.where(events.at_end, made.end[events.task], made.start[events.task])
+    stage = problem.actions.stage[events.task]
+    rows = (events.store == 0) & (when <= moment) & (stage // p == chunk - 1)
+    return int(events.delta[rows].sum())
+
+
+def middle(at: Params) -> int:
+    return at["m"] // 2
+
+
+def forward_interval(family: Family, at: Params) -> int:
+    """Steady units between chunk 1's forward on rank p-1 and chunk 2's forward on rank 0."""
+    made, p, j = run(family, at), at["p"], middle(at)
+    return made.begins(f"{p}F{j}") - made.ends(f"{p - 1}F{j}")
+
+
+def backward_interval(family: Family, at: Params) -> int:
+    """Steady units between chunk 2's backward on rank 0 and chunk 1's backward on rank p-1."""
+    made, p, j = run(family, at), at["p"], middle(at)
+    return made.begins(f"{p - 1}B{j}") - made.ends(f"{p}B{j}")
+
+
+def life(family: Family, at: Params, chunk: int, *, from_end: bool = False) -> int:
+    """Steady units on rank 0 from a chunk's forward (its start or end) to its backward's start."""
+    made, j, stage = run(family, at), middle(at), (chunk - 1) * at["p"]
+    label = f"{stage}F{j}"
+    return made.begins(f"{stage}B{j}") - (made.ends(label) if from_end else made.begins(label))
+
+
+def period(family: Family, at: Params) -> int:
+    """Steady units between the backwards of two microbatches of chunk 2 on rank 0."""
+    made, j = run(family, at), middle(at)
+    return made.begins(f"{at['p']}B{j}") - made.begins(f"{at['p']}B{j - 1}")
+
+
+def warm_up(family: Family, at: Params) -> int:
+    """The end of microbatch 0's last forward."""
+    return run(family, at).ends(f"{2 * at['p'] - 1}F0")
+
+
+def cool_down(family: Family, at: Params) -> int:
+    """From the start of the last microbatch's first backward to the end of the step."""
+    made = run(family, at)
+    return made.measures.makespan - made.begins(f"{2 * at['p'] - 1}B{at['m'] - 1}")
+
+
+def steady(family: Family, at: Params) -> int:
+    """What lies between warm-up and cool-down."""
+    return makespan(family, at) - warm_up(family, at) - cool_down(family, at)
+
+
+def idle_per_rank(family: Family, at: Params) -> int:
+    """Idle ticks of a rank; every rank has the same work."""
+    return max(run(family, at).measures.idle_ticks)
+
+
+def before_first(family: Family, at: Params, many: tuple[Kind, int], one: tuple[Kind, int]) -> int:
+    """How many of rank 0's tasks ``many`` come before its first ``one``; (kind, chunk from 1)."""
+    p = at["p"]
+    first, counted = ((kind, (chunk - 1) * p) for kind, chunk in (one, many))
+    order = run(family, at).order(0)
+    return order[: order.index(first)].count(counted)
+
+
+def delay_rounds(at: Params) -> int:
+    """Rounds by which T-Recomp launches chunk 2 later than T-Pipe, by the order of rank 0."""
+    many, one = (Kind.F, 1), (Kind.F, 2)
+    return before_first(TRECOMP, at, many, one) - before_first(TPIPE, at, many, one)
+
+
+def messages(family: Family, at: Params) -> int:
+    """Forward and backward messages between ranks in one step."""
+    problem = run(family, at).member.problem
+    edges, rank, actions = problem.edges, problem.rank_of_task, problem.actions
+    crosses = rank[edges.before] != rank[edges.after]
+    neighbours = actions.stage[edges.before] != actions.stage[edges.after]
+    return int((crosses & neighbours).sum())
+
+
+def idle_between(at: Params, left: str, right: str) -> int:
+    """Idle units of T-Pipe's rank r from the end of one of its tasks to the start of another."""
+    made = run(TPIPE, at)
+    begin, stop = made.ends(left), made.begins(right)
+    own = made.member.problem.rank_of_task == at["r"]
+    inside = np.minimum(made.end[own], stop) - np.maximum(made.start[own], begin)
+    return stop - begin - int(inside[inside > 0].sum())
+
+
+def cool_down_window(at: Params) -> int:
+    """Idle units of rank r between the last backwards of chunk 2 and chunk 1."""
+    last = at["m"] - 1
+    return idle_between(at, f"{at['p'] + at['r']}B{last}", f"{at['r']}B{last}")
+
+
+def warm_up_window(at: Params) -> int:
+    """Idle units of rank r between the first forwards of chunk 1 and chunk 2."""
+    return idle_between(at, f"{at['r']}F0", f"{at['p'] + at['r']}F0")
+
+
+def forward_gaps(at: Params) -> int:
+    """Steady units that one microbatch waits between the ranks in T-Recomp's chunk 2 forwards."""
+    made, p, j = run(TRECOMP, at), at["p"], middle(at)
+    return made.begins(f"{2 * p - 1}F{j}") - made.begins(f"{p}F{j}") - (p - 1)
+
+
+def offloaded_end(at: Params, *, offload: int = 0, step: int = 0, reload: int = 0) -> int:
+    """The end of everything, hosts included, of T-Pipe with its deep chunk off-loaded."""
+    plain = run(TPIPE, at).member.pipeline
+    pipeline = TOFFLOAD.offloading(plain, offload=offload, step=step, reload=reload)
+    problem = pipeline.problem()
+    schedule = TOFFLOAD.schedule(pipeline, problem)
+    ticks = problem.duration[problem.locate(schedule.program.actions)]
+    return int((schedule.start + ticks).max())

@@ -1,0 +1,208 @@
+"""Lower bounds for *any* schedule: starts are free symbols, bound only by the rules of a problem.
+
+Each bound is an induction whose base, step and end are obligations over the few starts they speak
+of; ``any_...`` below are such starts or ends, any real numbers that respect the rules.
+
+Makespan. On the last rank every forward belongs to a stage g >= p-1, so it starts at (p-1) tF or
+later (head, induction over stages). From there the rank works through n forwards and n backwards
+one at a time (busy, induction over tasks in time order). The last of them is a backward, since each
+forward is followed by its own; p-1 more stages come after it (tail). So no schedule of n pieces per
+rank ends before (n+p-1)P: GPipe, 1F1B (n = m), TeraPipe (n = ms), breadth-first and interleaved
+(n = mv) are all optimal when they reach it.
+
+Memory. Let rank i hold at most K activations, microbatches numbered so that they run in index order
+(``verify.certificates.index_order`` shows that any schedule can be renumbered so). Then F(i,j)
+starts after B(i,j-K) ends. An activation lives at least (p-i)P on rank i (round trip), so F(i,qK)
+starts at i tF + q(p-i)P or later (windows, induction over q), and the last rank cannot begin the
+microbatches from qK on before (p-1)tF + q(p-i)P. It still has m - qK of them to do. So the makespan
+is at least (m+p-1)P + q(p-i-K)P for every q with qK < m. For K < min(p-i, m) this exceeds 1F1B's
+makespan: no schedule as fast as 1F1B holds fewer activations than 1F1B on any rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bubbleproof.papers.theorems.closed_form import PAIR, SHAPE, TB, TF, I, M, P
+from bubbleproof.papers.theorems.terms import Formula, Term, index, time
+from bubbleproof.papers.theorems.theorem import Obligation, Theorem
+
+G, A, B, Q, CAP = (index(name) for name in ("g", "a", "b", "q", "K"))
+HERE, NEXT, END, HEAD = (time(f"any_{name}") for name in ("here", "next", "end", "head"))
+_ANY = (
+    "tF, tB > 0, equal on all stages",
+    "links take 0 ticks",
+    "full backwards, run on a rank one task at a time",
+)
+
+
+def _step(
+    name: str, premises: tuple[Formula, ...], goal: Formula, *hints: tuple[Term, Term]
+) -> Obligation:
+    return Obligation(name=name, premises=(*SHAPE, *premises), goal=goal, hints=hints)
+
+
+def chain_steps() -> tuple[Obligation, ...]:
+    """Forwards down the stages, backwards up: g stages take g * tF and g * tB."""
+    return (
+        _step("head, base: stage 0 starts at 0 or later", (HERE >= 0,), HERE >= 0 * G * TF),
+        _step(
+            "head, step: a stage later is tF later",
+            (G >= 0, HERE >= G * TF, NEXT >= HERE + TF),
+            NEXT >= (G + 1) * TF,
+        ),
+        _step(
+            "head, end: on the last rank every stage is p-1 or later",
+            (G >= P - 1, HERE >= G * TF),
+            HERE >= (P - 1) * TF,
+            (G - P + 1, TF),
+        ),
+        _step(
+            "tail, step: a stage earlier ends tB earlier",
+            (G >= 0, HERE + G * TB <= END, HERE >= NEXT + TB),
+            NEXT + (G + 1) * TB <= END,
+        ),
+        _step(
+            "tail, end: on the last rank p-1 stages or more follow",
+            (G >= P - 1, HERE + G * TB <= END),
+            HERE + (P - 1) * TB <= END,
+            (G - P + 1, TB),
+        ),
+    )
+
+
+def busy_steps() -> tuple[Obligation, ...]:
+    """After a forwards and b backwards since HEAD, at least a * tF + b * tB have passed."""
+    done = HEAD + A * TF + B * TB
+    counts = (A >= 0, B >= 0)
+    return (
+        _step(
+            "busy, step: one more forward",
+            (*counts, done <= HERE, NEXT >= HERE),
+            NEXT + TF >= HEAD + (A + 1) * TF + B * TB,
+        ),
+        _step(
+            "busy, step: one more backward",
+            (*counts, done <= HERE, NEXT >= HERE),
+            NEXT + TB >= HEAD + A * TF + (B + 1) * TB,
+        ),
+        _step(
+            "the last task is a backward: each forward ends before its own begins",
+            (NEXT >= HERE + TF,),
+            NEXT + TB > HERE + TF,
+        ),
+    )
+
+
+def makespan_theorem(makespan: Term | None = None) -> Theorem:
+    """No schedule of n forwards and n backwards per rank ends before (n+p-1)P."""
+    bound = (M + P - 1) * PAIR if makespan is None else makespan
+    return Theorem(
+        id="makespan-bound",
+        statement=(
+            "Any schedule of n full forwards and backwards per rank on p ranks in loop placement "
+            "takes at least (n+p-1)P ticks, however much memory it has"
+        ),
+        assumptions=("p, n >= 1", *_ANY, "stage g on rank g mod p"),
+        symbols="p ranks, n pieces per rank (written m), g stage, tF tB ticks (real), P = tF + tB",
+        argument="Head, busy time and tail of the last rank, each by induction",
+        obligations=(
+            *chain_steps(),
+            *busy_steps(),
+            _step(
+                "head, busy time and tail add up",
+                (HERE >= (P - 1) * TF + M * TF + M * TB, HERE + (P - 1) * TB <= END),
+                bound <= END,
+            ),
+        ),
+    )
+
+
+def memory_steps() -> tuple[Obligation, ...]:
+    """The round trip of an activation and the windows of K microbatches on rank i."""
+    at, window = (I >= 0, I <= P - 1), I * TF + Q * (P - I) * PAIR
+    first, released, last_start = time("any_F_i"), time("any_end_B_i"), time("any_F_last")
+    last_end = time("any_end_B_last")
+    round_trip = (
+        last_start >= first + (P - 1 - I) * TF,
+        last_end >= last_start + PAIR,
+        released >= last_end + (P - 1 - I) * TB,
+    )
+    return (
+        _step(
+            "down, step: g ranks later is g * tF later",
+            (G >= 0, NEXT >= HERE + G * TF, last_start >= NEXT + TF),
+            last_start >= HERE + (G + 1) * TF,
+        ),
+        _step(
+            "up, step: g ranks earlier ends g * tB later",
+            (G >= 0, NEXT >= HERE + G * TB, released >= NEXT + TB),
+            released >= HERE + (G + 1) * TB,
+        ),
+        _step(
+            "round trip: rank i to the last and back",
+            (*at, *round_trip),
+            released >= first + (P - I) * PAIR,
+        ),
+        _step("windows, base", (*at, HERE >= I * TF), HERE >= I * TF + 0 * Q * (P - I) * PAIR),
+        _step(
+            "windows, step: K microbatches later is a round trip later",
+            (*at, Q >= 0, window <= HERE, released >= HERE + (P - I) * PAIR, released <= NEXT),
+            NEXT >= I * TF + (Q + 1) * (P - I) * PAIR,
+        ),
+        _step(
+            "late head: microbatches from qK on reach the last rank late",
+            (*at, Q >= 0, window <= HERE, NEXT >= HERE, last_start >= NEXT + (P - 1 - I) * TF),
+            last_start >= (P - 1) * TF + Q * (P - I) * PAIR,
+        ),
+    )
+
+
+def memory_bound(q: Term | int, i: Term = I, most: Term = CAP) -> Term:
+    """(m+p-1)P + q(p-i-K)P ticks, for K = ``most`` activations on rank i."""
+    return (M + P - 1 + q * (P - i - most)) * PAIR
+
+
+def memory_theorem(bound: Callable[[Term | int], Term] = memory_bound) -> Theorem:
+    """Rank i holding at most K activations costs q(p-i-K)P ticks for every q with qK < m."""
+    at = (I >= 0, I <= P - 1, CAP >= 1, Q >= 0, Q * CAP <= M - 1)
+    head = (P - 1) * TF + Q * (P - I) * PAIR
+    return Theorem(
+        id="memory-bound",
+        statement=(
+            "Any schedule of m full forwards and backwards per rank, one stage per rank, that "
+            "holds at most K activations on rank i takes at least (m+p-1)P + q(p-i-K)P ticks for "
+            "every q with qK < m; so none as fast as 1F1B holds fewer than min(p-i, m) on rank i, "
+            "and 1F1B's memory is least among the fastest schedules on every rank at once"
+        ),
+        assumptions=(
+            "p, m, K >= 1",
+            *_ANY,
+            "microbatches are identical and numbered in the order they run "
+            "(verify.certificates.index_order)",
+        ),
+        symbols="p ranks, m microbatches, i rank, K activations, q windows, tF tB ticks (real)",
+        argument="Round trip, windows, late head, busy time of the last rank, tail; by induction",
+        obligations=(
+            *chain_steps(),
+            *busy_steps(),
+            *memory_steps(),
+            _step(
+                "late head, busy time and tail add up",
+                (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * TB <= END),
+                bound(Q) <= END,
+            ),
+            _step(
+                "fewer than 1F1B holds is slower than 1F1B",
+                (*at, CAP <= P - I - 1, bound(1) <= END),
+                END > (M + P - 1) * PAIR,
+                (P - I - CAP, TF),
+                (P - I - CAP, TB),
+            ),
+        ),
+    )
+
+
+def theorems() -> tuple[Theorem, ...]:
+    """The two of this module."""
+    return (makespan_theorem(), memory_theorem())

@@ -1,0 +1,247 @@
+"""What makes a periodic schedule a theorem: obligations for all n >= 0 periods, all places j.
+
+For a ``PeriodicSchedule`` (its numbers are not trusted) and each rank:
+
+- *cover*: pieces, and surroundings, follow one another from place 0 to the last one, the first and
+  the last are never empty; each stretch of surroundings lies within its piece;
+- *waits*: every task starts after its inputs end;
+- *one at a time*: of each class on the rank, the ``before``-th task and those before it have ended
+  when a task starts, and the next one starts after it ends. With the class itself among them (j and
+  j + 1), starts grow along every class, so this orders all tasks of the rank (induction);
+- *tight*: every start is 0, the end of an input or the end of a task before it on the rank. So the
+  starts are the longest paths along waits and order, by induction: the left-shifted schedule;
+- *order*: where the family's order is published as keys, the tasks before have lower keys and the
+  next ones higher: it is that order;
+- *memory*: the load when a task starts, counted by the tasks before it, is at most the peak, and
+  reaches it once;
+- *makespan*: the last task of every class ends by then, one ends then, and one task starts at 0.
+
+All of it is linear in j and n, for each stretch of places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from bubbleproof.papers.theorems.periodic_schedule import (
+    Line,
+    PeriodicSchedule,
+    Piece,
+    Surroundings,
+    TaskClass,
+)
+from bubbleproof.papers.theorems.polynomials import Polynomial, Symbol
+from bubbleproof.papers.theorems.terms import TRUE, Comparison, Formula, all_of, any_of, implies
+from bubbleproof.papers.theorems.theorem import Obligation
+
+PLACE, PERIODS = Symbol("j", False), Symbol("n", False)
+HERE = Line(0, 1)
+FALSE = any_of()
+Rule = Callable[[PeriodicSchedule, TaskClass, Surroundings], Iterator[Formula]]
+
+
+def at_least(left: Line, right: Line | int) -> Formula:
+    """left >= right."""
+    return _comparison(left.plus(right, -1), ">=")
+
+
+def equal(left: Line, right: Line | int) -> Formula:
+    """left = right."""
+    return _comparison(left.plus(right, -1), "==")
+
+
+def _comparison(line: Line, relation: str) -> Formula:
+    """The line compared with 0; a number is compared at once."""
+    factors = (((), line.base), ((PLACE,), line.per_place), ((PERIODS,), line.per_period))
+    formula = Comparison(Polynomial(tuple((m, c) for m, c in factors if c)), relation)
+    if line.per_place or line.per_period:
+        return formula
+    return TRUE if formula.holds({}) else FALSE
+
+
+NOT_SHORTER = (Comparison(Polynomial.of({(PERIODS,): 1}), ">="),)
+
+
+def within(place: Line, piece: Piece | Surroundings) -> tuple[Formula, Formula]:
+    """The place lies on the piece."""
+    return at_least(place, piece.first), at_least(piece.last, place)
+
+
+def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
+    """All that makes the numbers the left-shifted schedule with its peaks and makespan."""
+    shape = schedule.shape
+    rules: dict[str, Rule] = {
+        "waits": _waits,
+        "one at a time": _one_at_a_time,
+        "tight": _tight,
+        "order": _order,
+        "memory": _memory,
+    }
+    for rank, numbers in sorted(schedule.by_rank.items()):
+        classes = [schedule.classes[k] for k in numbers]
+        yield _obligation(f"{shape}, rank {rank}: cover", _covers(classes))
+        for name, rule in rules.items():
+            goals = tuple(_everywhere(schedule, classes, rule))
+            if goals or name not in ("order", "memory"):
+                yield _obligation(f"{shape}, rank {rank}: {name}", goals)
+        if rank < len(schedule.peaks):
+            reached = _reached(schedule, classes, schedule.peaks[rank])
+            yield _obligation(f"{shape}, rank {rank}: the peak is reached", (reached,))
+    yield _obligation(f"{shape}: no task ends after the makespan", _ends(schedule))
+    yield _obligation(f"{shape}: the makespan is reached", _last_end(schedule))
+
+
+def _obligation(name: str, goals: Iterator[Formula] | tuple[Formula, ...]) -> Obligation:
+    told = [goal for goal in goals if goal is not TRUE]
+    return Obligation(name=name, premises=NOT_SHORTER, goal=all_of(*told))
+
+
+def _everywhere(
+    schedule: PeriodicSchedule, classes: list[TaskClass], rule: Rule
+) -> Iterator[Formula]:
+    """The rule for every class and place of the rank."""
+    for task in classes:
+        for around in task.surroundings:
+            goals = dict.fromkeys(g for g in rule(schedule, task, around) if g is not TRUE)
+            if goals:
+                yield implies(all_of(*within(HERE, around)), all_of(*goals))
+
+
+def _covers(classes: list[TaskClass]) -> Iterator[Formula]:
+    for task in classes:
+        yield from _follow(task.pieces, task.count)
+        yield from _follow(task.surroundings, task.count)
+        for around in task.surroundings:
+            own = task.pieces[around.piece]
+            yield implies(all_of(*within(HERE, around)), all_of(*within(HERE, own)))
+
+
+def _follow(pieces: Sequence[Piece] | Sequence[Surroundings], count: Line) -> Iterator[Formula]:
+    """Each piece begins where the one before ends; none is negative, the outer ones not empty."""
+    yield equal(pieces[0].first, 0)
+    yield equal(pieces[-1].last, count.plus(-1))
+    yield at_least(pieces[0].last, pieces[0].first)
+    yield at_least(pieces[-1].last, pieces[-1].first)
+    bounds = [(piece.first, piece.last) for piece in pieces]
+    for (_, last), (first, end) in pairwise(bounds):
+        yield equal(first, last.plus(1))
+        yield at_least(end, first.plus(-1))
+
+
+def _start(task: TaskClass, around: Surroundings) -> Line:
+    return task.pieces[around.piece].start
+
+
+def _waits(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
+    start = _start(task, around)
+    yield at_least(start, 0)
+    for given in around.inputs:
+        other = schedule.classes[given.number]
+        piece = other.pieces[given.piece]
+        yield from within(given.place, piece)
+        yield at_least(start, piece.start.along(given.place).plus(other.ticks + given.lag))
+
+
+def _one_at_a_time(
+    schedule: PeriodicSchedule, task: TaskClass, around: Surroundings
+) -> Iterator[Formula]:
+    start = _start(task, around)
+    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
+        other = schedule.classes[number]
+        is_own = other is task
+        if is_own:
+            yield equal(near.before, HERE)
+        if near.last_piece is None:
+            yield equal(near.before, 0)
+        else:
+            last, piece = near.before.plus(-1), other.pieces[near.last_piece]
+            yield from within(last, piece)
+            yield at_least(start, piece.start.along(last).plus(other.ticks))
+        following = near.before.plus(int(is_own))
+        if near.next_piece is None:
+            yield equal(following, other.count)
+        else:
+            piece = other.pieces[near.next_piece]
+            yield from within(following, piece)
+            yield at_least(piece.start.along(following), start.plus(task.ticks))
+
+
+def _tight(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
+    start = _start(task, around)
+    if around.held_by is None:
+        yield equal(start, 0)
+        return
+    kind, k = around.held_by
+    if kind == "input":
+        given = around.inputs[k]
+        other, place, lag = schedule.classes[given.number], given.place, given.lag
+        piece = other.pieces[given.piece]
+    else:
+        near, lag = around.neighbours[k], 0
+        other = schedule.classes[schedule.on_rank(task.rank)[k]]
+        place = near.before.plus(-1)
+        yield at_least(place, 0)
+        piece = other.pieces[near.last_piece or 0]
+    yield from within(place, piece)
+    yield equal(start, piece.start.along(place).plus(other.ticks + lag))
+
+
+def _order(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
+    """Of each class, the task before has a lower key and the next one a higher key."""
+    if task.key is None:
+        return
+    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
+        other = schedule.classes[number]
+        assert other.key is not None, "a published order has a key for every task"
+        if near.last_piece is not None:
+            last = other.key.along(near.before.plus(-1))
+            yield at_least(task.key, last.plus(1))
+        if near.next_piece is not None:
+            following = other.key.along(near.before.plus(int(other is task)))
+            yield at_least(following, task.key.plus(1))
+
+
+def _load(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Line:
+    """Units held on the rank once the task has started."""
+    load = Line(task.acquired)
+    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
+        other = schedule.classes[number]
+        load = load.plus(near.before, other.acquired - other.released)
+    return load
+
+
+def _memory(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
+    if task.acquired:
+        yield at_least(Line(schedule.peaks[task.rank]), _load(schedule, task, around))
+
+
+def _reached(schedule: PeriodicSchedule, classes: list[TaskClass], peak: int) -> Formula:
+    """Some stretch that is there for every n has the peak's load at its first place."""
+    top = [
+        (around, _load(schedule, task, around))
+        for task in classes
+        for around in task.surroundings
+        if task.acquired
+    ]
+    loads = [(around, load.along(around.first)) for around, load in top]
+    around, load = max(loads, key=lambda pair: (pair[1].base, -pair[1].per_period))
+    return all_of(at_least(around.last, around.first), equal(load, peak))
+
+
+def _last_ends(schedule: PeriodicSchedule) -> Iterator[Line]:
+    for task in schedule.classes:
+        yield task.pieces[-1].start.along(task.count.plus(-1)).plus(task.ticks)
+
+
+def _ends(schedule: PeriodicSchedule) -> Iterator[Formula]:
+    for end in _last_ends(schedule):
+        yield at_least(schedule.makespan, end)
+
+
+def _last_end(schedule: PeriodicSchedule) -> Iterator[Formula]:
+    """The latest end is the makespan, and the earliest start is 0."""
+    latest = max(_last_ends(schedule), key=lambda end: (end.per_period, end.base))
+    first = min((task.pieces[0].start.base, k) for k, task in enumerate(schedule.classes))[1]
+    yield equal(latest, schedule.makespan)
+    yield equal(schedule.classes[first].pieces[0].start.along(Line(0)), 0)

@@ -1,0 +1,150 @@
+"""Theorems on published families at fixed shapes, for all numbers of microbatches from some on.
+
+Each names a family, its ticks and its shapes. The numbers of the closed form are read off the
+family's schedule (``periodic_fit``) when the theorem is asked for, and proved by ``periodic``.
+Where the family's order is published as a formula (*keys*: tasks run in the order of
+base + period * place), the closed form's order is proved to be that order. Otherwise that the
+family orders longer steps in the same way is no part of the proof; tests compare many sizes. What
+a task waits for is read off with the rest: the class and, but for T-Offload and DualPipe, the place
+are the same for all tasks of a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bubbleproof.papers.theorems.periodic import equal, obligations
+from bubbleproof.papers.theorems.periodic_fit import fitted
+from bubbleproof.papers.theorems.periodic_keys import keys_of
+from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule
+from bubbleproof.papers.theorems.theorem import Obligation, Theorem
+from bubbleproof.theory.families import FamilyMember, member
+
+Number = int | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A family's parameters without m, and at which m the schedule is read off.
+
+    The schedule repeats every ``repeats`` microbatches of a direction; ``size`` decides which
+    remainder is meant. ``operations`` asks PipeMesh for operations of so many microbatches.
+    """
+
+    family: str
+    params: tuple[tuple[str, int], ...]
+    size: int
+    repeats: int = 1
+    operations: int | None = None
+
+    @property
+    def title(self) -> str:
+        words = [f"{name}={value}" for name, value in self.params]
+        if self.operations is not None:
+            words.append(f"q={self.operations}")
+        return " ".join(words)
+
+    def member(self, m: int) -> FamilyMember:
+        """The family's schedule of m microbatches."""
+        more: dict[str, Number] = dict(self.params)
+        if self.operations is not None:
+            more["e"] = more["d"] = (self.operations,) * (m // self.operations)
+        return member(self.family, m=m, **more)
+
+    def schedule(self) -> PeriodicSchedule:
+        """The closed form, not proved. Raises ``ValueError`` where it does not repeat."""
+        step = self.repeats * (2 if self.member(self.size).pipeline.is_bidirectional else 1)
+        rest = self.size % step
+        title = f"{self.title} m%{step}={rest}" if step > 1 else self.title
+        return fitted(
+            self.member,
+            shape=title,
+            size=self.size,
+            repeats=self.repeats,
+            keys=keys_of(self.family, dict(self.params), self.repeats, rest),
+        )
+
+
+Linear = tuple[int, int]  # a, b of a*m + b
+Parameters = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formulas:
+    """What our families' documentation says of a shape: makespan a*m + b ticks, peak of a rank."""
+
+    text: str
+    makespan: Callable[[Parameters], Linear]
+    peak: Callable[[Parameters, int], int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Periodic:
+    """A theorem to be: a family at some ticks and shapes."""
+
+    id: str
+    heading: str
+    ticks: str
+    shapes: tuple[Shape, ...]
+    formulas: Formulas | None = None
+
+    def theorem(self) -> Theorem:
+        """The theorem, its closed forms read off the family now."""
+        return periodic_theorem(self, tuple(shape.schedule() for shape in self.shapes))
+
+
+def periodic_theorem(about: Periodic, schedules: tuple[PeriodicSchedule, ...]) -> Theorem:
+    """The theorem that these schedules are the left-shifted ones, with their costs."""
+    found = [o for schedule in schedules for o in obligations(schedule)]
+    if about.formulas is not None:
+        for shape, schedule in zip(about.shapes, schedules, strict=True):
+            found += _agreements(about.formulas, dict(shape.params), schedule)
+    keyed = all(task.key is not None for schedule in schedules for task in schedule.classes)
+    order = (
+        "the order on each rank is the family's, proved from its keys"
+        if keyed
+        else "the family orders every size as the two it was read off (compared by tests at many m)"
+    )
+    formulas = f" {about.formulas.text};" if about.formulas is not None else ""
+    return Theorem(
+        id=about.id,
+        statement=(
+            f"{about.heading}, at {about.ticks} and for every n >= 0:{formulas} its left-shifted "
+            f"starts are lines in pieces, with {'; '.join(_told(one) for one in schedules)}"
+        ),
+        assumptions=(
+            f"{about.ticks} (or any common multiple: all starts scale)",
+            "the shapes listed, and m from the least on, in the steps told",
+            order,
+            "tasks wait, by place, for what they wait for at the sizes read off",
+            "links take 0 ticks",
+        ),
+        symbols="m microbatches, n periods beyond the least m, j place of a task in its class",
+        argument=(
+            "Starts that respect all waiting edges and are tight are the longest paths, by "
+            "induction along the edges; n and j are symbols, the shape is numbers"
+        ),
+        obligations=tuple(found),
+    )
+
+
+def _told(schedule: PeriodicSchedule) -> str:
+    """A schedule's costs in words."""
+    m = Line(schedule.least, 0, schedule.step)
+    peaks = " ".join(map(str, schedule.peaks))
+    return f"[{schedule.shape}: m = {m}, makespan {schedule.makespan}, peaks {peaks}]"
+
+
+def _agreements(
+    formulas: Formulas, params: Parameters, schedule: PeriodicSchedule
+) -> tuple[Obligation, ...]:
+    """The costs are those of the formulas."""
+    slope, constant = formulas.makespan(params)
+    told = Line(slope * schedule.least + constant, 0, slope * schedule.step)
+    goals = {f"{schedule.shape}: the formula's makespan": equal(schedule.makespan, told)}
+    if formulas.peak is not None:
+        for rank, peak in enumerate(schedule.peaks):
+            name = f"{schedule.shape}, rank {rank}: the formula's peak"
+            goals[name] = equal(Line(peak), formulas.peak(params, rank))
+    return tuple(Obligation(name=name, premises=(), goal=goal) for name, goal in goals.items())

@@ -1,0 +1,151 @@
+"""Periodic schedules read off two schedules of a family, one period apart; nothing is trusted here.
+
+``fitted`` takes the family's left-shifted schedules at m and m + step microbatches. Every class
+must have the same starts in both up to the middle, and from there on starts that lie one period
+later; the middle is the piece that grows. Pieces and surroundings are then made as long as they can
+be, and n is counted from the least m for which no growing piece is negative and the family's
+schedule has these starts. What does not repeat in this way raises ``ValueError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from bubbleproof.papers.theorems.periodic_classes import Key, name_of, rules_of, starts_of
+from bubbleproof.papers.theorems.periodic_keys import Keys
+from bubbleproof.papers.theorems.periodic_sample import Sample
+from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule, Piece, TaskClass
+from bubbleproof.papers.theorems.periodic_stretches import Growth
+from bubbleproof.theory.families.base import FamilyMember
+
+
+def fitted(
+    member_of: Callable[[int], FamilyMember],
+    *,
+    shape: str,
+    size: int,
+    repeats: int,
+    keys: Keys | None = None,
+) -> PeriodicSchedule:
+    """The periodic schedule of ``member_of(m)``, read off at m = ``size`` and one period later."""
+    found = member_of(size)
+    step = repeats * (2 if found.pipeline.is_bidirectional else 1)
+    rows, longer = starts_of(found, repeats), starts_of(member_of(size + step), repeats)
+    growth = growths(rows, longer)
+    period = period_of(rows, longer, growth)
+    sample = Sample.of(rows, period, growth, rules_of(found, repeats))
+    classes = sample.classes(keys)
+    bounds = [
+        (part.first, part.last)
+        for task in classes
+        for parts in (task.pieces, task.surroundings)
+        for part in parts
+    ]
+    grown = [end.base - first.base for first, end in bounds if end.per_period > first.per_period]
+    spare = min(grown) + 1
+    spare = max(0, min(spare, (size - 1) // step))
+    makespan = max(row[-1] + task.ticks for row, task in zip(sample.rows, classes, strict=True))
+    schedule = PeriodicSchedule(
+        shape=shape,
+        least=size,
+        step=step,
+        classes=tuple(classes),
+        makespan=Line(makespan, 0, period),
+        peaks=sample.peaks()[: found.problem.num_ranks],
+    )
+    return _least(_from_period(schedule, spare), member_of, repeats)
+
+
+def _least(
+    schedule: PeriodicSchedule, member_of: Callable[[int], FamilyMember], repeats: int
+) -> PeriodicSchedule:
+    """The schedule from the least m on at which the family, too, is what it is later.
+
+    Several families order few microbatches in another way.
+    """
+    while True:
+        found = {name_of(key): row for key, row in _known_starts(schedule, member_of, repeats)}
+        told = {task.name: schedule.starts(k, 0) for k, task in enumerate(schedule.classes)}
+        if found == told:
+            return schedule
+        schedule = _from_period(schedule, -1)
+
+
+def _known_starts(
+    schedule: PeriodicSchedule, member_of: Callable[[int], FamilyMember], repeats: int
+) -> Iterable[tuple[Key, list[int]]]:
+    """The family's starts at the least m, none where it refuses so few microbatches."""
+    try:
+        return starts_of(member_of(schedule.least), repeats).items()
+    except ValueError:
+        return ()
+
+
+def _from_period(schedule: PeriodicSchedule, earlier: int) -> PeriodicSchedule:
+    """The schedule with n counted from ``earlier`` periods before."""
+    return replace(
+        schedule,
+        least=schedule.least - schedule.step * earlier,
+        classes=tuple(_recounted(task, earlier) for task in schedule.classes),
+        makespan=schedule.makespan.from_period(earlier),
+    )
+
+
+def growths(rows: dict[Key, list[int]], longer: dict[Key, list[int]]) -> dict[Key, Growth]:
+    """How each class grows. Raises ``ValueError`` for one that grows otherwise."""
+    found = {}
+    if rows.keys() != longer.keys():
+        raise ValueError("m + step has other classes of tasks than m")
+    for key, row in rows.items():
+        late, middle = longer[key], len(row) // 2
+        if len(late) == len(row):
+            found[key] = Growth.FRONT if late == row else Growth.BACK
+        elif len(late) == len(row) + 1 and late[: middle + 1] == row[: middle + 1]:
+            found[key] = Growth.MIDDLE
+        else:
+            raise ValueError(f"{name_of(key)} starts otherwise at the front when m grows")
+    return found
+
+
+def period_of(
+    rows: dict[Key, list[int]], longer: dict[Key, list[int]], growth: dict[Key, Growth]
+) -> int:
+    """Ticks per period, the same for all classes. Raises ``ValueError`` where there are none."""
+    periods = set()
+    for key, row in rows.items():
+        if growth[key] is Growth.MIDDLE:
+            middle = len(row) // 2
+            periods |= {b - a for a, b in zip(row[middle:], longer[key][middle + 1 :], strict=True)}
+        if growth[key] is Growth.BACK:
+            periods |= {b - a for a, b in zip(row, longer[key], strict=True)}
+    if len(periods) != 1:
+        raise ValueError(f"the back moves by {sorted(periods)[:5]} ticks, not by one period")
+    return periods.pop()
+
+
+def _recounted(task: TaskClass, spare: int) -> TaskClass:
+    """The class with n counted from ``spare`` periods earlier on."""
+
+    def earlier(line: Line) -> Line:
+        return line.from_period(spare)
+
+    return replace(
+        task,
+        count=earlier(task.count),
+        pieces=tuple(
+            Piece(earlier(a.first), earlier(a.last), earlier(a.start)) for a in task.pieces
+        ),
+        surroundings=tuple(
+            replace(
+                around,
+                first=earlier(around.first),
+                last=earlier(around.last),
+                inputs=tuple(replace(given, place=earlier(given.place)) for given in around.inputs),
+                neighbours=tuple(
+                    replace(near, before=earlier(near.before)) for near in around.neighbours
+                ),
+            )
+            for around in task.surroundings
+        ),
+    )

@@ -1,0 +1,207 @@
+"""One schedule by classes, and the stretches of places on which its starts and order are lines.
+
+``Sample.classes`` cuts every class into pieces (starts are one line) and surroundings (what comes
+before and what is waited for are lines, and always of the same pieces).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.papers.theorems.periodic_classes import Key, Rules, name_of
+from bubbleproof.papers.theorems.periodic_keys import Keys
+from bubbleproof.papers.theorems.periodic_schedule import (
+    Holder,
+    Input,
+    Line,
+    Neighbour,
+    Piece,
+    Surroundings,
+    TaskClass,
+)
+from bubbleproof.papers.theorems.periodic_stretches import Growth, Point, stretches
+from bubbleproof.theory.model.actions import NONE, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One schedule by classes, ordered by rank; n = 0 there.
+
+    ``rows[k][j]`` is the start of class k at place j; ``before[k][j]`` says of each class of the
+    rank how many of its tasks come before.
+    """
+
+    keys: list[Key]
+    rows: list[list[int]]
+    period: int
+    growth: list[Growth]
+    rules: Rules
+    before: list[list[tuple[int, ...]]]
+    on_rank: dict[int, list[int]]
+
+    @classmethod
+    def of(
+        cls, rows: dict[Key, list[int]], period: int, growth: dict[Key, Growth], rules: Rules
+    ) -> Sample:
+        keys = sorted(rows, key=lambda key: (rules.rank[key], key))
+        by_number = [rows[key] for key in keys]
+        on_rank: dict[int, list[int]] = {}
+        for number, key in enumerate(keys):
+            on_rank.setdefault(rules.rank[key], []).append(number)
+        return cls(
+            keys=keys,
+            rows=by_number,
+            period=period,
+            growth=[growth[key] for key in keys],
+            rules=rules,
+            before=counts_before(on_rank, by_number),
+            on_rank=on_rank,
+        )
+
+    def classes(self, keys: Keys | None) -> list[TaskClass]:
+        number = {key: k for k, key in enumerate(self.keys)}
+        pieces = [self._pieces(k) for k in range(len(self.keys))]
+        rules = self.rules
+        at = [_piece_numbers(parts) for parts in pieces]
+        return [
+            TaskClass(
+                name=name_of(key),
+                rank=rules.rank[key],
+                ticks=rules.ticks[key],
+                count=Line(len(self.rows[k]), 0, self._gains(k)),
+                pieces=pieces[k],
+                acquired=rules.acquired[key],
+                released=rules.released[key],
+                surroundings=self._surroundings(k, number, at),
+                key=keys(Kind(key[0]), key[1], key[5]) if keys else None,
+            )
+            for k, key in enumerate(self.keys)
+        ]
+
+    def _gains(self, number: int) -> int:
+        """Places that a class gains per period."""
+        return int(self.growth[number] is Growth.MIDDLE)
+
+    def _pieces(self, number: int) -> tuple[Piece, ...]:
+        points = [
+            Point((), frozenset({None}), (start,), (self.period,)) for start in self.rows[number]
+        ]
+        return tuple(
+            Piece(part.first, part.last, part.lines[0])
+            for part in stretches(points, self.growth[number])
+        )
+
+    def _surroundings(
+        self, number: int, numbers: dict[Key, int], at: list[list[int]]
+    ) -> tuple[Surroundings, ...]:
+        near = self.on_rank[self.rules.rank[self.keys[number]]]
+        points = [self._point(number, j, near, numbers, at) for j in range(len(self.rows[number]))]
+        return tuple(
+            _around(part.tags, part.lines, part.first, part.last, part.option, len(near))
+            for part in stretches(points, self.growth[number])
+        )
+
+    def _point(
+        self, number: int, place: int, near: list[int], numbers: dict[Key, int], at: list[list[int]]
+    ) -> Point:
+        """Tags: own piece, two pieces per neighbour, (class, piece, lag) per input."""
+        before = self.before[number][place]
+        inputs = [
+            (numbers[other], there, lag)
+            for other, there, lag in self.rules.inputs[self.keys[number], place]
+        ]
+        tags = [at[number][place]]
+        for k, count in zip(near, before, strict=True):
+            following = count + (k == number)
+            tags.append(at[k][count - 1] if count else NONE)
+            tags.append(at[k][following] if following < len(at[k]) else NONE)
+        for other, there, lag in inputs:
+            tags += [other, at[other][there], lag]
+        return Point(
+            tuple(tags),
+            self._holders(number, place, inputs, near),
+            (*before, *(there for _, there, _ in inputs)),
+            tuple(self._gains(k) for k in (*near, *(other for other, _, _ in inputs))),
+        )
+
+    def _holders(
+        self, number: int, place: int, inputs: list[tuple[int, int, int]], near: list[int]
+    ) -> frozenset[Holder]:
+        """What the task waits for to the tick: tick 0, an input, or a task before it."""
+        start, ticks = self.rows[number][place], self.rules.ticks
+        found: set[Holder] = set() if start else {None}
+        for k, (other, there, lag) in enumerate(inputs):
+            if self.rows[other][there] + ticks[self.keys[other]] + lag == start:
+                found.add(("input", k))
+        for k, (other, count) in enumerate(zip(near, self.before[number][place], strict=True)):
+            if count and self.rows[other][count - 1] + ticks[self.keys[other]] == start:
+                found.add(("rank", k))
+        if not found:
+            raise ValueError(f"{name_of(self.keys[number])} at place {place} starts late")
+        return frozenset(found)
+
+    def peaks(self) -> tuple[int, ...]:
+        """The most units that each rank holds."""
+        rules, top = self.rules, dict.fromkeys(self.rules.rank.values(), 0)
+        for number, key in enumerate(self.keys):
+            classes = [self.keys[k] for k in self.on_rank[rules.rank[key]]]
+            for before in self.before[number]:
+                load = sum(
+                    count * (rules.acquired[other] - rules.released[other])
+                    for other, count in zip(classes, before, strict=True)
+                )
+                rank = rules.rank[key]
+                top[rank] = max(top[rank], load + rules.acquired[key])
+        return tuple(top[rank] for rank in sorted(top))
+
+
+def counts_before(
+    on_rank: dict[int, list[int]], rows: list[list[int]]
+) -> list[list[tuple[int, ...]]]:
+    """For every class and place, how many tasks of each class of its rank start before."""
+    found: list[list[tuple[int, ...]]] = [[] for _ in rows]
+    for near in on_rank.values():
+        done = dict.fromkeys(near, 0)
+        for _, number in sorted((start, k) for k in near for start in rows[k]):
+            found[number].append(tuple(done.values()))
+            done[number] += 1
+    return found
+
+
+def _around(
+    tags: tuple[int, ...],
+    lines: tuple[Line, ...],
+    first: Line,
+    last: Line,
+    held_by: Holder,
+    neighbours: int,
+) -> Surroundings:
+    """Surroundings from a stretch of ``_point``s."""
+    pieces, inputs = tags[1 : 1 + 2 * neighbours], tags[1 + 2 * neighbours :]
+    return Surroundings(
+        first=first,
+        last=last,
+        piece=tags[0],
+        inputs=tuple(
+            Input(number=inputs[3 * k], place=place, piece=inputs[3 * k + 1], lag=inputs[3 * k + 2])
+            for k, place in enumerate(lines[neighbours:])
+        ),
+        neighbours=tuple(
+            Neighbour(line, _number(pieces[2 * k]), _number(pieces[2 * k + 1]))
+            for k, line in enumerate(lines[:neighbours])
+        ),
+        held_by=held_by,
+    )
+
+
+def _number(tag: int) -> int | None:
+    return None if tag == NONE else tag
+
+
+def _piece_numbers(pieces: tuple[Piece, ...]) -> list[int]:
+    """The number of the piece of each place, at n = 0."""
+    return [
+        number
+        for number, piece in enumerate(pieces)
+        for _ in range(piece.first.base, piece.last.base + 1)
+    ]

@@ -1,0 +1,139 @@
+"""Products made linear: Z3 gets one fresh variable per monomial, and facts about signs.
+
+Z3's nonlinear arithmetic does not decide these obligations in useful time. Here a product of
+symbols is a variable of its own, so (p - i) * t is the linear ``[p*t] - [i*t]``: expansion is exact
+because polynomials are kept expanded. What is lost is the sign of a product, and it is given back
+where it can matter: whenever a symbol t multiplies an integer e in some comparison,
+
+    t >= 0  =>  (e >= 1 => e*t >= t)  and  (e <= -1 => e*t <= -t)  and  (e = 0 => e*t = 0).
+
+These hold for all integers e and reals t. So what is unsatisfiable here is unsatisfiable; a model,
+however, may give a product a value that no factors have, and must be checked (``prover``).
+
+A query is written as SMT-LIB text, which Z3 reads much faster than it is built call by call, and
+which any other solver of linear arithmetic reads as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from bubbleproof.papers.theorems.polynomials import Monomial, Number, Polynomial, Symbol
+from bubbleproof.papers.theorems.terms import Comparison, Formula, Term
+
+Factors = tuple[Polynomial, Polynomial]
+
+
+_WORDS = {"all": "and", "any": "or", "not": "not"}
+_RELATIONS = {"==": "=", ">=": ">=", ">": ">"}
+
+
+@dataclass(slots=True)
+class Linearisation:
+    """SMT-LIB names for symbols and monomials; symbols in ``fixed`` are replaced by numbers.
+
+    One object serves one query, so that equal monomials are one variable. ``names`` are quoted.
+    """
+
+    fixed: dict[Symbol, Number] = field(default_factory=dict)
+    names: dict[Monomial, str] = field(default_factory=dict)
+
+    def script(self, formula: Formula, hints: Iterable[tuple[Term, Term]] = ()) -> str:
+        """Declarations, the formula and the sign lemmas for its products, as assertions."""
+        claims = [self.formula(formula), *self.sign_lemmas([formula], hints)]
+        lines = [*self.declarations(), *(f"(assert {claim})" for claim in claims)]
+        return "\n".join(lines)
+
+    def declarations(self) -> Iterator[str]:
+        """One line per name used so far."""
+        for monomial, name in self.names.items():
+            yield f"(declare-const {name} {'Real' if _is_time(monomial) else 'Int'})"
+
+    def formula(self, formula: Formula) -> str:
+        """The formula over the names."""
+        if isinstance(formula, Comparison):
+            value = self.polynomial(formula.polynomial)
+            zero = "0.0" if formula.polynomial.is_time else "0"
+            return f"({_RELATIONS[formula.relation]} {value} {zero})"
+        if not formula.parts:
+            return "true" if formula.how == "all" else "false"
+        return f"({_WORDS[formula.how]} {' '.join(self.formula(part) for part in formula.parts)})"
+
+    def polynomial(self, polynomial: Polynomial) -> str:
+        """The polynomial as a linear expression: an Int for an index, a Real for a time."""
+        as_real, summands = polynomial.is_time, []
+        for monomial, coefficient in polynomial.parts:
+            factor: Number = coefficient
+            for symbol in monomial:
+                factor *= self.fixed.get(symbol, 1)
+            free = tuple(s for s in monomial if s not in self.fixed)
+            number = _numeral(factor, as_real=as_real)
+            summands.append(f"(* {number} {self._name(free, as_real)})" if free else number)
+        if len(summands) < 2:
+            return summands[0] if summands else _numeral(0, as_real=as_real)
+        return f"(+ {' '.join(summands)})"
+
+    def _name(self, monomial: Monomial, as_real: bool) -> str:
+        if monomial not in self.names:
+            self.names[monomial] = f"|{'*'.join(s.name for s in monomial)}|"
+        name = self.names[monomial]
+        return f"(to_real {name})" if as_real and not _is_time(monomial) else name
+
+    def sign_lemmas(
+        self, formulas: Iterable[Formula], hints: Iterable[tuple[Term, Term]]
+    ) -> Iterator[str]:
+        """The lemmas for the products in the formulas and for the hints."""
+        for e, t in dict.fromkeys([*found_products(formulas), *hinted_products(hints)]):
+            factor, sign = self.polynomial(e), self.polynomial(t)
+            product = self.polynomial(e.times(t))
+            one, zero = _numeral(1, as_real=e.is_time), _numeral(0, as_real=t.is_time)
+            nought = _numeral(0, as_real=e.is_time)
+            yield (
+                f"(=> (>= {sign} {zero}) (and"
+                f" (=> (>= {factor} {one}) (>= {product} {sign}))"
+                f" (=> (<= {factor} (- {one})) (<= {product} (- {sign})))"
+                f" (=> (= {factor} {nought}) (= {product} {zero}))))"
+            )
+
+
+def _is_time(monomial: Monomial) -> bool:
+    return any(symbol.is_time for symbol in monomial)
+
+
+def _numeral(number: Number, *, as_real: bool) -> str:
+    """An exact SMT-LIB number."""
+    if not as_real:
+        if number != int(number):
+            raise ValueError(f"an index is a whole number, got {number}")
+        return str(int(number)) if number >= 0 else f"(- {-int(number)})"
+    size = abs(Fraction(number))
+    text = f"{size.numerator}.0"
+    if size.denominator != 1:
+        text = f"(/ {text} {size.denominator}.0)"
+    return f"(- {text})" if number < 0 else text
+
+
+def found_products(formulas: Iterable[Formula]) -> Iterator[Factors]:
+    """Every (e, t) where symbol t multiplies the index e in a comparison, or in such an e."""
+    todo = [atom.polynomial for formula in formulas for atom in formula.atoms()]
+    seen: set[Polynomial] = set()
+    while todo:
+        polynomial = todo.pop()
+        if all(len(m) < 2 for m, _ in polynomial.parts) or polynomial in seen:
+            continue
+        seen.add(polynomial)
+        for symbol in sorted({s for m, _ in polynomial.parts if len(m) > 1 for s in m}):
+            e = polynomial.quotient(symbol)
+            if symbol.is_time == polynomial.is_time and e.symbols:
+                yield e, Polynomial.of({(symbol,): 1})
+                todo.append(e)
+
+
+def hinted_products(hints: Iterable[tuple[Term, Term]]) -> Iterator[Factors]:
+    """The pairs of the hints' cases."""
+    for left, right in hints:
+        for _, e in left.cases:
+            for _, t in right.cases:
+                yield e, t

@@ -1,0 +1,144 @@
+"""Theorems: what is claimed for all parameters, and the obligations that together prove it.
+
+An ``Obligation`` is closed: its premises imply its goal for all values of its symbols. Proving a
+theorem is refuting the negation of each obligation (``prover``); nothing here loads Z3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from bubbleproof.papers.theorems.polynomials import Environment
+from bubbleproof.papers.theorems.terms import Formula, Term, all_of, implies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obligation:
+    """The premises imply the goal, for all integers and reals.
+
+    ``hints`` are pairs (index term, term that is never negative) whose product the proof needs a
+    sign lemma for, beyond those that ``products`` finds by itself; a hint cannot make a false
+    obligation pass.
+    """
+
+    name: str
+    premises: tuple[Formula, ...]
+    goal: Formula
+    hints: tuple[tuple[Term, Term], ...] = ()
+
+    @property
+    def formula(self) -> Formula:
+        return implies(all_of(*self.premises), self.goal)
+
+    def holds(self, environment: Environment) -> bool:
+        """Whether it holds at the given values, evaluated without Z3."""
+        return self.formula.holds(environment)
+
+    def refuted_by(self, environment: Environment) -> bool:
+        """Whether the values meet every premise and break the goal."""
+        return not self.holds(environment)
+
+
+Part = tuple[str, tuple[Formula, ...], Formula]
+
+
+def obligations_of(
+    parts: Iterable[Part],
+    premises: tuple[Formula, ...],
+    hints: tuple[tuple[Term, Term], ...] = (),
+) -> tuple[Obligation, ...]:
+    """The parts (name, premises of its own, goal) as obligations that share premises and hints."""
+    return tuple(
+        Obligation(name=name, premises=(*premises, *own), goal=goal, hints=hints)
+        for name, own, goal in parts
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Theorem:
+    """A statement, what it assumes, what its letters mean, and the obligations that prove it.
+
+    ``argument`` says, for a reader, why the obligations give the statement: which induction they
+    are the steps of. Every letter in a statement is a symbol; a theorem that holds at some numbers
+    alone (the shapes of ``periodic_list``) lists them in its statement.
+    """
+
+    id: str
+    statement: str
+    assumptions: tuple[str, ...]
+    symbols: str
+    argument: str
+    obligations: tuple[Obligation, ...]
+
+    def __post_init__(self) -> None:
+        names = [o.name for o in self.obligations]
+        if len(set(names)) != len(names) or not names:
+            raise ValueError(f"{self.id}: obligations must have names of their own, got {names}")
+
+
+class ProofVerdict(Enum):
+    """What became of a theorem or an obligation."""
+
+    PROVED = "proved: no counter-model exists"
+    FAILED = "failed: a counter-model breaks it"
+    UNKNOWN = "unknown: neither proved nor refuted in the time given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObligationProof:
+    """What became of one obligation; ``counter_model`` gives each symbol's value where it fails."""
+
+    name: str
+    verdict: ProofVerdict
+    seconds: float
+    counter_model: dict[str, str] | None = None
+
+    def __str__(self) -> str:
+        values = ", ".join(
+            f"{name} = {value}" for name, value in (self.counter_model or {}).items()
+        )
+        return f"{self.name}: {self.verdict.value}" + (f", {values}" if values else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What became of a theorem: PROVED if all obligations are, FAILED if one is refuted."""
+
+    theorem: Theorem
+    obligations: tuple[ObligationProof, ...]
+
+    @property
+    def verdict(self) -> ProofVerdict:
+        found = {o.verdict for o in self.obligations}
+        for verdict in (ProofVerdict.FAILED, ProofVerdict.UNKNOWN):
+            if verdict in found:
+                return verdict
+        return ProofVerdict.PROVED
+
+    @property
+    def seconds(self) -> float:
+        return sum(o.seconds for o in self.obligations)
+
+    def to_dict(self) -> dict[str, object]:
+        """The proof as plain data for JSON; ``seconds`` are wall-clock and not reproducible."""
+        theorem = self.theorem
+        return {
+            "id": theorem.id,
+            "statement": theorem.statement,
+            "assumptions": list(theorem.assumptions),
+            "symbols": theorem.symbols,
+            "argument": theorem.argument,
+            "verdict": self.verdict.name,
+            "seconds": round(self.seconds, 3),
+            "obligations": [
+                {
+                    "name": o.name,
+                    "verdict": o.verdict.name,
+                    "seconds": round(o.seconds, 3),
+                    "counter_model": o.counter_model,
+                }
+                for o in self.obligations
+            ],
+        }

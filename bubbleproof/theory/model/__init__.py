@@ -1,0 +1,1 @@
+"""What a schedule is: actions, problems, schedules, memory and measures. Nothing else."""

@@ -1,0 +1,245 @@
+"""Problems: what has to be done, by what, after what, within which memory.
+
+A ``Problem`` is a set of tasks. Each task is an action with a duration in ticks and occupies one or
+more *unary* resources (a rank's compute stream, a link, a NIC, a copy engine) from its start to its
+end. Precedences say ``start(after) >= end(before) + lag``. Memory is a set of stores, each with a
+base load and perhaps a capacity; a memory event changes a store's load by ``delta`` when a task
+starts or ends. Every system of the papers is tasks on resources with memory events, so the checker
+knows no special case. ``Pipeline`` builds the ordinary ones; any other may be built by hand:
+
+>>> work = ActionTable.from_actions([Action.parse("0F0"), Action.parse("0B0")])
+>>> tiny = Problem(
+...     resources=(Resource(name="rank 0", rank=0),),
+...     actions=work,
+...     duration=np.array([1, 2]),
+...     occupancy=Occupancy(task=np.array([0, 1]), resource=np.array([0, 0])),
+...     edges=Edges(before=np.array([0]), after=np.array([1]), lag=np.array([0])),
+... )
+>>> tiny.num_tasks, tiny.num_ranks
+(2, 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Bools, Ints
+
+
+def _empty() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A thing that does one task at a time; ``rank`` is set exactly for a rank's compute stream."""
+
+    name: str
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A memory: its load before the first task, and the load it must never exceed (if any).
+
+    Raises ``ValueError`` for a base load below 0.
+    """
+
+    name: str
+    base: int = 0
+    capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.base < 0:
+            raise ValueError(f"base load of {self.name} must be 0 or more, got {self.base}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Occupancy:
+    """Which task occupies which resource: one row per pair, ordered by task."""
+
+    task: Ints
+    resource: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edges:
+    """Precedences: ``start(after) >= end(before) + lag``, one row each, lags in ticks."""
+
+    before: Ints = field(default_factory=_empty)
+    after: Ints = field(default_factory=_empty)
+    lag: Ints = field(default_factory=_empty)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MemoryEvents:
+    """Changes of load: ``store += delta`` when ``task`` starts (or, where ``at_end``, ends)."""
+
+    task: Ints = field(default_factory=_empty)
+    at_end: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    store: Ints = field(default_factory=_empty)
+    delta: Ints = field(default_factory=_empty)
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Tasks on unary resources, with precedences and memory.
+
+    ``actions[t]`` and ``duration[t]`` (ticks) describe task ``t``; ``unit`` names one tick and
+    ``memory_unit`` one unit of load. Compute resources carry the ranks 0..p-1, in order, first.
+    Raises ``ValueError`` when a column points outside the problem or two tasks are the same action.
+    """
+
+    resources: tuple[Resource, ...]
+    actions: ActionTable
+    duration: Ints
+    occupancy: Occupancy
+    edges: Edges = field(default_factory=Edges)
+    stores: tuple[Store, ...] = ()
+    events: MemoryEvents = field(default_factory=MemoryEvents)
+    unit: str = "tick"
+    memory_unit: str = "unit"
+
+    def __post_init__(self) -> None:
+        ranks = [r.rank for r in self.resources if r.rank is not None]
+        if ranks != list(range(len(ranks))) or len(ranks) < 1:
+            raise ValueError(f"compute resources must carry ranks 0, 1, ... in order, got {ranks}")
+        if any(r.rank is None for r in self.resources[: len(ranks)]):
+            raise ValueError("compute resources must come before links, NICs and copy engines")
+        self.actions.require_actions()
+        if len(self.duration) != self.num_tasks:
+            raise ValueError(f"{self.num_tasks} tasks but {len(self.duration)} durations")
+        if (self.duration < 0).any():
+            worst = int(np.argmin(self.duration))
+            raise ValueError(
+                f"duration of {self.label(worst)} must be 0 or more, got {self.duration[worst]}"
+            )
+        self._check_pointers()
+        self._check_sizes()
+        keys = self._keys
+        if (keys[1:] == keys[:-1]).any():
+            twice = int(self._order[np.flatnonzero(keys[1:] == keys[:-1])[0]])
+            raise ValueError(f"task {self.label(twice)} stands twice in the problem")
+
+    def __repr__(self) -> str:
+        return (
+            f"<Problem: {self.num_tasks} tasks on {self.num_ranks} ranks, {len(self.edges)} "
+            f"precedences, {len(self.stores)} stores, unit {self.unit}>"
+        )
+
+    def _check_pointers(self) -> None:
+        tasks, resources, stores = self.num_tasks, len(self.resources), len(self.stores)
+        for name, column, limit in (
+            ("occupancy.task", self.occupancy.task, tasks),
+            ("occupancy.resource", self.occupancy.resource, resources),
+            ("edges.before", self.edges.before, tasks),
+            ("edges.after", self.edges.after, tasks),
+            ("events.task", self.events.task, tasks),
+            ("events.store", self.events.store, stores),
+        ):
+            if len(column) and not (column.min() >= 0 and column.max() < limit):
+                raise ValueError(f"{name} must lie in 0..{limit - 1}, got {column.max()}")
+        if (np.diff(self.occupancy.task) < 0).any():
+            raise ValueError("occupancy must be ordered by task")
+        needed = np.bincount(self.occupancy.task, minlength=tasks)
+        if not needed.all():
+            raise ValueError(f"task {self.label(int(np.argmin(needed)))} occupies no resource")
+
+    def _check_sizes(self) -> None:
+        """Sums of times and of loads must stay far from the end of int64, where they would wrap."""
+        ticks = float(np.sum(self.duration, dtype=float))
+        ticks += float(np.sum(np.abs(self.edges.lag), dtype=float))
+        if ticks >= 1 << 60:
+            raise ValueError(
+                f"durations and lags must add up to less than 2**60 ticks, got about {ticks:.3g}"
+            )
+        units = float(np.sum(np.abs(self.events.delta), dtype=float))
+        units += sum(abs(store.base) for store in self.stores)
+        if units >= 1 << 60:
+            raise ValueError(
+                "base loads and changes must add up to less than 2**60 units, "
+                f"got about {units:.3g}"
+            )
+
+    @property
+    def num_tasks(self) -> int:
+        return len(self.actions)
+
+    @cached_property
+    def num_ranks(self) -> int:
+        return sum(r.rank is not None for r in self.resources)
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.actions.keys(), kind="stable")
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return self.actions.keys()[self._order]
+
+    def locate(self, actions: ActionTable) -> Ints:
+        """The task of each action, or ``NONE`` where the problem has none such. Shape: (rows,)."""
+        keys = self._keys
+        wanted = actions.keys()
+        if not len(keys):
+            return np.full(len(actions), NONE)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        task = np.where(keys[at] == wanted, self._order[at], NONE)
+        same = (actions.partner_stage == self.actions.partner_stage[task]) & (
+            actions.partner_microbatch == self.actions.partner_microbatch[task]
+        )
+        return np.where(same, task, NONE)
+
+    @cached_property
+    def rank_of_task(self) -> Ints:
+        """The rank whose compute stream each task occupies, ``NONE`` for a pure transfer."""
+        rank = np.full(self.num_tasks, NONE)
+        compute = self.occupancy.resource < self.num_ranks
+        rank[self.occupancy.task[compute]] = self.occupancy.resource[compute]
+        return rank
+
+    @cached_property
+    def stage_to_rank(self) -> dict[int, int]:
+        """Where each stage's compute tasks run; a stage on two ranks (replicated) is not listed."""
+        compute = self.rank_of_task != NONE
+        stages = [self.actions.stage[compute], self.actions.partner_stage[compute]]
+        pairs = np.stack([np.concatenate(stages), np.tile(self.rank_of_task[compute], 2)])
+        unique = np.unique(pairs[:, pairs[0] != NONE], axis=1)
+        stage, count = np.unique(unique[0], return_counts=True)
+        single = set(stage[count == 1].tolist())
+        return {g: r for g, r in unique.T.tolist() if g in single}
+
+    def label(self, task: int) -> str:
+        """The text form of a task."""
+        return self.actions.label(task)
+
+    def ticks(self, task: Ints) -> Ints:
+        """The duration of each of the tasks, 0 for ``NONE``."""
+        return np.append(self.duration, 0)[task]  # ``NONE`` is the last place
+
+    def resource_name(self, resource: int) -> str:
+        """The name of a resource, also of one that only a program names."""
+        if resource < len(self.resources):
+            return self.resources[resource].name
+        return f"resource {resource} (not in the problem)"
+
+    def task(self, text: str) -> int:
+        """The index of the task written ``text``; raises ``KeyError`` where there is none."""
+        found = int(self.locate(ActionTable.from_actions([Action.parse(text)]))[0])
+        if found == NONE:
+            raise KeyError(text)
+        return found
+
+    def with_capacity(self, capacity: int | None) -> Problem:
+        """The same problem with every store's capacity set to ``capacity``."""
+        stores = tuple(replace(store, capacity=capacity) for store in self.stores)
+        return replace(self, stores=stores)

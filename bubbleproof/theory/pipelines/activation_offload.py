@@ -1,0 +1,94 @@
+"""Off-load of activations: what a forward leaves behind waits on the host for its backward.
+
+An off-load of (stage, microbatch) adds two tasks to a problem, OFFLOAD on the rank's download
+engine and RELOAD on its upload engine, so both run beside computation and beside each other
+(PipeOffload section 2). With F and B the forward and backward (B or I) of that stage and
+microbatch, and a the units that F leaves in the store of its rank:
+
+- precedences: OFFLOAD after F, RELOAD after OFFLOAD, B after RELOAD;
+- memory: OFFLOAD adds a to the host at its start and takes a from the rank at its end; RELOAD adds
+  a to the rank at its start and takes a from the host at its end (as an EVICT and a LOAD do).
+
+Every rank has a host memory of its own, without limit unless ``host_capacity`` gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.extension import backwards_of, extended
+from bubbleproof.theory.pipelines.transfers import left_behind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationOffload:
+    """One activation that goes to the host and comes back; ticks of each way.
+
+    Raises ``ValueError`` for a negative duration.
+    """
+
+    stage: int
+    microbatch: int
+    offload: int
+    reload: int
+    slice: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.offload, self.reload) < 0:
+            raise ValueError(
+                "an off-load and a reload take 0 ticks or more, "
+                f"got {self.offload} and {self.reload}"
+            )
+
+
+def with_activation_offloads(
+    problem: Problem, offloads: Sequence[ActivationOffload], host_capacity: int | None = None
+) -> Problem:
+    """The problem with an OFFLOAD and a RELOAD per off-load, two engines and a host per used rank.
+
+    Precondition: store r is the memory of rank r. Raises ``ValueError`` where an off-load names no
+    forward with a backward of its own, or one is named twice.
+    """
+    if not offloads:
+        return problem
+    columns = np.array([(o.stage, o.microbatch, o.slice) for o in offloads], dtype=np.int64).T
+    forward = problem.locate(ActionTable.of(int(Kind.F), *columns))
+    if (forward == NONE).any():
+        lost = offloads[int(np.argmax(forward == NONE))]
+        raise ValueError(f"stage {lost.stage} has no forward of microbatch {lost.microbatch}")
+    backward = backwards_of(problem, forward)
+    rank = problem.rank_of_task[forward]
+    used, row = np.unique(rank, return_inverse=True)
+    down = problem.num_tasks + np.arange(len(offloads))
+    up, host = down + len(offloads), len(problem.stores) + row
+    units = left_behind(problem, forward, rank)
+    return extended(
+        problem,
+        actions=ActionTable.concatenate(
+            ActionTable.of(int(kind), *columns) for kind in (Kind.OFFLOAD, Kind.RELOAD)
+        ),
+        duration=np.array([o.offload for o in offloads] + [o.reload for o in offloads]),
+        homes=[
+            (down, len(problem.resources) + 2 * row),
+            (up, len(problem.resources) + 2 * row + 1),
+        ],
+        waits=[(forward, down), (down, up), (up, backward)],
+        changes=[
+            (down, False, host, units),
+            (down, True, rank, -units),
+            (up, False, rank, units),
+            (up, True, host, -units),
+        ],
+        resources=_engines(used),
+        stores=[Store(name=f"host memory of rank {r}", capacity=host_capacity) for r in used],
+    )
+
+
+def _engines(ranks: Ints) -> list[Resource]:
+    names = ("download engine", "upload engine")
+    return [Resource(name=f"{name} of rank {rank}") for rank in ranks.tolist() for name in names]

@@ -1,0 +1,260 @@
+"""Collectives: parameters gathered, freed and gradients reduced on each rank's NIC (ZeRO 1 to 3).
+
+A rank visits its chunks, forwards for the microbatches enqueued together and backwards for those
+dequeued together (``theory.pipelines.visits``).
+``Sharding.zero`` says which collectives a stage g needs (sections II-A and III-C):
+
+1   UNSHARD before its first forward visit (all parameters, from the optimizer's shards) and
+    REDUCE_GRAD after its last backward visit (all gradients);
+2   also REDUCE_GRAD after every other backward visit;
+3   also UNSHARD before every other forward visit and every backward visit, and RESHARD after every
+    visit. A rank's first backward visit copies the parameters of the forward: 0 ticks.
+
+Precedences, with visits n of one rank and direction: UNSHARD(n) before the visit's tasks,
+RESHARD(n) and REDUCE_GRAD(n) after them; UNSHARD(n+2) after RESHARD(n) and the tasks of visit n+2
+after REDUCE_GRAD(n), because one buffer computes while the other communicates. An UNSHARD without
+RESHARD comes before all forwards of its stage, REDUCE_GRAD also after the visits without one.
+UNSHARD and REDUCE_GRAD occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager.
+Memory: UNSHARD acquires ``parameter`` units at its start and RESHARD gives them back (ZeRO-3);
+the first backward of a visit acquires ``gradient`` units and REDUCE_GRAD gives them back (ZeRO-2
+and 3). What is never sharded is static.
+
+A stage may have several collectives of one kind; their ``slice`` numbers them: forward visits by
+enqueue operation, then backward visits by dequeue operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.pipelines.extension import Wait, extended
+from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
+from bubbleproof.theory.pipelines.visits import Visit, visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharding:
+    """Which collectives there are, their ticks, and the memory units of one stage.
+
+    ``gather`` and ``reduce`` are the ticks of all parameters and gradients of a stage (C_DP);
+    ``regather`` and ``rereduce`` those of the ZeRO-3 parameters (C_DP^p) and of the ZeRO-2 and 3
+    gradients (C_DP^g), ``gather`` and ``reduce`` where None. ``parameter`` and ``gradient`` are one
+    number, or one per stage. Raises ``ValueError`` for a ``zero`` that is not 1, 2 or 3 and for
+    numbers below 0.
+    """
+
+    zero: int
+    gather: int
+    reduce: int
+    regather: int | None = None
+    rereduce: int | None = None
+    parameter: int | tuple[int, ...] = 0
+    gradient: int | tuple[int, ...] = 0
+
+    def __post_init__(self) -> None:
+        if self.zero not in (1, 2, 3):
+            raise ValueError(f"zero must be 1, 2 or 3, got {self.zero}")
+        for name in ("gather", "reduce", "regather", "rereduce", "parameter", "gradient"):
+            value = getattr(self, name)
+            lowest = min(value, default=0) if isinstance(value, tuple) else value
+            if lowest is not None and lowest < 0:
+                raise ValueError(f"{name} of a sharding must be 0 or more, got {lowest}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collective:
+    """One collective of a visit; ``slice`` tells equal kinds of a stage apart."""
+
+    kind: Kind
+    visit: Visit
+    slice: int
+    ticks: int
+
+
+def collectives(listed: list[Visit], sharding: Sharding) -> list[Collective]:
+    """The collectives that ``sharding`` asks for, by visit. ``listed``: all of ``visits``."""
+    enqueues = 1 + max(visit.operation for visit in listed if visit.is_forward)
+    last = max(visit.operation for visit in listed if not visit.is_forward)
+    found = []
+    for visit in listed:
+        number = visit.operation + (0 if visit.is_forward else enqueues)
+        needs = (
+            _forward_needs(visit, sharding)
+            if visit.is_forward
+            else _backward_needs(visit, sharding, is_last=visit.operation == last)
+        )
+        found += [
+            Collective(kind=kind, visit=visit, slice=number, ticks=ticks) for kind, ticks in needs
+        ]
+    return found
+
+
+def _forward_needs(visit: Visit, sharding: Sharding) -> list[tuple[Kind, int]]:
+    again = sharding.gather if sharding.regather is None else sharding.regather
+    needs = []
+    if visit.operation == 0 or sharding.zero == 3:
+        needs.append((Kind.UNSHARD, sharding.gather if visit.operation == 0 else again))
+    if sharding.zero == 3:
+        needs.append((Kind.RESHARD, 0))
+    return needs
+
+
+def _backward_needs(visit: Visit, sharding: Sharding, *, is_last: bool) -> list[tuple[Kind, int]]:
+    gather = sharding.gather if sharding.regather is None else sharding.regather
+    partly = sharding.reduce if sharding.rereduce is None else sharding.rereduce
+    needs = []
+    if sharding.zero == 3:
+        needs += [(Kind.UNSHARD, gather if visit.number else 0), (Kind.RESHARD, 0)]
+    if is_last or sharding.zero >= 2:
+        needs.append((Kind.REDUCE_GRAD, sharding.reduce if is_last else partly))
+    return needs
+
+
+def with_collectives(
+    problem: Problem,
+    sharding: Sharding,
+    enqueue: tuple[int, ...],
+    dequeue: tuple[int, ...],
+) -> Problem:
+    """The problem with its collectives; each rank gets a NIC and a buffer manager.
+
+    Preconditions: the problem's resources are its ranks, store r is the memory of rank r, every
+    stage runs on one rank, backwards are full, and no sample is sliced. Raises ``ValueError`` for
+    memory units that are neither one number nor one per stage.
+    """
+    homes = problem.stage_to_rank
+    listed = visits(tuple(homes[g] for g in sorted(homes)), enqueue, dequeue)
+    needed = collectives(listed, sharding)
+    p = problem.num_ranks
+    task = problem.num_tasks + np.arange(len(needed))
+    rank = np.array([c.visit.rank for c in needed])
+    kind = np.array([int(c.kind) for c in needed])
+    builder = _Waits(problem, needed, listed)
+    gathers, frees, reduces = (
+        kind == int(k) for k in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
+    )
+    first = builder.first_backwards(reduces)
+    stage = np.array([c.visit.stage for c in needed])
+    num_stages = len(homes)
+    held = _units("parameter", sharding.parameter if sharding.zero == 3 else 0, num_stages)[stage]
+    shared = _units("gradient", sharding.gradient if sharding.zero >= 2 else 0, num_stages)[stage]
+    return extended(
+        problem,
+        actions=ActionTable.of(
+            kind,
+            stage,
+            NONE,
+            np.array([c.slice for c in needed]),
+        ),
+        duration=np.array([c.ticks for c in needed]),
+        homes=[(task, p + 2 * rank + frees)],
+        waits=builder.waits(),
+        changes=[
+            (task[gathers], False, rank[gathers], held[gathers]),
+            (task[frees], True, rank[frees], -held[frees]),
+            (first, False, rank[reduces], shared[reduces]),
+            (task[reduces], True, rank[reduces], -shared[reduces]),
+        ],
+        resources=[
+            Resource(name=f"{name} of rank {r}") for r in range(p) for name in ("NIC", "buffers")
+        ],
+    )
+
+
+def _units(name: str, given: PerStage, num_stages: int) -> Ints:
+    """Memory units as a column, shape (num_stages,)."""
+    return np.array(stage_numbers(name, given, num_stages=num_stages, minimum=0))
+
+
+class Computations:
+    """The forwards and backwards of a problem by stage and microbatch, looked up all at once.
+
+    Precondition: backwards are full and no sample is sliced.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        actions = problem.actions
+        stage, microbatch = actions.stage, actions.microbatch
+        self._tasks = np.full((2, stage.max() + 1, microbatch.max() + 1), NONE)
+        for is_forward, kind in ((0, Kind.B), (1, Kind.F)):
+            task = np.flatnonzero(actions.is_kind(kind))
+            self._tasks[is_forward, stage[task], microbatch[task]] = task
+
+    def of(self, visit: Visit) -> Ints:
+        """The tasks of a visit, in microbatch order."""
+        found: Ints = self._tasks[int(visit.is_forward), visit.stage, visit.first : visit.end]
+        return found
+
+
+class _Waits:
+    """The precedences of collectives; see the module's text."""
+
+    def __init__(self, problem: Problem, needed: list[Collective], listed: list[Visit]) -> None:
+        self.problem, self.needed = problem, needed
+        self.computations = Computations(problem).of
+        self.task = {
+            (c.kind, c.visit.rank, c.visit.is_forward, c.visit.number): problem.num_tasks + row
+            for row, c in enumerate(needed)
+        }
+        self.visit = {(v.rank, v.is_forward, v.number): v for v in listed}
+        self.alike: dict[tuple[int, bool], list[Visit]] = {}
+        for visit in listed:
+            self.alike.setdefault((visit.stage, visit.is_forward), []).append(visit)
+
+    def first_backwards(self, reduces: Bools) -> Ints:
+        """The first backward of the visit of each REDUCE_GRAD."""
+        chosen = np.flatnonzero(reduces).tolist()
+        return np.array(
+            [self.computations(self.needed[row].visit)[0] for row in chosen], dtype=np.int64
+        )
+
+    def waits(self) -> list[Wait]:
+        found = []
+        for row, collective in enumerate(self.needed):
+            task, visit = self.problem.num_tasks + row, collective.visit
+            own = self.computations(visit)
+            if collective.kind is Kind.UNSHARD:
+                users = self._served(visit)
+                found.append((np.full_like(users, task), users))
+                found += self._after_reshard(visit, task)
+            elif collective.kind is Kind.RESHARD:
+                found.append((own, np.full_like(own, task)))
+            else:
+                summed = self._summed(visit)
+                found.append((summed, np.full_like(summed, task)))
+                found.append((np.full_like(own[1:], own[0]), own[1:]))
+                found += self._frees_buffer(visit, task)
+        return found
+
+    def _served(self, visit: Visit) -> Ints:
+        """What needs a visit's UNSHARD: its own tasks, or all forwards where it is never freed."""
+        if (Kind.RESHARD, visit.rank, visit.is_forward, visit.number) in self.task:
+            return self.computations(visit)
+        return self._tasks_of(self.alike[visit.stage, visit.is_forward])
+
+    def _summed(self, visit: Visit) -> Ints:
+        """What a visit's REDUCE_GRAD needs: its own tasks and those that nothing else reduces."""
+        lone = [
+            v
+            for v in self.alike[visit.stage, visit.is_forward]
+            if (Kind.REDUCE_GRAD, v.rank, v.is_forward, v.number) not in self.task
+        ]
+        return self._tasks_of([*lone, visit])
+
+    def _tasks_of(self, chosen: list[Visit]) -> Ints:
+        return np.concatenate([self.computations(visit) for visit in chosen])
+
+    def _after_reshard(self, visit: Visit, task: int) -> list[Wait]:
+        key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
+        return [(np.array([self.task[key]]), np.array([task]))] if key in self.task else []
+
+    def _frees_buffer(self, visit: Visit, task: int) -> list[Wait]:
+        later = self.visit.get((visit.rank, False, visit.number + 2))
+        if later is None:
+            return []
+        own = self.computations(later)
+        return [(np.full_like(own, task), own)]

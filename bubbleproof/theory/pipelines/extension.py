@@ -1,0 +1,118 @@
+"""Extension: a problem with more tasks, which is how recomputation, off-load and sharding are said.
+
+The problem's own tasks, resources and stores keep their numbers; new ones follow. Resources that
+are added come after the ranks, as ``Problem`` wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+
+Home = tuple[Ints, Ints]  # (task, resource) columns
+Wait = tuple[Ints, Ints]  # (before, after) columns
+Change = tuple[Ints, bool, Ints, Ints | int]  # (task, at the end?, store, delta)
+
+
+def extended(
+    problem: Problem,
+    *,
+    actions: ActionTable,
+    duration: Ints,
+    homes: Sequence[Home],
+    waits: Sequence[Wait] = (),
+    changes: Sequence[Change] = (),
+    resources: Sequence[Resource] = (),
+    stores: Sequence[Store] = (),
+) -> Problem:
+    """The problem with tasks ``num_tasks``, ``num_tasks + 1``, ... for the rows of ``actions``.
+
+    ``homes`` are the resources of the new tasks, ``waits`` precedences without lag and ``changes``
+    memory events; all name tasks by number, old and new alike. Changes of 0 are left out.
+    """
+    task, resource = (np.concatenate([home[i] for home in homes]) for i in range(2))
+    order = np.argsort(task, kind="stable")
+    before, after = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *(wait[i] for wait in waits)])
+        for i in range(2)
+    )
+    edges = problem.edges
+    return replace(
+        problem,
+        resources=(*problem.resources, *resources),
+        stores=(*problem.stores, *stores),
+        actions=ActionTable.concatenate([problem.actions, actions]),
+        duration=np.concatenate([problem.duration, duration]),
+        occupancy=Occupancy(
+            task=np.concatenate([problem.occupancy.task, task[order]]),
+            resource=np.concatenate([problem.occupancy.resource, resource[order]]),
+        ),
+        edges=Edges(
+            before=np.concatenate([edges.before, before]),
+            after=np.concatenate([edges.after, after]),
+            lag=np.concatenate([edges.lag, np.zeros_like(before)]),
+        ),
+        events=_joined(problem.events, changes),
+    )
+
+
+def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
+    """The problem with more memory events; changes of 0 are left out."""
+    return replace(problem, events=_joined(problem.events, changes))
+
+
+def _joined(events: MemoryEvents, changes: Sequence[Change]) -> MemoryEvents:
+    delta = np.concatenate(
+        [events.delta, *(np.broadcast_to(change[3], len(change[0])) for change in changes)]
+    )
+    at_end: Bools = np.concatenate(
+        [events.at_end, *(np.full(len(change[0]), change[1]) for change in changes)]
+    )
+    kept = delta != 0
+    return MemoryEvents(
+        task=np.concatenate([events.task, *(change[0] for change in changes)])[kept],
+        at_end=at_end[kept],
+        store=np.concatenate([events.store, *(change[2] for change in changes)])[kept],
+        delta=delta[kept],
+    )
+
+
+def backwards_of(problem: Problem, forwards: Ints) -> Ints:
+    """The B or I of the stage, microbatch and slice of each forward task. Shape: (forwards,).
+
+    Raises ``ValueError`` where there is none (the backward is part of an overlapped pair).
+    """
+    actions = problem.actions
+    names = actions.stage[forwards], actions.microbatch[forwards], actions.slice[forwards]
+    full, part = (problem.locate(ActionTable.of(int(kind), *names)) for kind in (Kind.B, Kind.I))
+    found = np.where(full == NONE, part, full)
+    if (found == NONE).any():
+        lone = int(forwards[int(np.argmax(found == NONE))])
+        raise ValueError(f"{problem.label(lone)} has no backward of its own")
+    return found
+
+
+def tasks_of_stage(problem: Problem, stage: int, *kinds: Kind) -> Ints:
+    """The tasks of a stage with one of the kinds, by microbatch and slice.
+
+    Raises ``ValueError`` where there is none.
+    """
+    actions = problem.actions
+    tasks = np.flatnonzero((actions.stage == stage) & actions.is_kind(*kinds))
+    if not len(tasks):
+        names = " or ".join(kind.name for kind in kinds)
+        raise ValueError(f"stage {stage} has no {names} of its own in the problem")
+    order: Ints = np.lexsort((actions.part[tasks], actions.slice[tasks], actions.microbatch[tasks]))
+    return tasks[order]

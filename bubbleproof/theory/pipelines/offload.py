@@ -1,0 +1,124 @@
+"""Off-load of model state: gradients go to the host, the host updates, new weights come back.
+
+One training step of an off-loaded stage g on rank r, as T-Pipe section 5 draws it:
+
+    RELOAD g   the weights that the host made in the step before come up; on r's upload engine
+    F, B ...   the step itself; every F of g waits for RELOAD, and OFFLOAD for every B (I and W)
+    OFFLOAD g  the summed gradient goes down; on r's download engine
+    STEP g     the host's optimizer step, after OFFLOAD; on r's host
+
+The three engines of a rank are resources of their own, so these tasks overlap with computation; a
+schedule that keeps them in bubbles shows it by taking no longer than without them. Memory: RELOAD
+acquires ``weight`` + ``gradient`` units on the rank at its start and gives the uploaded copy back
+on the host at its end; OFFLOAD gives ``weight`` back at its start (no one needs it any more) and
+``gradient`` at its end, which lies on the host from the start of OFFLOAD to the end of STEP; STEP
+acquires the next copy of the weights on the host. ``state`` (optimizer moments, master weights) is
+the base load of the host. After the step all stores hold what they held before.
+
+RELOAD carries microbatch 0, whose forward it must precede, and OFFLOAD microbatch m-1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.pipelines.extension import extended, tasks_of_stage
+from bubbleproof.theory.pipelines.recompute import RecomputingPipeline
+
+ENGINES = ("download engine", "host", "upload engine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """``stages`` are updated by the host; ticks of the three tasks and memory units of one stage.
+
+    ``weight``, ``gradient`` and ``state`` default to 0: T-Pipe's activation figures leave model
+    state out. Raises ``ValueError`` for a number below 0 and for a stage that is named twice.
+    """
+
+    stages: tuple[int, ...]
+    offload: int = 1
+    step: int = 1
+    reload: int = 1
+    weight: int = 0
+    gradient: int = 0
+    state: int = 0
+
+    def __post_init__(self) -> None:
+        if len(set(self.stages)) < len(self.stages):
+            raise ValueError(f"each off-loaded stage is named once, got {self.stages}")
+        for name in ("offload", "step", "reload", "weight", "gradient", "state"):
+            if (value := getattr(self, name)) < 0:
+                raise ValueError(f"{name} of an off-load must be 0 or more, got {value}")
+
+
+def with_offload(problem: Problem, choice: Offload) -> Problem:
+    """The problem with RELOAD, OFFLOAD and STEP for each chosen stage, on three engines per rank.
+
+    Engines and host stores are added for every rank. Preconditions: the problem's resources are its
+    ranks, and each chosen stage runs on one rank. Raises ``ValueError`` for a stage that is not.
+    """
+    if not choice.stages:
+        return problem
+    p, count = problem.num_ranks, len(choice.stages)
+    stage = np.array(choice.stages)
+    homes = problem.stage_to_rank
+    if lost := [g for g in choice.stages if g not in homes]:
+        raise ValueError(f"stage {lost[0]} runs on no rank or on several; off-load takes one")
+    rank = np.array([homes[g] for g in choice.stages])
+    last = int(problem.actions.microbatch.max())
+    down, step, up = (problem.num_tasks + k * count + np.arange(count) for k in range(3))
+    host = np.full(count, len(problem.stores)) + rank
+    engines = [p + len(ENGINES) * rank + k for k in range(3)]
+    state = np.bincount(rank, minlength=p) * (choice.state + choice.weight)
+    return extended(
+        problem,
+        actions=ActionTable.concatenate(
+            [
+                ActionTable.of(int(Kind.OFFLOAD), stage, last),
+                ActionTable.of(int(Kind.STEP), stage, NONE),
+                ActionTable.of(int(Kind.RELOAD), stage, 0),
+            ]
+        ),
+        duration=np.repeat([choice.offload, choice.step, choice.reload], count),
+        homes=list(zip((down, step, up), engines, strict=True)),
+        waits=[(down, step), *_waits(problem, choice, down, up)],
+        changes=[
+            (up, False, rank, choice.weight + choice.gradient),
+            (up, True, host, -choice.weight),
+            (down, False, rank, -choice.weight),
+            (down, True, rank, -choice.gradient),
+            (down, False, host, choice.gradient),
+            (step, True, host, -choice.gradient),
+            (step, False, host, choice.weight),
+        ],
+        resources=[Resource(name=f"{name} of rank {r}") for r in range(p) for name in ENGINES],
+        stores=[Store(name=f"host memory of rank {r}", base=int(state[r])) for r in range(p)],
+    )
+
+
+def _waits(problem: Problem, choice: Offload, down: Ints, up: Ints) -> list[tuple[Ints, Ints]]:
+    """Every forward after its stage's RELOAD; OFFLOAD after every backward."""
+    found = []
+    for row, g in enumerate(choice.stages):
+        forward = tasks_of_stage(problem, g, Kind.F)
+        backward = tasks_of_stage(problem, g, Kind.B, Kind.I, Kind.W)
+        found.append((np.full_like(forward, up[row]), forward))
+        found.append((backward, np.full_like(backward, down[row])))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadingPipeline(RecomputingPipeline):
+    """A pipeline whose choices include what is off-loaded (and recomputed); None is nothing."""
+
+    offload: Offload | None = None
+
+    def problem(self) -> Problem:
+        """The tasks, resources, precedences and memory, recomputation and off-load included."""
+        plain = RecomputingPipeline.problem(self)  # slotted: no zero-argument super()
+        return plain if self.offload is None else with_offload(plain, self.offload)

@@ -1,0 +1,221 @@
+"""The Problem of a training step: its tasks, precedences and memory.
+
+Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
+This module is the one place that states the rules of a training step (docs/design.md §2):
+
+Dependencies
+    F(j,k,g) after F(j,k,g-1) and F(j,k-1,g);
+    B or I (j,k,g) after F(j,k,g), after B/I(j,k,g+1) and after B/I(j,k+1,g);
+    W(j,k,g) after I(j,k,g). Where W is cut into parts, the first comes after I and each after the
+    one before it: single GEMMs wait in a queue (MEPipe section 5), and no two need each other.
+    An edge between ranks lags by the latency of the link.
+Memory, per action of stage g in units of ``memory_unit``
+    a full backward holds ``activation[g]`` from the start of F to the end of B;
+    a split backward holds ``activation[g]`` from the start of F; at the end of I it gives back
+    ``released_at_input[g]``, and the rest at the end of W (of its last part). Where I leaves *more*
+    behind than it found (weight-gradient residuals above the activation), ``released_at_input`` is
+    negative and the difference is acquired at the start of I.
+    Each part of W holds its ``weight_workspace`` from its start to its end; a full backward, which
+    runs the same GEMMs one after the other, holds the largest of its stage.
+    ``static[g]`` (weights, optimizer state) is part of the base load of every rank that holds g.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import (
+    Edges,
+    MemoryEvents,
+    Occupancy,
+    Problem,
+    Resource,
+    Store,
+)
+from bubbleproof.theory.pipelines.overlaps import fuse
+
+if TYPE_CHECKING:
+    from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+
+def problem_of(pipeline: Pipeline) -> Problem:
+    """The tasks, resources, precedences and memory of a training step."""
+    return _ProblemBuilder(pipeline).build()
+
+
+class _ProblemBuilder:
+    """Lays the tasks of a pipeline out as grids [stage, microbatch, slice] of task numbers."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.columns = pipeline.per_stage
+        self.ranks = pipeline.rank_grid
+        shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
+        flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
+        self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
+        size = int(np.prod(shape))
+        self.forward = np.arange(size).reshape(shape)
+        self.backward = self.forward + size  # B where full, I where split
+        self._number_weights(2 * size)
+
+    def _number_weights(self, first: int) -> None:
+        """Weight tasks ``first``, ``first + 1``, ...: the parts of one W stand side by side.
+
+        ``weight`` is a grid of the first part of each W and ``last_weight`` of the last;
+        ``weight_of`` tells for each weight task which of the split backwards it belongs to, and
+        ``part`` which part it is (``NONE`` where W is whole).
+        """
+        parts = np.broadcast_to(self.pipeline.num_parts[:, None, None], self.split.shape)
+        sizes = parts[self.split]
+        ends = np.cumsum(sizes)
+        self.weight, self.last_weight = (np.full(self.split.shape, NONE) for _ in range(2))
+        self.weight[self.split] = first + ends - sizes
+        self.last_weight[self.split] = first + ends - 1
+        self.weight_of = np.repeat(np.arange(len(sizes)), sizes)
+        self.part = np.arange(len(self.weight_of)) - (ends - sizes)[self.weight_of]
+        self.num_tasks = first + len(self.weight_of)
+
+    def build(self) -> Problem:
+        pipeline = self.pipeline
+        stage, microbatch, slice_ = np.indices(self.forward.shape)
+        split, ticks = self.split, pipeline.ticks
+        w_stage, w_microbatch, w_slice = (
+            grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
+        )
+        is_cut = np.array([bool(row) for row in pipeline.part_ticks] or [False] * len(split))
+        part = np.where(is_cut[w_stage], self.part, NONE)
+        actions = ActionTable.concatenate(
+            [
+                ActionTable.of(int(Kind.F), stage, microbatch, slice_),
+                ActionTable.of(np.where(split, Kind.I, Kind.B), stage, microbatch, slice_),
+                ActionTable.of(int(Kind.W), w_stage, w_microbatch, w_slice, part),
+            ]
+        )
+        back = np.where(split, ticks.input_backward[stage, slice_], ticks.backward[stage, slice_])
+        duration = np.concatenate(
+            [
+                ticks.forward[stage, slice_].ravel(),
+                back.ravel(),
+                self._weight_ticks(w_stage, w_slice, part),
+            ]
+        )
+        task = np.arange(self.num_tasks)
+        problem = Problem(
+            resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(pipeline.num_ranks)),
+            actions=actions,
+            duration=duration,
+            occupancy=Occupancy(task=task, resource=self.ranks[actions.stage, actions.microbatch]),
+            edges=self._edges(),
+            stores=self._stores(),
+            events=self._events(),
+            unit=pipeline.unit,
+            memory_unit=pipeline.memory_unit,
+        )
+        return fuse(problem, pipeline.overlaps) if pipeline.overlaps else problem
+
+    def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
+        """The ticks of each weight task."""
+        ticks = self.pipeline.ticks.weight_backward[stage, slice_]
+        if not self.pipeline.part_ticks:
+            return ticks
+        rows = self.pipeline.part_ticks
+        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        for row, values in enumerate(rows):
+            table[row, : len(values)] = values
+        return np.where(part == NONE, ticks, table[stage, part])
+
+    def _edges(self) -> Edges:
+        forward, backward = self.forward, self.backward
+        lag = self._boundary_lags()[:, :, None]
+        split, later = self.split, np.flatnonzero(self.part > 0) + 2 * forward.size
+        parts = [
+            (forward[:-1], forward[1:], lag),
+            (forward[:, :, :-1], forward[:, :, 1:], 0),
+            (forward, backward, 0),
+            (backward[1:], backward[:-1], lag),
+            (backward[:, :, 1:], backward[:, :, :-1], 0),
+            (backward[split], self.weight[split], 0),
+            (later - 1, later, 0),
+        ]
+        return Edges(
+            before=np.concatenate([before.ravel() for before, _, _ in parts]),
+            after=np.concatenate([after.ravel() for _, after, _ in parts]),
+            lag=np.concatenate([(np.zeros_like(b) + lag).ravel() for b, _, lag in parts]),
+        )
+
+    def _boundary_lags(self) -> Ints:
+        """The latency between stages g and g+1, shape (num_stages - 1, num_microbatches)."""
+        p = self.pipeline.num_ranks
+        latency = np.full((p, p), self.pipeline.latency)
+        for link in self.pipeline.links:
+            latency[link.ranks] = latency[link.ranks[::-1]] = link.latency
+        np.fill_diagonal(latency, 0)
+        result: Ints = latency[self.ranks[:-1], self.ranks[1:]]
+        return result
+
+    def _stores(self) -> tuple[Store, ...]:
+        pipeline = self.pipeline
+        caps = pipeline.capacity
+        base = self._static_loads()
+        return tuple(
+            Store(
+                name=f"memory of rank {r}",
+                base=base[r],
+                capacity=caps[r % len(caps)] if isinstance(caps, tuple) else caps,
+            )
+            for r in range(pipeline.num_ranks)
+        )
+
+    def _static_loads(self) -> list[int]:
+        """What the stages of each rank weigh, each replica once, shape (num_ranks,)."""
+        loads = [0] * self.pipeline.num_ranks
+        down = self.pipeline.stage_ranks
+        for rank, weight in zip(down, self.columns.static.tolist(), strict=True):
+            homes = {rank, len(loads) - 1 - rank} if self.pipeline.is_bidirectional else {rank}
+            for home in homes:
+                loads[home] += weight
+        return loads
+
+    def _events(self) -> MemoryEvents:
+        stage, microbatch, _ = np.indices(self.forward.shape)
+        split, released = self.split, self.columns.released[stage]
+        held = self.columns.activation[stage]
+        at_backward = np.where(split, np.maximum(released, 0), held)
+        residual = np.where(split, np.maximum(-released, 0), 0)
+        rank = self.ranks[stage, microbatch]
+        rows = [  # (task, at the end?, delta, rank)
+            (self.forward.ravel(), False, held.ravel(), rank.ravel()),
+            (self.backward.ravel(), True, -at_backward.ravel(), rank.ravel()),
+            (self.backward.ravel(), False, residual.ravel(), rank.ravel()),
+            (self.last_weight[split], True, (released - held)[split], rank[split]),
+            *self._workspace(rank),
+        ]
+        task = np.concatenate([row[0] for row in rows])
+        delta = np.concatenate([row[2] for row in rows])
+        at_end = np.concatenate([np.full(len(row[0]), row[1]) for row in rows])
+        store = np.concatenate([row[3] for row in rows])
+        kept = delta != 0
+        return MemoryEvents(
+            task=task[kept], at_end=at_end[kept], store=store[kept], delta=delta[kept]
+        )
+
+    def _workspace(self, rank: Ints) -> list[tuple[Ints, bool, Ints, Ints]]:
+        """What weight tasks and full backwards hold while they run, as rows of events."""
+        rows, split = self.pipeline.workspace, self.split
+        if not rows:
+            return []
+        table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        for row, values in enumerate(rows):
+            table[row, : len(values)] = values
+        stage = np.indices(self.forward.shape)[0]
+        tasks = [np.arange(self.num_tasks)[2 * split.size :], self.backward[~split]]
+        units = [
+            table[stage[split][self.weight_of], self.part],
+            table.max(axis=1)[stage[~split]],
+        ]
+        ranks = [rank[split][self.weight_of], rank[~split]]
+        task, amount, home = (np.concatenate(parts) for parts in (tasks, units, ranks))
+        return [(task, False, amount, home), (task, True, -amount, home)]

@@ -1,0 +1,175 @@
+"""The numbers of a pipeline's stages: ticks and memory, checked and brought to one form.
+
+``activation``, ``released_at_input`` and ``static`` are given once or with one number per stage.
+Ticks may also differ by slice (causal attention makes later slices dearer, MEPipe section 5): then
+they are given as rows with one number per slice, one row for all stages or one row per stage:
+
+>>> stage_ticks("forward", [[3, 4]], num_stages=2, num_slices=2)
+((3, 4), (3, 4))
+>>> stage_ticks("forward", [[3, 3], [5, 5]], num_stages=2, num_slices=2)
+(3, 5)
+
+The second pair of rows says no more than one number per stage, and is kept as such.
+
+A weight gradient may be cut into *parts*, one GEMM each (MEPipe section 5). ``weight_parts`` are
+the ticks of each, one row for all stages or one row per stage; a stage with an empty row computes
+it whole. Every slice has the same parts: weight GEMMs do not see the sequence length before them.
+``weight_workspace`` is what each of them holds while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import MAX_PART, Ints
+
+PerStage = int | Sequence[int]
+Ticks = PerStage | Sequence[Sequence[int]]
+Parts = Sequence[int] | Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StageColumns:
+    """A pipeline's memory per stage as int64 columns, shape (num_stages,)."""
+
+    activation: Ints
+    released: Ints
+    static: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ActionTicks:
+    """Ticks of one action of each kind as int64 columns, shape (num_stages, num_slices)."""
+
+    forward: Ints
+    backward: Ints
+    input_backward: Ints
+    weight_backward: Ints
+
+
+def stage_numbers(
+    name: str, given: PerStage, *, num_stages: int, minimum: int | None
+) -> tuple[int, ...]:
+    """One number per stage.
+
+    Raises ``ValueError`` for another count, and for what is no whole number of ``minimum`` or more.
+    """
+    values = (given,) * num_stages if isinstance(given, int) else tuple(given)
+    if len(values) != num_stages:
+        raise ValueError(
+            f"{name} must be one number or one per stage ({num_stages}), got {len(values)}"
+        )
+    for value in values:
+        require_whole(name, value, minimum=minimum)
+    return values
+
+
+def stage_ticks(
+    name: str, given: Ticks, *, num_stages: int, num_slices: int
+) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
+    """One number per stage, or where slices differ one row per stage with a number per slice.
+
+    Raises ``ValueError`` for other shapes and for ticks below 0.
+    """
+    if isinstance(given, int) or not any(isinstance(entry, Sequence) for entry in given):
+        return stage_numbers(name, given, num_stages=num_stages, minimum=0)  # type: ignore[arg-type]  # no rows
+    rows = _rows(name, given, num_stages)
+    for stage, row in enumerate(rows):
+        if len(row) != num_slices:
+            raise ValueError(
+                f"{name} of stage {stage} must be one number per slice ({num_slices}), "
+                f"got {len(row)}"
+            )
+    _require_natural(name, rows)
+    is_even = all(len(set(row)) == 1 for row in rows)
+    return tuple(row[0] for row in rows) if is_even else rows
+
+
+def weight_rows(given: Parts, *, num_stages: int) -> tuple[tuple[int, ...], ...]:
+    """The ticks of the parts of W, a row per stage; no row where every stage computes W whole.
+
+    Raises ``ValueError`` for another number of rows, more than ``MAX_PART + 1`` parts, or ticks
+    below 0.
+    """
+    name = "weight_parts"
+    is_one_row = not any(isinstance(entry, Sequence) for entry in given)
+    rows = _rows(name, [given] if is_one_row else given, num_stages)  # type: ignore[arg-type]  # rows
+    if (most := max(map(len, rows))) > MAX_PART + 1:
+        raise ValueError(f"{name} must be at most {MAX_PART + 1} parts, got {most}")
+    _require_natural(name, rows)
+    return rows if any(rows) else ()
+
+
+def require_sums(rows: Sequence[Sequence[int]], weight: Ints) -> None:
+    """Raise ``ValueError`` where parts do not add up to their W, shape (num_stages, num_slices)."""
+    for stage, row in enumerate(rows):
+        wrong = [ticks for ticks in weight[stage].tolist() if row and ticks != sum(row)]
+        if wrong:
+            raise ValueError(
+                f"weight_parts of stage {stage} add up to {sum(row)} ticks, "
+                f"but weight_backward is {wrong[0]}"
+            )
+
+
+def workspace_rows(given: int | Parts, *, num_parts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """What each part of W holds while it runs, a row per stage; no row where none holds anything.
+
+    ``num_parts`` is 1 for a W that is whole. Raises ``ValueError`` for a row of another length, and
+    for what is no whole number of 0 or more.
+    """
+    name = "weight_workspace"
+    if isinstance(given, int):
+        rows = tuple((given,) * count for count in num_parts)
+    elif not given:
+        return ()
+    else:
+        is_one_row = not any(isinstance(entry, Sequence) for entry in given)
+        rows = _rows(name, [given] if is_one_row else given, len(num_parts))  # type: ignore[arg-type]  # rows
+    for stage, (row, count) in enumerate(zip(rows, num_parts, strict=True)):
+        if len(row) != count:
+            raise ValueError(
+                f"{name} of stage {stage} must be one number per part of W ({count}), "
+                f"got {len(row)}"
+            )
+    _require_natural(name, rows)
+    return rows if any(map(any, rows)) else ()
+
+
+def _rows(name: str, given: Ticks | Parts, num_stages: int) -> tuple[tuple[int, ...], ...]:
+    assert not isinstance(given, int)
+    if not all(isinstance(row, Sequence) for row in given):
+        raise ValueError(f"{name} must be numbers or rows of numbers, got both")
+    rows = tuple(tuple(row) for row in given)  # type: ignore[arg-type]  # checked above
+    if len(rows) not in (1, num_stages):
+        raise ValueError(
+            f"{name} must be one row or one per stage ({num_stages}), got {len(rows)} rows"
+        )
+    return rows * num_stages if len(rows) == 1 else rows
+
+
+def _require_natural(name: str, rows: Sequence[Sequence[int]]) -> None:
+    for value in chain.from_iterable(rows):
+        require_whole(name, value, minimum=0)
+
+
+def grid(ticks: Ticks, *, num_slices: int) -> Ints:
+    """Ticks in the form of ``stage_ticks`` as a table, shape (num_stages, num_slices)."""
+    table = np.asarray(ticks, dtype=np.int64)
+    return np.repeat(table[:, None], num_slices, axis=1) if table.ndim == 1 else table
+
+
+def column(values: PerStage) -> Ints:
+    """Numbers per stage as an int64 column."""
+    return np.atleast_1d(np.asarray(values, dtype=np.int64))
+
+
+def require_whole(name: str, value: int, *, minimum: int | None) -> None:
+    """Raise ``ValueError`` unless ``value`` is a whole number of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if minimum is not None and value < minimum:
+        raise ValueError(f"{name} must be {minimum} or more, got {value}")

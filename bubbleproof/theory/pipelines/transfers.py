@@ -1,0 +1,163 @@
+"""Evictions: saved activations that wait on a peer rank until their backward needs them.
+
+An eviction of (stage, microbatch) adds two tasks to a problem, EVICT and LOAD. Both occupy only the
+link between the evictor (``source``) and the acceptor (``target``): one unary resource per
+unordered pair of ranks, so a link carries one transfer at a time, in either direction (half
+duplex, BPipe section 3.5). With F and B the forward and backward (B or I) of that stage and
+microbatch, and a the units that F leaves in the store of the source:
+
+- precedences: EVICT after F, LOAD after EVICT, B after LOAD;
+- memory: EVICT adds a to the target at its start and takes a from the source at its end; LOAD
+  adds a to the source at its start and takes a from the target at its end. So a transfer in flight
+  counts on both ends (docs/design.md §2).
+
+``EvictingPipeline`` is a pipeline with evictions among its choices. ``waits`` are the precedences
+by which an author makes sure that there is room; the checker measures whether there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
+from bubbleproof.theory.model.problem import Edges, Problem, Resource
+from bubbleproof.theory.pipelines.extension import extended
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+Wait = tuple[Action, Action]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """One activation that rank ``source`` parks on rank ``target``; each way takes ``duration``.
+
+    Raises ``ValueError`` for a transfer from a rank to itself or a negative duration (ticks).
+    """
+
+    stage: int
+    microbatch: int
+    source: int
+    target: int
+    duration: int
+    slice: int = 0
+
+    def __post_init__(self) -> None:
+        if self.source == self.target or min(self.source, self.target) < 0:
+            raise ValueError(
+                f"an eviction goes from one rank to another, got {self.source} to {self.target}"
+            )
+        if self.duration < 0:
+            raise ValueError(f"duration of a transfer must be 0 or more, got {self.duration}")
+
+    @property
+    def link(self) -> tuple[int, int]:
+        """The two ranks of its link, the smaller one first."""
+        return min(self.source, self.target), max(self.source, self.target)
+
+
+def link_resources(evictions: Sequence[Eviction], num_resources: int) -> dict[tuple[int, int], int]:
+    """The resource number of each link that is used, in order of the ranks it joins."""
+    links = sorted({eviction.link for eviction in evictions})
+    return {link: num_resources + number for number, link in enumerate(links)}
+
+
+def with_evictions(
+    problem: Problem, evictions: Sequence[Eviction], waits: Sequence[Wait] = ()
+) -> Problem:
+    """The problem with an EVICT and a LOAD per eviction, and ``waits`` (before, after) at lag 0.
+
+    Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
+    or backward is no task of its source rank, where one is named twice, or where a wait names no
+    task.
+    """
+    columns = np.array(
+        [(e.stage, e.microbatch, e.slice, e.source, e.target, e.duration) for e in evictions],
+        dtype=np.int64,
+    ).reshape(len(evictions), 6)
+    stage, microbatch, slice_, source, target, duration = columns.T
+    forward, backward = _ends(problem, columns)
+    links = link_resources(evictions, len(problem.resources))
+    link = np.array([links[e.link] for e in evictions], dtype=np.int64)
+    evict = problem.num_tasks + np.arange(len(evictions))
+    load = evict + len(evictions)
+    units = left_behind(problem, forward, source)
+    parked = extended(
+        problem,
+        actions=ActionTable.concatenate(
+            ActionTable.of(int(kind), stage, microbatch, slice_) for kind in (Kind.EVICT, Kind.LOAD)
+        ),
+        duration=np.concatenate([duration, duration]),
+        homes=[(evict, link), (load, link)],
+        waits=[(forward, evict), (evict, load), (load, backward)],
+        changes=[
+            (evict, False, target, units),
+            (evict, True, source, -units),
+            (load, False, source, units),
+            (load, True, target, -units),
+        ],
+        resources=[Resource(name=f"link {a}-{b}") for a, b in links],
+    )
+    return _with_waits(parked, waits)
+
+
+def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
+    """The forward and the backward (B or I) tasks of the evicted activations."""
+    stage, microbatch, slice_, source = columns.T[:4]
+    forward, full, part = (
+        problem.locate(ActionTable.of(int(kind), stage, microbatch, slice_))
+        for kind in (Kind.F, Kind.B, Kind.I)
+    )
+    backward = np.where(full == NONE, part, full)
+    rank = np.append(problem.rank_of_task, NONE)  # ``NONE`` is the last place
+    unfit = (rank[forward] != source) | (rank[backward] != source)
+    if unfit.any():
+        row = int(np.argmax(unfit))
+        raise ValueError(
+            f"an eviction needs the forward and the backward of stage {stage[row]} microbatch "
+            f"{microbatch[row]} on rank {source[row]}"
+        )
+    return forward, backward
+
+
+def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
+    """What each forward leaves in the store of its rank, in memory units."""
+    events = problem.events
+    total = np.zeros((problem.num_tasks, len(problem.stores)), dtype=np.int64)
+    np.add.at(total, (events.task, events.store), events.delta)
+    return np.asarray(total[forward, source], dtype=np.int64)
+
+
+def _with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
+    """The problem with a precedence from the first to the second action of each wait."""
+    before, after = (
+        problem.locate(ActionTable.from_actions(wait[side] for wait in waits)) for side in (0, 1)
+    )
+    for side, tasks in enumerate((before, after)):
+        if (tasks == NONE).any():
+            lost = waits[int(np.argmax(tasks == NONE))][side]
+            raise ValueError(f"a wait names {lost}, which is no task of the problem")
+    edges = problem.edges
+    return replace(
+        problem,
+        edges=Edges(
+            before=np.concatenate([edges.before, before]),
+            after=np.concatenate([edges.after, after]),
+            lag=np.concatenate([edges.lag, np.zeros_like(before)]),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictingPipeline(Pipeline):
+    """A pipeline whose choices include evictions, and the waits that keep room for them."""
+
+    evictions: tuple[Eviction, ...] = ()
+    waits: tuple[Wait, ...] = ()
+
+    def problem(self) -> Problem:
+        """The tasks, resources, precedences and memory, transfers and their links included."""
+        plain = Pipeline.problem(self)  # a slotted dataclass has no zero-argument super()
+        return with_evictions(plain, self.evictions, self.waits)

@@ -1,0 +1,123 @@
+"""Rule 6 for the rows of a training at which ranks meet: exchanges of gradients, and a barrier.
+
+A REDUCE_GRAD that is no task of the problem brings the ranks of its stage together, where they are
+several; ``0REDUCE_GRAD.1`` those of the first and the last stage, whose embedding and head are
+tied, where they are not the same. With a barrier the first STEPs of all ranks are one more meeting.
+STEPs that are tasks of the problem are the host's. A rank that meets others sends to them and
+receives from them, and goes on when all of it has arrived: under every semantics a meeting is one
+step of all its ranks at once. Its messages stand in the channels of SENDs and RECVs, in both
+directions; those of a barrier between its lowest rank and each other one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Kind
+from bubbleproof.theory.model.problem import Problem
+
+Fault = tuple[str, list[int]]  # a sentence, and the rows that it is about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """The row of each rank that takes part, and the pairs of ranks, lower first, that talk."""
+
+    rows: dict[int, int]
+    pairs: tuple[tuple[int, int], ...]
+
+
+class Meetings:
+    """The meetings among the rows of a program."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        actions: Sequence[Action],
+        rank: Sequence[int],
+        tasks: Sequence[int],
+        *,
+        has_barrier: bool,
+    ) -> None:
+        """``rank`` and task (``NONE`` where it is none) of each row."""
+        self._holders = _holders(problem)
+        self._hosted = set(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist())
+        self._has_barrier = has_barrier
+        self._exchanges: dict[Action, dict[int, list[int]]] = {}
+        self._steps: dict[int, int] = {}  # the first of each rank
+        for row, action in enumerate(actions):
+            if tasks[row] != NONE:
+                continue
+            if action.kind is Kind.REDUCE_GRAD:
+                self._exchanges.setdefault(action, {}).setdefault(rank[row], []).append(row)
+            elif action.kind is Kind.STEP:
+                self._steps.setdefault(rank[row], row)
+        self.all: list[Meeting] = []
+
+    def faults(self) -> list[Fault]:
+        """Exchanges that do not stand once on each of their ranks, ranks without a barrier."""
+        found = [fault for action in self._exchanges for fault in self._of_exchange(action)]
+        return [*found, *self._of_barrier()]
+
+    def merged(self) -> dict[int, int]:
+        """Each row of a meeting -> the row that stands for it."""
+        return {row: min(m.rows.values()) for m in self.all for row in m.rows.values()}
+
+    def ends(self) -> Iterator[tuple[int, int, int, int]]:
+        """(rank, its row, peer, the peer's row) for each direction of each meeting."""
+        for meeting in self.all:
+            for low, high in meeting.pairs:
+                yield low, meeting.rows[low], high, meeting.rows[high]
+                yield high, meeting.rows[high], low, meeting.rows[low]
+
+    def _of_exchange(self, action: Action) -> Iterator[Fault]:
+        found, wanted = self._exchanges[action], self._parties(action)
+        everywhere = [row for rows in found.values() for row in rows]
+        if {r: len(rows) for r, rows in found.items()} != dict.fromkeys(wanted, 1):
+            where = " and ".join(f"{len(rows)} times on rank {r}" for r, rows in found.items())
+            needed = " and ".join(map(str, sorted(wanted))) or "no rank"
+            yield f"{action} stands {where}, must stand once on {needed}", everywhere
+        elif self._is_tie(action) and self._is_local():
+            return
+        else:
+            pairs = tuple(combinations(sorted(wanted), 2))
+            rows = {r: rows[0] for r, rows in found.items()}
+            self.all.append(Meeting(rows=rows, pairs=pairs))
+
+    def _parties(self, action: Action) -> set[int]:
+        """The ranks on which an exchange must stand."""
+        if self._is_tie(action):
+            return self._holders[0] | self._holders[max(self._holders)]
+        ranks = self._holders.get(action.stage, set())
+        return ranks if action.slice == 0 and len(ranks) > 1 else set()
+
+    def _is_tie(self, action: Action) -> bool:
+        return (action.stage, action.slice) == (0, 1)
+
+    def _is_local(self) -> bool:
+        """Whether the ranks of the first stage are those of the last."""
+        return self._holders[0] == self._holders[max(self._holders)]
+
+    def _of_barrier(self) -> Iterator[Fault]:
+        if not self._has_barrier:
+            return
+        needed = {r for g, ranks in self._holders.items() if g not in self._hosted for r in ranks}
+        for rank in sorted(needed - self._steps.keys()):
+            yield f"rank {rank} never comes to the barrier: it has no STEP", []
+        if needed <= self._steps.keys() and needed:
+            first, *others = sorted(needed)
+            rows = {r: self._steps[r] for r in needed}
+            self.all.append(Meeting(rows=rows, pairs=tuple((first, other) for other in others)))
+
+
+def _holders(problem: Problem) -> dict[int, set[int]]:
+    """The ranks that run forwards of each stage."""
+    forwards = problem.actions.is_kind(*FORWARD_KINDS)
+    found: dict[int, set[int]] = defaultdict(set)
+    stages, ranks = problem.actions.stage[forwards], problem.rank_of_task[forwards]
+    for stage, rank in zip(stages.tolist(), ranks.tolist(), strict=True):
+        found[stage].add(rank)
+    return dict(found)

@@ -1,0 +1,1 @@
+"""Grids and sentences that explain what a rule found; no verdict is made here."""

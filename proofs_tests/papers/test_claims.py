@@ -1,0 +1,203 @@
+"""Deciding claims: order of counterexamples, relations, limits and what does not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from bubbleproof.papers.claims import (
+    Claim,
+    ClaimVerdict,
+    Domain,
+    Relation,
+    Standing,
+    claims,
+    decide,
+    grid,
+)
+from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.standing import fresh_standing as standing_of
+from bubbleproof.theory.families import member
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+SQUARES = Claim(
+    id="test.square",
+    paper="test",
+    source="a test",
+    statement="a + b is 5",
+    quantity="a sum",
+    relation=Relation.EQUAL,
+    domain=grid("a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5),
+                b=range(1, 5)),
+    predicted=lambda _: Fraction(5),
+    measured=lambda at: Fraction(at["a"] + at["b"]),
+)  # fmt: skip
+
+
+def test_the_smallest_counterexample_has_the_least_sum_and_then_the_least_first_value() -> None:
+    # Sums 3 (1,2), (2,1), then 4 (1,3), (3,1), then 5, ...
+    found = decide(SQUARES).counterexample
+    assert found is not None
+    assert str(found) == "a=1 b=2: claimed 5, measured 3"
+    at_least_4 = replace(SQUARES, relation=Relation.AT_MOST, predicted=lambda _: Fraction(3))
+    found = decide(at_least_4).counterexample
+    assert found is not None
+    assert dict(found.params) == {"a": 1, "b": 3}
+    assert decide(at_least_4).checked == 3
+
+
+def test_the_order_is_that_of_the_named_parameters() -> None:
+    points = grid("all", a=(3, 1, 2), b=(2, 1)).points
+    assert [(at["a"], at["b"]) for at in points] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("relation", "predicted", "places", "holds"),
+    [
+        (Relation.EQUAL, "7/2", 0, True), (Relation.EQUAL, "7/3", 0, False),
+        (Relation.AT_MOST, "4", 0, True), (Relation.AT_MOST, "3", 0, False),
+        (Relation.AT_LEAST, "3", 0, True), (Relation.AT_LEAST, "4", 0, False),
+        (Relation.ABOUT, "3", 0, True), (Relation.ABOUT, "3.45", 1, True),
+        (Relation.ABOUT, "3.44", 1, False), (Relation.ABOUT, "3.495", 2, True),
+        (Relation.ABOUT, "3.49", 2, False),
+    ],
+)  # fmt: skip
+def test_relations(relation: Relation, predicted: str, places: int, holds: bool) -> None:
+    # The measured value is 3.5 throughout; about means within half a unit of the last decimal.
+    claim = replace(
+        SQUARES,
+        relation=relation,
+        places=places,
+        domain=grid("one", a=(1,), b=(2,)),
+        predicted=lambda _: Fraction(predicted),
+        measured=lambda _: Fraction(7, 2),
+    )
+    assert (decide(claim).verdict is ClaimVerdict.HOLDS) == holds
+
+
+def test_a_limit_is_told() -> None:
+    true = replace(SQUARES, predicted=SQUARES.measured)
+    assert decide(true).is_complete
+    some = decide(true, limit=5)
+    assert (some.verdict, some.checked, some.total) == (ClaimVerdict.HOLDS, 5, 12)
+    assert not some.is_complete
+    assert decide(SQUARES, limit=1).is_complete  # refuted is refuted
+
+
+def test_a_missing_input_is_no_verdict() -> None:
+    lost = replace(
+        SQUARES,
+        predicted=None,
+        measured=None,
+        missing="a cluster",
+        domain=Domain(text="", points=()),
+    )
+    assert decide(lost).verdict is ClaimVerdict.NOT_REPRODUCIBLE
+    with pytest.raises(ValueError, match="either both values or the missing input"):
+        replace(SQUARES, missing="a cluster")
+    with pytest.raises(ValueError, match="either both values or the missing input"):
+        replace(SQUARES, measured=None)
+    with pytest.raises(ValueError, match=r"the domain \(none\) has no case"):
+        replace(SQUARES, domain=Domain(text="none", points=()))
+
+
+def test_no_case_has_one_rank() -> None:
+    # One rank is no pipeline: its cases refute formulas for reasons that no pipeline has.
+    for name, claim in claims().items():
+        for domain in (claim.domain, claim.domain_for(is_wide=True)):
+            if "p" in domain.names:
+                assert domain.table[:, domain.names.index("p")].min() >= 2, name
+
+
+def test_claims_are_listed_by_paper_and_say_where_they_stand() -> None:
+    found = claims()
+    assert claims("bpipe").items() <= found.items()
+    for name, claim in found.items():
+        assert name == claim.id
+        assert name.startswith(f"{claim.paper}.")
+        assert claim.source
+        assert claim.statement.endswith((".", ")"))
+        assert claim.corrected is None or claim.corrected in found
+    with pytest.raises(ValueError, match="no claims of 'nobody'; the papers are"):
+        claims("nobody")
+
+
+def of_1f1b(at: Params) -> Fraction:
+    made = member("1f1b", p=2, m=at["a"] + at["b"])
+    return Fraction(measure(made.problem, made.schedule).makespan)
+
+
+def tasks_of_1f1b(at: Params) -> Fraction:
+    return Fraction(Pipeline(num_ranks=2, num_microbatches=at["a"]).problem().num_tasks)
+
+
+@pytest.mark.parametrize(
+    ("measured", "standing"),
+    [
+        (of_1f1b, Standing.MEASURED),
+        (tasks_of_1f1b, Standing.COUNTED),
+        (lambda at: Fraction(at["a"] + at["b"]), Standing.ARITHMETIC),
+    ],
+)
+def test_the_standing_is_found_by_watching_the_measurement(
+    measured: Callable[[Params], Fraction], standing: Standing
+) -> None:
+    assert decide(replace(SQUARES, measured=measured)).standing is standing
+
+
+def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
+    field = claims("field")
+    first, second = field["field.1f1b.makespan"], field["field.1f1b.idle-ratio"]
+    for claim in (first, second, first):
+        params = claim.domain.points[0]
+        assert claim.measured is not None
+        claim.measured(params)  # now in the memory of field_schedules
+        assert standing_of(claim.measured, params) is Standing.MEASURED
+    assert claims("bpipe")["bpipe.eq4"].domain.points, "Eq. 4 is a sum over tensors"
+    assert decide(claims("bpipe")["bpipe.eq4"]).standing is Standing.ARITHMETIC
+
+
+@pytest.mark.parametrize(
+    ("relation", "predicted", "places", "surviving"),
+    [
+        # Measured are 7/2 and 4 in turn. <= 4 is attained; 9/2 is not: 9/2 - 1/2 still covers 4.
+        (Relation.AT_MOST, "4", 0, set()), (Relation.AT_MOST, "9/2", 0, {-1}),
+        (Relation.AT_MOST, "17/4", 0, {-1}),  # a step is 1/4: 17/4 - 1/4 = 4 covers all
+        (Relation.AT_LEAST, "7/2", 0, set()), (Relation.AT_LEAST, "3", 0, {1}),
+        # 3.7 covers both to 0 places; 4.7 loses 3.5 and 4, 2.7 both.
+        (Relation.ABOUT, "3.7", 0, set()),
+        # 3.5 rounds to 3 as well as to 4, so 3 would do for 3.5, not for 4.
+        (Relation.ABOUT, "3.5", 0, set()),
+    ],
+)  # fmt: skip
+def test_a_mutant_one_step_beyond_survives_where_no_case_comes_near(
+    relation: Relation, predicted: str, places: int, surviving: set[int]
+) -> None:
+    values = {1: Fraction(7, 2), 2: Fraction(4)}
+    claim = replace(
+        SQUARES,
+        relation=relation,
+        places=places,
+        domain=grid("two", a=(1, 2), b=(1,)),
+        predicted=lambda _: Fraction(predicted),
+        measured=lambda at: values[at["a"]],
+    )
+    decision = decide(claim)
+    assert decision.verdict is ClaimVerdict.HOLDS
+    assert decision.surviving == surviving
+
+
+def test_equal_values_have_no_room_on_either_side_and_what_is_refuted_no_mutants() -> None:
+    assert decide(replace(SQUARES, predicted=SQUARES.measured)).surviving == frozenset()
+    assert SQUARES.mutants == {-1, 1}
+    assert decide(SQUARES).surviving == frozenset()
+
+
+def test_only_a_bound_can_have_slack() -> None:
+    assert replace(SQUARES, relation=Relation.AT_MOST, slack="it is a bound").slack
+    with pytest.raises(ValueError, match="only <= and >= can have slack, not =="):
+        replace(SQUARES, slack="it is no bound")

@@ -1,0 +1,157 @@
+"""BPipe's claims: what is refuted and what mends it, teeth, and a second route to the values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import pytest
+
+from bubbleproof.papers.claims import ClaimVerdict, Decision, bpipe, decide
+from bubbleproof.papers.claims.bpipe_search import held_during, least_capacity, least_evictions
+from bubbleproof.theory.families import member
+from bubbleproof.theory.families.bpipe_plan import computation_slots
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.measures import measure
+
+BPIPE = {claim.id: claim for claim in bpipe.CLAIMS}
+MISSING = {"bpipe.sec2.imbalance", "bpipe.sec4.3.balance", "bpipe.sec4.4.cost"}
+
+
+@cache
+def decided(name: str) -> Decision:
+    return decide(BPIPE[name])
+
+
+def counterexample(name: str) -> str:
+    found = decided(name).counterexample
+    assert found is not None, name
+    return str(found)
+
+
+def test_what_holds_what_is_refuted_and_what_is_missing() -> None:
+    verdicts = {name: decided(name).verdict for name in BPIPE}
+    refuted = {name for name, verdict in verdicts.items() if verdict is ClaimVerdict.REFUTED}
+    # Each with its smallest counterexample below.
+    assert refuted == {
+        "bpipe.sec3.3.evictions",
+        "bpipe.alg1.printed",
+        "bpipe.alg1.printed-dense",
+        "bpipe.appB.fits-forward",
+    }
+    missing = {n for n, verdict in verdicts.items() if verdict is ClaimVerdict.NOT_REPRODUCIBLE}
+    assert missing == MISSING
+    holds = [decided(name) for name in BPIPE if verdicts[name] is ClaimVerdict.HOLDS]
+    assert all(decision.is_complete and decision.checked for decision in holds)
+
+
+def test_a_refuted_claim_names_one_that_holds() -> None:
+    for name, claim in BPIPE.items():
+        is_refuted = decided(name).verdict is ClaimVerdict.REFUTED
+        assert is_refuted == (claim.corrected is not None), name
+        if claim.corrected is not None:
+            assert decided(claim.corrected).verdict is ClaimVerdict.HOLDS, name
+
+
+def test_every_numbered_equation_is_there() -> None:
+    assert {f"bpipe.eq{number}" for number in range(1, 13)} <= set(BPIPE)
+
+
+def test_four_stages_evict_three_of_seven_microbatches() -> None:
+    # mu_opt = 3, so (4-0) - 3 + 1 = 2 are claimed. Stage 0 evicts 1 in the warm-up, 3 when it loads
+    # 1, and 5 when it loads 3; with 6 microbatches F5 is the last forward and 5 need not go.
+    assert counterexample("bpipe.sec3.3.evictions") == "p=4 m=7 s=0: claimed 2, measured 3"
+
+
+def test_the_printed_algorithm_fails_on_four_stages() -> None:
+    # C of stage 0, p=4 m=5: F0 F1 F2 F3 . . . B0 F4 B1 ...: B1 (slot 9) loads beside F4, and line
+    # 22 evicts C_6, a bubble. So 0 2 3 stay, B0 frees 0, and 2 3 4 1 lie there beside F4: 4 > 3.
+    assert counterexample("bpipe.alg1.printed") == "p=4 m=5 s=0: claimed 3, measured 4"
+    # F0 F1 F2 F3 B0 B1 B2 B3 without bubbles: 1 is loaded beside B0, where 0 2 3 lie: 4 > 3.
+    dense = counterexample("bpipe.alg1.printed-dense")
+    assert dense == "p=4 m=4 s=0: claimed 3, measured 4"
+
+
+def test_a_transfer_as_long_as_a_forward_costs_time_where_backwards_are_shorter() -> None:
+    # tF = 2, tB = 1, t = 2: between B2 and B3 an evict and a load take 4 ticks, B and F take 3.
+    # At m = 8, (8+3)*3 = 33 ticks become 34; up to m = 7 the bubbles before B0 absorb the delay.
+    found = counterexample("bpipe.appB.fits-forward")
+    assert found == "p=4 m=8 tF=2 tB=1: claimed 33, measured 34"
+
+
+def test_bytes_by_hand() -> None:
+    # 34 * 80 * 2048 * 2 * 9984 / (8 * 4) = 3 476 029 440 bytes; / 143.37 ms = 24.245 GB/s;
+    # (34 + 5 * 104 * 2048 / 9984) / 34 = 140.67 / 34 times that is 100.308 GB/s.
+    values = {
+        name: BPIPE[f"bpipe.appB.{name}"] for name in ("bytes", "bandwidth", "bandwidth-none")
+    }
+    got = {}
+    for name, claim in values.items():
+        assert claim.measured is not None
+        got[name] = claim.measured(claim.domain.points[0])
+    assert got["bytes"] == Fraction(3_476_029_440, 10**9)
+    assert round(float(got["bandwidth"]), 3) == 24.245
+    assert round(float(got["bandwidth-none"]), 3) == 100.308
+
+
+@pytest.mark.parametrize(("p", "m"), [(1, 2), (4, 8), (5, 11), (6, 18), (8, 16)])
+def test_measurements_are_those_of_the_families(p: int, m: int) -> None:
+    plain, balanced = member("1f1b", p=p, m=m), member("bpipe", p=p, m=m)
+    mu = measure(plain.problem, plain.schedule).peak_activations
+    peaks = measure(balanced.problem, balanced.schedule).peak_activations
+    table = balanced.schedule.program.actions
+    for s in range(p):
+        at = {"p": p, "m": m, "s": s}
+        assert value("bpipe.eq2", at) == mu[s]
+        assert value("bpipe.sec3.3.pair", at) == mu[s] + mu[p - 1 - s]
+        assert value("bpipe.alg1.shipped", at) == peaks[s]
+        assert value("bpipe.sec3.3.acceptor", at) == peaks[p - 1 - s]
+        moved = [a for a in table if a.kind is Kind.EVICT and a.stage == s]
+        assert value("bpipe.sec3.3.evictions", at) == len(moved)
+    assert value("bpipe.sec3.3.objective", {"p": p, "m": m}) == max(peaks)
+
+
+@pytest.mark.parametrize(("p", "m", "v"), [(3, 6, 2), (4, 8, 2), (4, 12, 3)])
+def test_interleaved_measurements_are_those_of_the_families(p: int, m: int, v: int) -> None:
+    plain, balanced = (member(f, p=p, m=m, v=v) for f in ("interleaved", "bpipe-interleaved"))
+    mu = measure(plain.problem, plain.schedule).peak_activations
+    at = {"p": p, "m": m, "v": v}
+    assert [value("bpipe.appA.mu", {**at, "s": s}) for s in range(p)] == list(mu)
+    peaks = measure(balanced.problem, balanced.schedule).peak_activations
+    assert value("bpipe.appA.objective", at) == max(peaks)
+
+
+def value(name: str, at: dict[str, int]) -> Fraction:
+    measured = BPIPE[name].measured
+    assert measured is not None
+    return measured(at)
+
+
+def test_figure_4s_decisions() -> None:
+    slots = computation_slots(OneForwardOneBackward(), 4, 8)[0]
+    assert len(slots) == 22
+    assert [str(slots[i]) for i in (0, 9, 18)] == ["0F0", "0B1", "None"]
+
+
+def acts(*texts: str) -> tuple[Action | None, ...]:
+    return tuple(None if text == "." else Action.parse(text) for text in texts)
+
+
+def test_the_search_finds_what_a_hand_finds() -> None:
+    # Three activations, room for two. 0 must leave beside F1; 1 and 2 fill the rank beside F2, so
+    # one of them must leave before 0 can come back: 2 evictions, and two slots to do it in.
+    idle = acts(*"........")
+    slots = acts("0F0", "0F1", "0F2", ".", ".", "0B0", "0B1", "0B2")
+    assert held_during(slots) == [1, 2, 3, 3, 3, 3, 2, 1]
+    assert least_evictions(slots, idle, 3) == 0
+    assert least_evictions(slots, idle, 2) == 2
+    assert least_evictions(slots, idle, 1) is None
+    tight = acts("0F0", "0F1", "0F2", "0B0", "0B1", "0B2")
+    assert least_evictions(tight, idle[:6], 2) is None
+    # An acceptor that is full itself takes nothing.
+    full = acts("1F0", "1F1", ".", ".", ".", ".", ".", "1B0")
+    assert least_evictions(slots, full, 2) is None
+    # The pair of both: rank 0 must keep 3 where rank 1 has no room; a lone middle rank keeps 3.
+    assert least_capacity((slots, full)) == 3
+    assert least_capacity((slots,)) == 3

@@ -1,0 +1,125 @@
+"""PipeMesh's printed program, its communication and its batch, measured by second routes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from bubbleproof.papers.claims.pipemesh_batch import microbatches
+from bubbleproof.papers.claims.pipemesh_deadlock import ANY, FILLED, PLANNED, is_free
+from bubbleproof.papers.claims.pipemesh_growth import (
+    SLOW,
+    backward_times,
+    forward_times,
+    gradient_times,
+    planned,
+)
+from bubbleproof.papers.claims.pipemesh_schedules import late, mesh, runs_literally, sequences
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.collectives import Sharding, collectives
+from bubbleproof.theory.pipelines.visits import visits
+
+Pass = tuple[str, int, int]  # (kind, chunk, microbatch)
+
+
+def listed(kind: str, sequence: tuple[int, ...], chunks: range) -> list[Pass]:
+    found, first = [], 0
+    for size in sequence:
+        found += [(kind, chunk, j) for chunk in chunks for j in range(first, first + size)]
+        first += size
+    return found
+
+
+def printed(p: int, v: int, e: tuple[int, ...], d: tuple[int, ...]) -> list[list[Pass]] | None:
+    """The passes of each rank, lines 2 to 18; None where line 19 pops from an empty list."""
+    forwards, backwards = listed("F", e, range(v)), listed("B", d, range(v - 1, -1, -1))
+    programs = []
+    for i in range(1, p + 1):
+        ahead = (v - 1) * e[0] + 2 * (p - i)
+        if ahead > len(forwards):
+            return None
+        pairs = zip(forwards[ahead:], backwards, strict=False)
+        steady = [each for pair in pairs for each in pair]
+        programs.append(forwards[:ahead] + steady + backwards[len(forwards) - ahead :])
+    return programs
+
+
+def awaited(p: int, v: int, rank: int, each: Pass) -> set[tuple[str, int, int]]:
+    """What must be done before a pass, as (kind, stage, microbatch)."""
+    kind, chunk, j = each
+    stage = chunk * p + rank
+    if kind == "F":
+        return {("F", stage - 1, j)} if stage else set()
+    return {("F", stage, j)} | ({("B", stage + 1, j)} if stage < p * v - 1 else set())
+
+
+def ends(p: int, v: int, e: tuple[int, ...], d: tuple[int, ...]) -> bool:
+    """Whether the printed programs end, run rank by rank until nobody can go on."""
+    programs = printed(p, v, e, d)
+    if programs is None:
+        return False
+    done: set[tuple[str, int, int]] = set()
+    before = -1
+    while before < len(done):
+        before = len(done)
+        for rank, program in enumerate(programs):
+            while program and awaited(p, v, rank, program[0]) <= done:
+                kind, chunk, j = program.pop(0)
+                done.add((kind, chunk * p + rank, j))
+    return not any(programs)
+
+
+def test_the_criterion_against_a_run_of_the_printed_loops() -> None:
+    for at in FILLED.points[::4]:
+        ended = ends(at["p"], at["v"], *sequences(at))
+        assert ended == is_free(at) == runs_literally(at), at
+
+
+def test_the_planners_sequences_are_those_of_section_4b() -> None:
+    # Figure 7(c): q = 8 of B = 12 enqueues (8, 4) and dequeues (6, 6). Here q = 4 of 6: (4, 2) and
+    # (3, 3), of which 2 is below P = 3, so that q = 4 of 7 is the first there is.
+    planned = [sequences(at) for at in PLANNED.points if (at["p"], at["e"], at["v"]) == (3, 4, 2)]
+    assert ((4, 3), (4, 3)) in planned
+    assert ((4, 2), (3, 3)) not in planned
+    assert ((4, 4), (4, 4)) in planned
+    # The one thing that can fail: 2(P-1) = 4 forwards of 3 on one chunk.
+    short = {"p": 3, "m": 3, "v": 1, "e": 3, "d": 3, "R": 1, "S": 1}
+    assert short in PLANNED.points
+    assert not ends(3, 1, (3,), (3,))
+
+
+def test_smaller_elements_deadlock_for_other_reasons_too() -> None:
+    # P = 3, e = d = (1, 1, 1), M = 2: e_1 = q = 1 and 1 + 4 <= 6, but it does not end.
+    at = {"p": 3, "m": 3, "v": 2, "e": 1, "d": 1, "R": 3, "S": 3}
+    assert at in ANY.points
+    assert is_free(at)
+    assert not ends(3, 2, (1, 1, 1), (1, 1, 1))
+    assert not runs_literally(at)
+
+
+def test_the_collectives_of_a_rank_are_as_many_as_the_equations_count() -> None:
+    for at in SLOW.points:
+        e, d = sequences(at)
+        listed = visits(mesh(at).pipeline.stage_ranks, e, d)
+        sharding = Sharding(zero=3, gather=100, reduce=100, regather=1, rereduce=7)
+        own = [each for each in collectives(listed, sharding) if each.visit.rank == 0]
+        ticks = [(each.kind, each.ticks) for each in own if each.kind is not Kind.RESHARD]
+        assert ticks.count((Kind.UNSHARD, 100)) == ticks.count((Kind.REDUCE_GRAD, 100)) == at["v"]
+        assert ticks.count((Kind.UNSHARD, 1)) == forward_times(at) + backward_times(at)
+        assert ticks.count((Kind.REDUCE_GRAD, 7)) == gradient_times(at)
+
+
+@pytest.mark.parametrize("ticks", [2, 5, 8])
+def test_the_planned_sum_bounds_unequal_operations_too(ticks: int) -> None:
+    for e, d in ((2, 3), (3, 2), (3, 5), (5, 2)):
+        at = {"p": 2, "m": 5, "v": 3, "e": e, "d": d, "R": 1 + (e < 5), "S": 1 + (d < 5)}
+        assert late({**at, "C": ticks}, zero=3) <= planned({**at, "C": ticks})
+
+
+def test_a_row_of_table_4_tells_its_microbatches() -> None:
+    # GPT-3 on 96 V100: P = 4, M = 6, B = 72, D = 3, computation 5012.0 + 9217.1, bubble 296.4.
+    found = microbatches({"row": 4})
+    assert found == Fraction(3 * 142291, 6 * 2964)
+    assert round(found) == 72 // 3 == 24
+    assert 72 // 4 == 18

@@ -1,0 +1,111 @@
+"""The wide domains of MEPipe's, T-Pipe's and PipeMesh's claims reach the ends of their ranges."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bubbleproof.papers.claims import Claim, mepipe, pipemesh, tpipe
+from bubbleproof.papers.claims.claim import Domain
+
+CLAIMS = (*mepipe.CLAIMS, *tpipe.CLAIMS, *pipemesh.CLAIMS)
+WIDE = [claim for claim in CLAIMS if claim.wide is not None]
+SEARCHED = re.compile("every order|all tie-breaks")  # each case is a search
+ENDS = {"v": 4, "s": 8}
+# Fewer ranks, chunks or microbatches are part of what these say, or s follows p.
+SIX_RANKS = ["tpipe.sec4.2.interleaved-bubble-6"]
+SLICES_OF_ITS_OWN = ["mepipe.table3.svpp-limit.bubble", "mepipe.table3.svpp-limit.memory"]
+
+
+def values(domain: Domain, name: str) -> set[int]:
+    return {point[name] for point in domain.points}
+
+
+def wide(claim: Claim) -> Domain:
+    assert claim.wide is not None
+    return claim.wide
+
+
+@pytest.mark.parametrize("claim", WIDE, ids=lambda claim: claim.id)
+def test_a_wide_domain_holds_the_small_one(claim: Claim) -> None:
+    large = wide(claim)
+    assert claim.domain.names == large.names
+    assert {tuple(row) for row in claim.domain.table.tolist()} <= {
+        tuple(row) for row in large.table.tolist()
+    }
+
+
+@pytest.mark.parametrize(
+    "claim", [claim for claim in WIDE if claim.id not in SIX_RANKS], ids=lambda claim: claim.id
+)
+def test_a_wide_domain_reaches_16_ranks_and_odd_ones(claim: Claim) -> None:
+    ranks = values(wide(claim), "p")
+    assert max(ranks) == 16
+    assert {3, 5, 7, 11} <= ranks
+
+
+@pytest.mark.parametrize("claim", WIDE, ids=lambda claim: claim.id)
+def test_chunks_and_slices_reach_their_ends(claim: Claim) -> None:
+    domain = wide(claim)
+    for name, most in ENDS.items():
+        if name in domain.names and not (name == "s" and claim.id in SLICES_OF_ITS_OWN):
+            assert max(values(domain, name)) == most
+
+
+@pytest.mark.parametrize("claim", WIDE, ids=lambda claim: claim.id)
+def test_microbatches_reach_four_times_the_ranks_or_all_below_them(claim: Claim) -> None:
+    domain = wide(claim)
+    pairs = {(point["p"], point["m"]) for point in domain.points}
+    p = max(p for p, _ in pairs)
+    counts = {m for rank, m in pairs if rank == p}
+    if claim.id in SLICES_OF_ITS_OWN:
+        assert counts == {1, 2}
+    elif claim.id.startswith("pipemesh.alg1.next"):
+        assert counts == {2 * p}
+    elif max(counts) < p:
+        assert max(counts) == p - 1
+        assert min(counts) == 1
+    else:
+        assert max(counts) == 4 * p
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("mepipe.table3.svpp.bubble-least", {"fewer", "divided", "others"}),
+        ("mepipe.table3.svpp.memory-many", {"divided", "others"}),
+        ("mepipe.table3.svpp.memory-few", {"fewer"}),
+        ("mepipe.table3.hanayo.memory-many", {"divided", "others"}),
+        ("tpipe.appA.total", {"fewer", "divided", "others"}),
+        ("tpipe.appA.joint-any", {"fewer", "divided", "others"}),
+        ("pipemesh.sec4A.bubble", {"divided", "others"}),
+        ("pipemesh.sec3B.requirement-ends", {"fewer", "divided", "others"}),
+    ],
+)
+def test_central_claims_have_every_kind_of_count_and_several_ratios(
+    name: str, kinds: set[str]
+) -> None:
+    domain = wide(next(claim for claim in CLAIMS if claim.id == name))
+    for p in (7, 16):
+        counts = {point["m"] for point in domain.points if point["p"] == p}
+        found = {"fewer" if m < p else "divided" if m % p == 0 else "others" for m in counts}
+        assert found == kinds
+    if "tF" in domain.names:
+        ratios = {(point["tF"], point["tB"]) for point in domain.points if point["p"] == 16}
+        assert len(ratios) >= 3
+
+
+def test_no_claim_on_a_sweep_of_ranks_was_left_narrow() -> None:
+    # What has more than one p and m and no wide domain names the ranks of a table or a large p.
+    narrow = [
+        claim.id
+        for claim in CLAIMS
+        if claim.missing is None
+        and claim.wide is None
+        and {"p", "m"} <= set(claim.domain.names)
+        and len(values(claim.domain, "p")) > 1
+        and max(values(claim.domain, "p")) < 16
+        and not SEARCHED.search(claim.domain.text)
+    ]
+    assert narrow == ["tpipe.sec4.2.small", "pipemesh.sec3B.requirement-printed"]

@@ -1,0 +1,139 @@
+"""An audit in shards gives what ``decide`` gives, in whatever order the shards are done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from bubbleproof.papers.claims import (
+    Claim,
+    ClaimVerdict,
+    Decision,
+    Domain,
+    Relation,
+    decide,
+    grid,
+    shards,
+)
+from bubbleproof.papers.claims.shards import HEAD, Audit, Shard, decide_shard
+
+WIDE = grid("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
+SMALL = grid("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4))
+
+
+def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> Claim:
+    """A claim that fails in the given cases (p, m, x) and in no other."""
+    return Claim(
+        id=f"test.{name}",
+        paper="test",
+        source="a test",
+        statement="It is 0.",
+        quantity="a number",
+        relation=Relation.EQUAL,
+        domain=SMALL,
+        wide=WIDE,
+        predicted=lambda _: Fraction(0),
+        measured=lambda at: Fraction(tuple(at.values()) in fails),
+    )
+
+
+CLAIMS = {
+    each.id: each
+    for each in (
+        claim("holds", ()),
+        claim("fails-first", ((1, 1, 1), (8, 30, 3))),
+        claim("fails-late", ((8, 30, 3),)),
+        # (5,14,2) and (6,13,2) have the same sum 21 and lie in different cells: the first wins.
+        claim("fails-twice", ((6, 13, 2), (5, 14, 2), (7, 20, 1))),
+        # In one cell: 7+20+1 is less than 7+20+3.
+        claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
+        replace(
+            claim("missing", ()), predicted=None, measured=None, missing="a cluster", wide=None,
+            domain=Domain(text="", points=()),
+        ),
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _known_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_claims", lambda: CLAIMS)
+
+
+def audited(seed: int, *, is_wide: bool = True, limit: int | None = None) -> dict[str, Decision]:
+    audit = Audit(chosen=CLAIMS, is_wide=is_wide, limit=limit)
+    for make in (audit.heads, audit.cells):
+        todo = make()
+        Random(seed).shuffle(todo)
+        for shard in todo:
+            audit.note(decide_shard(shard))
+    return audit.decisions()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [None, 7, HEAD + 200])
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_an_audit_decides_as_decide_does(seed: int, limit: int | None, is_wide: bool) -> None:
+    found = audited(seed, is_wide=is_wide, limit=limit)
+    assert found == {
+        name: decide(each, is_wide=is_wide, limit=limit) for name, each in CLAIMS.items()
+    }
+
+
+def test_the_smallest_counterexample_wins() -> None:
+    found = {name: decision.counterexample for name, decision in audited(0).items()}
+    params = {name: tuple(case.params.values()) for name, case in found.items() if case}
+    assert params == {
+        "test.fails-first": (1, 1, 1),
+        "test.fails-late": (8, 30, 3),
+        "test.fails-twice": (5, 14, 2),
+        "test.fails-in-a-cell": (7, 20, 1),
+    }
+    assert audited(0)["test.fails-late"].checked == 8 * 30 * 3
+    assert audited(0, is_wide=False)["test.fails-late"].verdict is ClaimVerdict.HOLDS
+
+
+def test_every_case_is_in_one_shard() -> None:
+    audit = Audit(chosen=CLAIMS, is_wide=True)
+    places: dict[str, list[int]] = {}
+    for shard in [*audit.heads(), *audit.cells()]:
+        for part in shard.slices:
+            places.setdefault(part.claim, []).extend(part.place.tolist())
+    assert {name: sorted(found) for name, found in places.items()} == {
+        name: list(range(8 * 30 * 3)) for name in CLAIMS if name != "test.missing"
+    }
+
+
+def test_claims_that_share_a_schedule_meet_in_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "LOAD", 0)  # nothing is joined
+
+    def cells(shard: Shard) -> set[tuple[int, ...]]:
+        return {tuple(row[:2]) for part in shard.slices for row in part.rows.tolist()}
+
+    for shard in Audit(chosen=CLAIMS, is_wide=True).cells():
+        assert len(cells(shard)) == 1
+        ((p, m),) = cells(shard)
+        # The heads' 96 cases have small sums: 3, 6, 9, ... of them have the sum 3, 4, 5, ...
+        if p + m > 20:
+            assert len(shard.claims) == 5
+
+
+def test_a_domain_without_cases_is_refused() -> None:
+    empty = replace(CLAIMS["test.holds"], wide=grid("nobody", p=(), m=(1,)))
+    with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
+        Audit(chosen={empty.id: empty}, is_wide=True).heads()
+    with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
+        decide(empty, is_wide=True)
+
+
+def test_an_error_names_the_claim_and_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(CLAIMS["test.holds"], measured=lambda at: Fraction(1, at["p"] - 1))
+    monkeypatch.setattr(shards, "_claims", lambda: {broken.id: broken})
+    (head,) = Audit(chosen={broken.id: broken}, is_wide=True).heads()
+    with pytest.raises(ZeroDivisionError) as raised:
+        decide_shard(head)
+    assert raised.value.__notes__ == ["while measuring test.holds at {'p': 1, 'm': 1, 'x': 1}"]

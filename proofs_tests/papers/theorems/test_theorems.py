@@ -1,0 +1,105 @@
+"""Every theorem is proved, none of them by contradiction in its premises; every twin fails."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from bubbleproof.papers.theorems import Proof, ProofVerdict, prove_all, theorems
+from bubbleproof.papers.theorems.periodic_list import listed
+from bubbleproof.papers.theorems.prover import prove, prove_obligation
+from bubbleproof.papers.theorems.terms import any_of
+from bubbleproof.papers.theorems.twin import Twin
+from bubbleproof.papers.theorems.twins import twins
+from proofs_tests.papers.theorems.values import drawn, numbers
+from proofs_tests.patience import PATIENCE
+
+IDS = list(theorems())  # a theorem is made when it is asked for
+REPEATING = {about.id for about in listed()}
+TWINS = twins()
+
+
+@cache
+def proofs() -> dict[str, Proof]:
+    seen: list[Proof] = []
+    found = prove_all(progress=seen.append, timeout_ms=round(1000 * PATIENCE))
+    assert seen == found
+    return {proof.theorem.id: proof for proof in found}
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_theorem_is_proved(name: str) -> None:
+    theorem, proof = theorems()[name], proofs()[name]
+    undecided = [o for o in proof.obligations if o.verdict is not ProofVerdict.PROVED]
+    assert not undecided
+    assert proof.verdict is ProofVerdict.PROVED
+    assert [o.name for o in proof.obligations] == [o.name for o in theorem.obligations]
+
+
+def test_the_whole_list_is_proved() -> None:
+    assert len(proofs()) == len(IDS)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_obligation_has_premises_that_can_hold(name: str) -> None:
+    distinct = {obligation.premises: obligation for obligation in theorems()[name].obligations}
+    for obligation in distinct.values():
+        never = replace(obligation, goal=any_of())
+        proof = prove_obligation(never)
+        assert proof.verdict is ProofVerdict.FAILED, obligation.name
+        assert proof.counter_model is not None
+        values = numbers(proof.counter_model)
+        assert all(premise.holds(values) for premise in obligation.premises), obligation.name
+
+
+@pytest.mark.parametrize("name", [name for name in IDS if name not in REPEATING])
+def test_obligations_hold_at_numbers_drawn_without_z3(name: str) -> None:
+    """Those of families that repeat are evaluated at every place, in ``test_periodic``."""
+    for obligation in theorems()[name].obligations:
+        for seed in range(150):
+            values = drawn(obligation, seed)
+            assert obligation.holds(values), (obligation.name, values)
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda t: f"{t.theorem.id}: {t.change}")
+def test_the_twin_fails_with_values_that_refute_it(twin: Twin) -> None:
+    wanted = {o.name: o for o in twin.theorem.obligations}
+    assert twin.breaks
+    broken = replace(twin.theorem, obligations=tuple(wanted[name] for name in sorted(twin.breaks)))
+    proof = prove(broken)
+    for part in proof.obligations:
+        assert part.verdict is ProofVerdict.FAILED, part.name
+        assert part.counter_model is not None
+        assert wanted[part.name].refuted_by(numbers(part.counter_model)), part.name
+    assert proof.verdict is ProofVerdict.FAILED
+
+
+def test_every_theorem_has_a_twin() -> None:
+    assert {twin.theorem.id for twin in TWINS} == set(theorems())
+
+
+def test_a_proof_is_the_same_twice_but_for_the_seconds() -> None:
+    theorem = theorems()["1f1b"]
+    first, second = (prove(theorem).to_dict() for _ in range(2))
+    for data in (first, second):
+        data.pop("seconds")
+        assert isinstance(data["obligations"], list)
+        for part in data["obligations"]:
+            part.pop("seconds")
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_a_failed_proof_shows_its_counter_model() -> None:
+    twin = next(t for t in TWINS if t.theorem.id == "1f1b" and "makespan" in t.change)
+    data = prove(twin.theorem).to_dict()
+    assert data["verdict"] == "FAILED"
+    assert isinstance(data["obligations"], list)
+    failed = [part for part in data["obligations"] if part["verdict"] == "FAILED"]
+    assert {part["name"] for part in failed} == twin.breaks
+    assert all(part["counter_model"] for part in failed)
+    texts = [str(part) for part in prove(twin.theorem).obligations]
+    assert any("failed: a counter-model breaks it, " in text for text in texts)
+    assert texts[0] == "no start before 0: proved: no counter-model exists"
