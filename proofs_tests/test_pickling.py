@@ -36,7 +36,7 @@ SMALL = member("1f1b", p=2, m=2)
 LATE = Pipeline(num_ranks=2, num_microbatches=2)
 WRONG = Schedule(program=SMALL.schedule.program, start=SMALL.schedule.start * 0)
 ERRORS = (
-    UnusableInput("a.json", "orders[1]", "an action", "'x'"),
+    UnusableInput("orders[1]", "an action", "'x'", "a.json"),
     Deadlock(["0F0", "1B0"]),
     InvalidSchedule(check_whole(SMALL.problem, WRONG)),
     FaultError("z3", "the bound 12", "the checker accepts a schedule of 11"),

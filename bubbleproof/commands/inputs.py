@@ -21,6 +21,7 @@ from bubbleproof.formats import (
     read_table,
     refuse_cut_off,
 )
+from bubbleproof.formats.errors import about
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -139,7 +140,8 @@ def _table(path: str, dialect: str | None) -> Given:
     compute = compute_part(table.program) if table.has_communication else table.program
     pipeline = infer_pipeline(compute, subject=path)
     problem = pipeline.problem()
-    refuse_cut_off(path, table, problem)
+    with about(path):
+        refuse_cut_off(table, problem)
     return _timed(
         Given(
             name=Path(path).stem,
@@ -190,7 +192,7 @@ def read_posed(path: str) -> Posed:
             file=None,
         )
     expected = "a problem file ending in .toml (or a schedule in .json)"
-    raise UnusableInput(path, "", expected, suffix or "no ending")
+    raise UnusableInput("", expected, suffix or "no ending", path)
 
 
 def _on_problem(given: Given, posed: Posed) -> Given:

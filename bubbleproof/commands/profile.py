@@ -107,7 +107,8 @@ def _require_posable(pipeline: PipelineOptions, target: str) -> None:
         try:
             read_problem(draft)
         except UnusableInput as error:
-            raise UnusableInput(target, error.where, error.expected, error.found) from None
+            error.subject = target
+            raise
 
 
 def _problem(

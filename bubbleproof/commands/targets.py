@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from bubbleproof.formats import UnusableInput
+from bubbleproof.formats.errors import UnusableInput, about
 
 
 def require_writable(targets: Iterable[str]) -> None:
@@ -16,19 +16,19 @@ def require_writable(targets: Iterable[str]) -> None:
     the file is written.
     """
     for target in targets:
-        _require_writable(target)
+        with about(target):
+            _require_writable(Path(target))
 
 
-def _require_writable(target: str) -> None:
-    path = Path(target)
+def _require_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         found = "a folder" if path.is_dir() else "a device or a pipe"
-        raise UnusableInput(target, "", "a regular file to write", found)
+        raise UnusableInput("", "a regular file to write", found)
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if not there.is_dir():
-        raise UnusableInput(target, "", "a file in a folder", f"{there}, which is none")
+        raise UnusableInput("", "a file in a folder", f"{there}, which is none")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise UnusableInput(target, "", "a file that can be written", f"{there} is read-only")
+        raise UnusableInput("", "a file that can be written", f"{there} is read-only")
 
 
 def make_folder(target: str) -> None:
@@ -37,4 +37,4 @@ def make_folder(target: str) -> None:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
-        raise UnusableInput(target, "", "a folder that can be made", why) from None
+        raise UnusableInput("", "a folder that can be made", why, target) from None

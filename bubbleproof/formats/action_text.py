@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import FilePath
 from bubbleproof.theory.model.actions import (
     MAX_MICROBATCH,
     MAX_PART,
@@ -38,11 +37,11 @@ def known_action(text: str) -> Action | None:
         return None
 
 
-def parse_action(path: FilePath, where: str, text: str) -> Action:
+def parse_action(where: str, text: str) -> Action:
     """The action written ``text``. Raises ``UnusableInput`` naming the place ``where``."""
     if (action := known_action(text)) is None:
         expected = too_large(text) or "an action <stage><KIND><microbatch>[.<slice>][#<part>]"
-        raise UnusableInput(path, where, expected, quoted(text))
+        raise UnusableInput(where, expected, quoted(text))
     return action
 
 
@@ -58,13 +57,10 @@ def too_large(text: str) -> str | None:
     return None
 
 
-def parse_actions(
-    path: FilePath, texts: Iterable[str], where: Callable[[int], str]
-) -> list[Action]:
+def parse_actions(texts: Iterable[str], where: Callable[[int], str]) -> list[Action]:
     """The actions of all texts; ``where(i)`` names the place of text i if it is refused."""
     return [
-        known_action(text) or parse_action(path, where(index), text)
-        for index, text in enumerate(texts)
+        known_action(text) or parse_action(where(index), text) for index, text in enumerate(texts)
     ]
 
 

@@ -31,15 +31,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.certificate_layout import LAYOUTS, DrupLayout, OneMachineLayout
-from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
-from bubbleproof.formats.json_text import parse_json, render_json
+from bubbleproof.formats.errors import UnusableInput, about, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
+from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.validation import LARGEST, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
@@ -61,18 +62,16 @@ def read_certificate(path: FilePath, problem: Problem) -> Certificate:
     Raises ``UnusableInput`` naming the key, what was expected and what was found; also for a task
     or a resource that the problem does not have.
     """
-    data = parse_json(read_text(path, limit=SIZE_LIMIT), path)
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, Mapping) else data
-        raise UnusableInput(path, "format", f'"{FORMAT}"', quoted(found))
-    kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in LAYOUTS:
-        raise UnusableInput(path, "kind", f"one of {', '.join(LAYOUTS)}", quoted(kind))
-    layout = validate(LAYOUTS[kind], data, path)
-    names = _Names(path, problem)
-    if isinstance(layout, OneMachineLayout):
-        return names.one_machine(layout)
-    return names.drup(layout, _lemma_lines(path, layout))
+    with about(path):
+        data = read_json(path, FORMAT, limit=SIZE_LIMIT)
+        kind = data.get("kind")
+        if not isinstance(kind, str) or kind not in LAYOUTS:
+            raise UnusableInput("kind", f"one of {', '.join(LAYOUTS)}", quoted(kind))
+        layout = validate(LAYOUTS[kind], data)
+        names = _Names(problem)
+        if isinstance(layout, OneMachineLayout):
+            return names.one_machine(layout)
+        return names.drup(layout, _lemma_lines(layout))
 
 
 def write_certificate(
@@ -83,7 +82,8 @@ def write_certificate(
     Raises ``UnusableInput`` for a bound of more than 16 digits.
     """
     if abs(certificate.bound) > LARGEST:
-        raise UnusableInput(path, "bound", f"at most {LARGEST}", str(certificate.bound))
+        found = str(certificate.bound)
+        raise UnusableInput("bound", f"at most {LARGEST}", found, os.fspath(path))
     texts = _texts(problem)
     head = {"format": FORMAT, "version": VERSION, "name": name}
     claim = {"objective": certificate.objective, "bound": certificate.bound}
@@ -122,10 +122,10 @@ def _lines_to_json(lines: list[str]) -> dict[str, object]:
     return {"packed": base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")}
 
 
-def _lemma_lines(path: FilePath, layout: DrupLayout) -> list[str]:
+def _lemma_lines(layout: DrupLayout) -> list[str]:
     if (layout.lemmas is None) == (layout.packed is None):
         found = "both" if layout.packed is not None else "neither"
-        raise UnusableInput(path, "", "either the key lemmas or the key packed", found)
+        raise UnusableInput("", "either the key lemmas or the key packed", found)
     if layout.packed is None:
         return layout.lemmas or []
     unpacker = zlib.decompressobj()
@@ -134,27 +134,27 @@ def _lemma_lines(path: FilePath, layout: DrupLayout) -> list[str]:
         content = unpacker.decompress(raw, UNPACKED_LIMIT + 1)
         text = content.decode("ascii")
     except (binascii.Error, zlib.error, UnicodeDecodeError, ValueError):
-        raise UnusableInput(path, "packed", "ASCII text, zlib in base64", "another text") from None
+        raise UnusableInput("packed", "ASCII text, zlib in base64", "another text") from None
     if len(content) > UNPACKED_LIMIT:
         most = f"at most {UNPACKED_LIMIT // MEBIBYTE} MiB once unpacked"
-        raise UnusableInput(path, "packed", most, "more")
+        raise UnusableInput("packed", most, "more")
     if not unpacker.eof:
-        raise UnusableInput(path, "packed", "a whole compressed text", "one cut short")
+        raise UnusableInput("packed", "a whole compressed text", "one cut short")
     return text.split("\n") if text else []
 
 
 class _Names:
     """A problem's names, refused with their place where there is no such thing."""
 
-    def __init__(self, path: FilePath, problem: Problem) -> None:
-        self.path, self.problem = path, problem
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self.starts = {text: number for number, text in enumerate(_texts(problem))}
 
     def one_machine(self, layout: OneMachineLayout) -> OneMachine:
         names = [resource.name for resource in self.problem.resources]
         if layout.resource not in names:
             known = f"a resource such as {', '.join(names[:8])}"
-            raise UnusableInput(self.path, "resource", known, quoted(layout.resource))
+            raise UnusableInput("resource", known, quoted(layout.resource))
         return OneMachine(
             resource=names.index(layout.resource),
             tasks=self._tasks(layout.tasks, "tasks"),
@@ -179,7 +179,7 @@ class _Names:
     def _literal(self, word: str, row: int) -> tuple[str, int, int]:
         match = _LITERAL.fullmatch(word)
         if match is None or (match[2] != "<" and not _TICKS.fullmatch(match[3])):
-            raise UnusableInput(self.path, where(["lemmas", row]), LITERAL, quoted(word))
+            raise UnusableInput(where(["lemmas", row]), LITERAL, quoted(word))
         first = self._start(match[1], "lemmas", row)
         if match[2] == "<":
             return "<", first, self._start(match[3], "lemmas", row)
@@ -191,5 +191,5 @@ class _Names:
     def _start(self, text: str, *place: str | int) -> int:
         if text not in self.starts:
             expected = "a task of the schedule's problem"
-            raise UnusableInput(self.path, where(place), expected, quoted(text))
+            raise UnusableInput(where(place), expected, quoted(text))
         return self.starts[text]

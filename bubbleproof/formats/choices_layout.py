@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.errors import UnusableInput
-from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.validation import Layout, Natural
 from bubbleproof.theory.pipelines.allowed import (
     Allowed,
@@ -73,7 +72,7 @@ class ChoicesLayout(Layout):
 
 
 def allowed_choices(
-    layout: ChoicesLayout, pipeline: Pipeline, path: FilePath, *, kept: int, host: int | None
+    layout: ChoicesLayout, pipeline: Pipeline, *, kept: int, host: int | None
 ) -> Allowed | None:
     """What the table allows the pipeline, None where nothing.
 
@@ -85,43 +84,43 @@ def allowed_choices(
         recompute=None
         if again is None
         else AllowedRecompute(
-            stages=_stages(again.stages, pipeline, path, "recompute"),
+            stages=_stages(again.stages, pipeline, "recompute"),
             kept=kept,
             duration=again.duration,
             per_microbatch=again.per_microbatch,
         ),
         evict=None
         if evict is None
-        else AllowedEvictions(pairs=_pairs(evict, pipeline, path), duration=evict.duration),
+        else AllowedEvictions(pairs=_pairs(evict, pipeline), duration=evict.duration),
         offload=None
         if offload is None
         else AllowedOffloads(
-            stages=_stages(offload.stages, pipeline, path, "offload"),
+            stages=_stages(offload.stages, pipeline, "offload"),
             offload=offload.offload,
             reload=offload.reload,
             host_capacity=host,
         ),
     )
     if found.recompute is not None:
-        _refuse_kept(found.recompute, pipeline, path)
+        _refuse_kept(found.recompute, pipeline)
     if found != Allowed() and pipeline.is_bidirectional:
-        raise UnusableInput(path, TABLE, "a placement with one rank per stage", "bidirectional")
+        raise UnusableInput(TABLE, "a placement with one rank per stage", "bidirectional")
     return None if found == Allowed() else found
 
 
-def _stages(given: Stages, pipeline: Pipeline, path: FilePath, kind: str) -> tuple[int, ...]:
+def _stages(given: Stages, pipeline: Pipeline, kind: str) -> tuple[int, ...]:
     if given == "all":
         return tuple(range(pipeline.num_stages))
     for index, stage in enumerate(given):
         if not isinstance(stage, int) or stage >= pipeline.num_stages or stage in given[:index]:
             where = f"{TABLE}.{kind}.stages[{index}]"
             raise UnusableInput(
-                path, where, f"another stage of 0 to {pipeline.num_stages - 1}", str(stage)
+                where, f"another stage of 0 to {pipeline.num_stages - 1}", str(stage)
             )
     return tuple(int(stage) for stage in given)
 
 
-def _pairs(layout: EvictLayout, pipeline: Pipeline, path: FilePath) -> tuple[tuple[int, int], ...]:
+def _pairs(layout: EvictLayout, pipeline: Pipeline) -> tuple[tuple[int, int], ...]:
     p = pipeline.num_ranks
     if layout.pairs == "mirrored":
         return tuple((rank, p - 1 - rank) for rank in range(p) if rank != p - 1 - rank)
@@ -131,15 +130,15 @@ def _pairs(layout: EvictLayout, pipeline: Pipeline, path: FilePath) -> tuple[tup
         if source == target or max(source, target) >= p or source in sources:
             where = f"{TABLE}.evict.pairs[{index}]"
             expected = f"another rank of 0 to {p - 1} and the one it evicts to"
-            raise UnusableInput(path, where, expected, f"{source} and {target}")
+            raise UnusableInput(where, expected, f"{source} and {target}")
         sources.append(source)
     return tuple((int(source), int(target)) for source, target in layout.pairs)
 
 
-def _refuse_kept(allowed: AllowedRecompute, pipeline: Pipeline, path: FilePath) -> None:
+def _refuse_kept(allowed: AllowedRecompute, pipeline: Pipeline) -> None:
     """What stays of an activation is at most what a recomputed stage acquires."""
     held = pipeline.per_stage.activation
     for stage in allowed.stages:
         if allowed.kept > held[stage]:
             expected = f"at most the activation of stage {stage} ({held[stage]})"
-            raise UnusableInput(path, f"{TABLE}.recompute.kept", expected, str(allowed.kept))
+            raise UnusableInput(f"{TABLE}.recompute.kept", expected, str(allowed.kept))

@@ -12,7 +12,6 @@ from dataclasses import fields
 from fractions import Fraction
 
 from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key
-from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.validation import LARGEST, Whole, where
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Claim
@@ -28,21 +27,21 @@ _EXPECTED = {
 }
 
 
-def claims_from_layout(layout: Mapping[str, ClaimLayout], path: FilePath) -> dict[str, Claim]:
+def claims_from_layout(layout: Mapping[str, ClaimLayout]) -> dict[str, Claim]:
     """The claims of a file. Raises ``UnusableInput`` for an unknown measure or another type."""
-    return {name: _read(name, value, path) for name, value in layout.items()}
+    return {name: _read(name, value) for name, value in layout.items()}
 
 
-def claims_to_json(claims: Mapping[str, Claim], path: FilePath) -> dict[str, ClaimLayout]:
+def claims_to_json(claims: Mapping[str, Claim]) -> dict[str, ClaimLayout]:
     """The claims as they are written. Raises ``UnusableInput`` for what a reader would refuse."""
     written = {name: _write(value) for name, value in claims.items()}
-    claims_from_layout(written, path)
+    claims_from_layout(written)
     return written
 
 
-def _read(name: str, value: ClaimLayout, path: FilePath) -> Claim:
+def _read(name: str, value: ClaimLayout) -> Claim:
     if name not in _TYPES:
-        raise unknown_key(path, "claims", name, _TYPES)
+        raise unknown_key("claims", name, _TYPES)
     wanted = _TYPES[name]
     match value:
         case int() if wanted != "tuple[int, ...]":
@@ -51,7 +50,7 @@ def _read(name: str, value: ClaimLayout, path: FilePath) -> Claim:
             return Fraction(value)
         case list() if wanted == "tuple[int, ...]":
             return tuple(value)
-    raise UnusableInput(path, where(["claims", name]), _EXPECTED[wanted], quoted(value))
+    raise UnusableInput(where(["claims", name]), _EXPECTED[wanted], quoted(value))
 
 
 def _is_ratio(text: str) -> bool:

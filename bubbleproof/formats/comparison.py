@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.formats.errors import UnusableInput, nearest, quoted
-from bubbleproof.formats.files import FilePath
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.stage_numbers import Ticks
@@ -45,7 +44,7 @@ class Comparison:
         return self.family + ("" if self.num_chunks is None else f" v={self.num_chunks}")
 
 
-def parse_comparison(path: FilePath, where: str, text: str) -> Comparison:
+def parse_comparison(where: str, text: str) -> Comparison:
     """Read ``1f1b`` or ``interleaved v=2``.
 
     Raises ``UnusableInput`` for an unknown family or option.
@@ -55,13 +54,13 @@ def parse_comparison(path: FilePath, where: str, text: str) -> Comparison:
     if name not in known:
         close = nearest(name, known)
         hint = f"; did you mean {close!r}?" if close else ""
-        raise UnusableInput(path, where, f"a family ({' '.join(known)})", quoted(name) + hint)
+        raise UnusableInput(where, f"a family ({' '.join(known)})", quoted(name) + hint)
     if not option:
         return Comparison(family=name)
     match = re.fullmatch(r"v=([1-9][0-9]{0,4})", option)
     if match is None or "v" not in known[name].options:
         takes = "v=<chunks> at most" if "v" in known[name].options else "no option"
-        raise UnusableInput(path, where, f"{takes} after {name}", quoted(option))
+        raise UnusableInput(where, f"{takes} after {name}", quoted(option))
     return Comparison(family=name, num_chunks=int(match[1]))
 
 

@@ -1,16 +1,20 @@
 """The one error of this room: input that cannot be used, told in one clear line.
 
-The line names the file, the place in it, what was expected and what was found:
+The line names the file, the place in it, what was expected and what was found. Whoever finds the
+fault knows the place; whoever was given the file names it, once, with ``about``:
 
->>> print(UnusableInput("a.csv", "row 1, column 3", "an action such as 0F0", quoted("0F0x")))
-a.csv: row 1, column 3: expected an action such as 0F0, found '0F0x'
+>>> with about("a.csv"):
+...     raise UnusableInput("row 1, column 3", "an action", quoted("0F0x"))
+Traceback (most recent call last):
+bubbleproof.formats.errors.UnusableInput: a.csv: row 1, column 3: expected an action, found '0F0x'
 """
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 LONGEST_QUOTE = 60
 
@@ -18,24 +22,43 @@ LONGEST_QUOTE = 60
 class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
     """Content that a reader cannot take, or that a writer cannot say in its format.
 
-    ``subject`` is the file (or what stands in for one), ``where`` the row, column or key in it,
-    empty for the whole. ``expected`` and ``found`` are phrases; quote a found value with
-    ``quoted``.
+    ``where`` is the row, column or key, empty for the whole. ``expected`` and ``found`` are
+    phrases; quote a found value with ``quoted``. ``subject`` is the file (or what stands in for
+    one), empty until ``about`` names it.
     """
 
-    def __init__(
-        self, subject: str | os.PathLike[str], where: str, expected: str, found: str
-    ) -> None:
-        self.subject = os.fspath(subject)
+    def __init__(self, where: str, expected: str, found: str, subject: str = "") -> None:
+        super().__init__(where, expected, found, subject)
         self.where = where
         self.expected = expected
         self.found = found
-        place = f"{one_line(self.subject, 200)}: " + (f"{where}: " if where else "")
-        super().__init__(f"{place}expected {expected}, found {found}")
+        self.subject = subject
 
-    def __reduce__(self) -> tuple[type[UnusableInput], tuple[str, str, str, str]]:
-        """An error of a worker is made again from its parts in the process that asked for it."""
-        return type(self), (self.subject, self.where, self.expected, self.found)
+    def __str__(self) -> str:
+        finding = f"expected {self.expected}, found {self.found}"
+        return ": ".join(filter(None, [one_line(self.subject, 200), self.where, finding]))
+
+
+@contextmanager
+def about(subject: str | os.PathLike[str]) -> Iterator[None]:
+    """Names the file in every ``UnusableInput`` raised within that names none yet."""
+    try:
+        yield
+    except UnusableInput as error:
+        error.subject = error.subject or os.fspath(subject)
+        raise
+
+
+@contextmanager
+def values_at(where: str) -> Iterator[None]:
+    """Turns a ``ValueError`` raised within into an ``UnusableInput`` at ``where``."""
+    try:
+        yield
+    except UnusableInput:
+        raise
+    except ValueError as error:
+        fault = f"a fault: {one_line(str(error), 300)}"
+        raise UnusableInput(where, "values that fit together", fault) from None
 
 
 def quoted(value: object) -> str:
@@ -71,12 +94,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def unknown_key(
-    subject: str | os.PathLike[str], where: str, key: str, known: Iterable[str]
-) -> UnusableInput:
+def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
     """The error for a key that is none of ``known``, naming the nearest one."""
     names = list(known)
     close = nearest(key, names)
     hint = f"; did you mean {close!r}?" if close else ""
     listed = ", ".join(names[:20])
-    return UnusableInput(subject, where, f"one of the keys {listed}", quoted(key) + hint)
+    return UnusableInput(where, f"one of the keys {listed}", quoted(key) + hint)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.errors import UnusableInput, about, quoted
 
 OPENING_BYTES = 1 << 16
 MEBIBYTE = 1 << 20
@@ -31,21 +31,21 @@ def open_input(path: FilePath, *, limit: int) -> BinaryIO:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            raise UnusableInput(path, "", "a file", "a folder")
+            raise UnusableInput("", "a file", "a folder")
         if not stat.S_ISREG(status.st_mode):
-            raise UnusableInput(path, "", "a regular file", "a device or a pipe")
+            raise UnusableInput("", "a regular file", "a device or a pipe")
         if status.st_size > limit:
             most = f"at most {limit // MEBIBYTE} MiB"
-            raise UnusableInput(path, "", most, f"{status.st_size} bytes")
+            raise UnusableInput("", most, f"{status.st_size} bytes")
         return open(path, "rb")
     except FileNotFoundError:
-        raise UnusableInput(path, "", "a file", "no such file") from None
+        raise UnusableInput("", "a file", "no such file") from None
     except OSError as error:
-        raise UnusableInput(path, "", "a readable file", _reason(error)) from None
+        raise UnusableInput("", "a readable file", _reason(error)) from None
+    except UnusableInput:
+        raise
     except ValueError as error:
-        if isinstance(error, UnusableInput):
-            raise
-        raise UnusableInput(path, "", "a file name", quoted(str(error))) from None
+        raise UnusableInput("", "a file name", quoted(str(error))) from None
 
 
 def read_text(
@@ -57,13 +57,12 @@ def read_text(
     the rest is read. Raises ``UnusableInput`` for a file that is missing, too large, binary or
     not UTF-8.
     """
-    with open_input(path, limit=limit) as stream:
+    with about(path), open_input(path, limit=limit) as stream:
         first = stream.read(OPENING_BYTES)
-        opening(decode(path, first, final=False))
-        rest = os.fstat(stream.fileno()).st_size - len(
-            first
-        )  # a read makes room for all it may get
-        return decode(path, first + stream.read(max(0, rest)))
+        opening(decode(first, final=False))
+        # A read makes room for all that it may get.
+        rest = os.fstat(stream.fileno()).st_size - len(first)
+        return decode(first + stream.read(max(0, rest)))
 
 
 def read_lines(path: FilePath, *, limit: int, line_limit: int) -> Iterator[str]:
@@ -72,31 +71,31 @@ def read_lines(path: FilePath, *, limit: int, line_limit: int) -> Iterator[str]:
 
     Raises ``UnusableInput`` as ``read_text`` does, and for a longer line before reading all of it.
     """
-    with open_input(path, limit=limit) as stream:
-        decode(path, stream.read(OPENING_BYTES), final=False)
+    with about(path), open_input(path, limit=limit) as stream:
+        decode(stream.read(OPENING_BYTES), final=False)
         stream.seek(0)
         row = 0
         while line := stream.readline(line_limit + 1):
             row += 1
             if len(line) > line_limit:
                 most = f"at most {line_limit // MEBIBYTE} MiB in a row"
-                raise UnusableInput(path, f"row {row}", most, "a longer one")
-            yield decode(path, line, first=row == 1).rstrip("\r\n")
+                raise UnusableInput(f"row {row}", most, "a longer one")
+            yield decode(line, first=row == 1).rstrip("\r\n")
 
 
-def decode(path: FilePath, content: bytes, *, final: bool = True, first: bool = True) -> str:
+def decode(content: bytes, *, final: bool = True, first: bool = True) -> str:
     """UTF-8 text of ``content``; with ``final`` false its last character may be cut short.
 
     ``first`` says that this is the beginning of the file, where a byte order mark is dropped.
     """
     zero = content.find(0)
     if zero >= 0:
-        raise UnusableInput(path, "", "UTF-8 text", f"a zero byte at offset {zero} (binary)")
+        raise UnusableInput("", "UTF-8 text", f"a zero byte at offset {zero} (binary)")
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(content, final)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{content[error.start]:02x} at offset {error.start}"
-        raise UnusableInput(path, "", "UTF-8 text", byte) from None
+        raise UnusableInput("", "UTF-8 text", byte) from None
     return text.removeprefix("\ufeff") if first else text
 
 
@@ -106,17 +105,18 @@ def write_text(path: FilePath, text: str) -> None:
     Whatever fails, an existing file keeps its content. A link is followed. Raises
     ``UnusableInput`` where the file cannot be written.
     """
-    try:
-        content = text.encode("utf-8")
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            found = "a folder" if target.is_dir() else "a device or a pipe"
-            raise UnusableInput(path, "", "a regular file to write", found)
-        _replace(target, content)
-    except OSError as error:
-        raise UnusableInput(path, "", "a file that can be written", _reason(error)) from None
-    except UnicodeError:
-        raise UnusableInput(path, "", "UTF-8 text to write", "half a character") from None
+    with about(path):
+        try:
+            content = text.encode("utf-8")
+            target = Path(os.path.realpath(path))
+            if target.exists() and not target.is_file():
+                found = "a folder" if target.is_dir() else "a device or a pipe"
+                raise UnusableInput("", "a regular file to write", found)
+            _replace(target, content)
+        except OSError as error:
+            raise UnusableInput("", "a file that can be written", _reason(error)) from None
+        except UnicodeError:
+            raise UnusableInput("", "UTF-8 text to write", "half a character") from None
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.sizes import refuse_oversize
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -31,22 +31,25 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
     Raises ``UnusableInput`` (about ``subject``) where no pipeline has that shape: no actions, a
     stage on no rank or oddly on two, a number of stages that is no multiple of the ranks.
     """
+    with about(subject):
+        return _inferred(program)
+
+
+def _inferred(program: Program) -> Pipeline:
     if not len(program):
-        raise UnusableInput(subject, "", "actions", "none")
+        raise UnusableInput("", "actions", "none")
     actions = program.actions
     ranks = int(program.resource.max()) + 1
     stages = int(max(actions.stage.max(), actions.partner_stage.max())) + 1
     microbatches = int(max(actions.microbatch.max(), actions.partner_microbatch.max())) + 1
     if microbatches < 1:
-        raise UnusableInput(subject, "", "actions of microbatches", "collectives alone")
+        raise UnusableInput("", "actions of microbatches", "collectives alone")
     if stages % ranks:
         expected = f"as many stages on average on each of {ranks} ranks"
-        raise UnusableInput(subject, "", expected, f"{stages} stages")
+        raise UnusableInput("", expected, f"{stages} stages")
     slices = int(actions.slice.max()) + 1
-    refuse_oversize(
-        subject, ranks=ranks, chunks=stages // ranks, microbatches=microbatches, slices=slices
-    )
-    placement = _placement(program, stages, ranks, subject)
+    refuse_oversize(ranks=ranks, chunks=stages // ranks, microbatches=microbatches, slices=slices)
+    placement = _placement(program, stages, ranks)
     parts = _parts(actions, stages)
     return Pipeline(
         num_ranks=ranks,
@@ -61,7 +64,7 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
     )
 
 
-def _placement(program: Program, stages: int, ranks: int, subject: str) -> str | tuple[int, ...]:
+def _placement(program: Program, stages: int, ranks: int) -> str | tuple[int, ...]:
     """The rank of each stage, or ``bidirectional`` where stages on two ranks follow its rule."""
     actions = program.actions
     stage = np.concatenate([actions.stage, actions.partner_stage])
@@ -73,15 +76,11 @@ def _placement(program: Program, stages: int, ranks: int, subject: str) -> str |
     if (home[stage] != rank).any() and _is_bidirectional(stage, microbatch, rank, ranks):
         return BIDIRECTIONAL
     for wrong in stage[home[stage] != rank].tolist()[:1]:
-        raise UnusableInput(subject, "", f"stage {wrong} on one rank", "it on two")
+        raise UnusableInput("", f"stage {wrong} on one rank", "it on two")
     for missing in np.flatnonzero(home == NONE).tolist()[:1]:
-        raise UnusableInput(
-            subject, "", f"stages 0 to {stages - 1}", f"no action of stage {missing}"
-        )
+        raise UnusableInput("", f"stages 0 to {stages - 1}", f"no action of stage {missing}")
     for idle in np.setdiff1d(np.arange(ranks), home).tolist()[:1]:
-        raise UnusableInput(
-            subject, "", f"actions on ranks 0 to {ranks - 1}", f"none on rank {idle}"
-        )
+        raise UnusableInput("", f"actions on ranks 0 to {ranks - 1}", f"none on rank {idle}")
     return tuple(home.tolist())
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import FilePath
+from bubbleproof.formats.files import FilePath, read_text
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # one of two escapes that make a character
 
@@ -20,7 +20,16 @@ class _DuplicateKeyError(ValueError):
     """A key that stands twice in one object; its text is the message."""
 
 
-def parse_json(text: str, path: FilePath) -> object:
+def read_json(path: FilePath, format_name: str, *, limit: int) -> Mapping[str, object]:
+    """The JSON object in a file of at most ``limit`` bytes, its key ``format`` as named."""
+    data = parse_json(read_text(path, limit=limit))
+    if not isinstance(data, Mapping) or data.get("format") != format_name:
+        found = data.get("format") if isinstance(data, Mapping) else data
+        raise UnusableInput("format", f'"{format_name}"', quoted(found))
+    return data
+
+
+def parse_json(text: str) -> object:
     """The value of a JSON text. Raises ``UnusableInput`` for anything else."""
     try:
         value: object = json.loads(text, object_pairs_hook=_unique)
@@ -29,15 +38,15 @@ def parse_json(text: str, path: FilePath) -> object:
         return value
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UnusableInput(path, place, "valid JSON", _found(error, text)) from None
+        raise UnusableInput(place, "valid JSON", _found(error, text)) from None
     except UnicodeEncodeError:
-        raise UnusableInput(path, "", "whole characters", r"half of one (\ud800 alone)") from None
+        raise UnusableInput("", "whole characters", r"half of one (\ud800 alone)") from None
     except _DuplicateKeyError as error:
-        raise UnusableInput(path, "", "keys that differ", f"{quoted(str(error))} twice") from None
+        raise UnusableInput("", "keys that differ", f"{quoted(str(error))} twice") from None
     except RecursionError:
-        raise UnusableInput(path, "", "a few levels of nesting", "many more") from None
+        raise UnusableInput("", "a few levels of nesting", "many more") from None
     except ValueError:  # Python's limit on the digits of one number
-        raise UnusableInput(path, "", "numbers of at most 16 digits", "a longer one") from None
+        raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
 
 
 def render_json(value: object, *, table_keys: frozenset[str] = frozenset()) -> str:

@@ -15,9 +15,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bubbleproof.formats.action_text import parse_action
-from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import FilePath
-from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.overlaps import Overlap
@@ -75,10 +74,9 @@ def pipeline_to_json(pipeline: Pipeline) -> Json:
     return data
 
 
-def pipeline_from_layout(layout: PipelineLayout, path: FilePath) -> Pipeline:
+def pipeline_from_layout(layout: PipelineLayout) -> Pipeline:
     """The pipeline described. Raises ``UnusableInput`` where its fields do not fit together."""
     refuse_oversize(
-        path,
         ranks=layout.num_ranks,
         microbatches=layout.num_microbatches,
         chunks=layout.num_chunks,
@@ -87,24 +85,18 @@ def pipeline_from_layout(layout: PipelineLayout, path: FilePath) -> Pipeline:
     values = {name: _frozen(getattr(layout, name)) for name in PipelineLayout.model_fields}
     values["links"] = tuple(Link(ranks=link.ranks, latency=link.latency) for link in layout.links)
     values["overlaps"] = tuple(
-        _overlap(path, f"pipeline.overlaps[{row}]", pair)
-        for row, pair in enumerate(layout.overlaps)
+        _overlap(f"pipeline.overlaps[{row}]", pair) for row, pair in enumerate(layout.overlaps)
     )
-    pipeline = built(
-        path,
-        "pipeline",
-        lambda: Pipeline(**values),  # type: ignore[arg-type]  # the layout has checked each field
-    )
-    refuse_overflow(path, pipeline)
+    with values_at("pipeline"):
+        pipeline = Pipeline(**values)  # type: ignore[arg-type]  # the layout has checked each field
+    refuse_overflow(pipeline)
     return pipeline
 
 
-def _overlap(path: FilePath, where: str, pair: tuple[str, str]) -> Overlap:
-    forward, backward = (
-        parse_action(path, f"{where}[{side}]", text) for side, text in enumerate(pair)
-    )
+def _overlap(where: str, pair: tuple[str, str]) -> Overlap:
+    forward, backward = (parse_action(f"{where}[{side}]", text) for side, text in enumerate(pair))
     if (forward.kind, backward.kind) != (Kind.F, Kind.B) or forward.slice or backward.slice:
-        raise UnusableInput(path, where, "an F and a B action", quoted(" ".join(pair)))
+        raise UnusableInput(where, "an F and a B action", quoted(" ".join(pair)))
     return (forward.stage, forward.microbatch), (backward.stage, backward.microbatch)
 
 

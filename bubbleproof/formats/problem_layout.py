@@ -17,9 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
-from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import FilePath
-from bubbleproof.formats.sizes import LARGEST_TOTAL, built
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.sizes import LARGEST_TOTAL
 from bubbleproof.formats.validation import LARGEST, Layout, Natural, Whole
 from bubbleproof.theory.model.actions import Action, ActionTable, Ints
 from bubbleproof.theory.model.problem import (
@@ -65,18 +64,18 @@ class ProblemLayout(Layout):
     events: list[EventRow] = Field(default_factory=list)
 
 
-def problem_to_json(problem: Problem, path: FilePath) -> Json:
+def problem_to_json(problem: Problem) -> Json:
     """The problem under the keys of the layout.
 
     Raises ``UnusableInput`` when two resources or stores share a name, or a number exceeds 2^53 -
     1.
     """
-    index_names(path, "resources", [r.name for r in problem.resources])
-    index_names(path, "stores", [s.name for s in problem.stores])
+    index_names("resources", [r.name for r in problem.resources])
+    index_names("stores", [s.name for s in problem.stores])
     edges, events = problem.edges, problem.events
     columns = (("durations", problem.duration), ("lags", edges.lag), ("events", events.delta))
     for name, column in columns:
-        refuse_wide(path, name, column)
+        refuse_wide(name, column)
     texts, stores = action_texts(problem.actions), [store.name for store in problem.stores]
     occupied: list[list[str]] = [[] for _ in texts]
     pairs = zip(problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True)
@@ -108,30 +107,28 @@ def problem_to_json(problem: Problem, path: FilePath) -> Json:
     }
 
 
-def problem_from_layout(layout: ProblemLayout, path: FilePath) -> Problem:
+def problem_from_layout(layout: ProblemLayout) -> Problem:
     """The problem described.
 
     Raises ``UnusableInput`` for a name that is not there or stands twice.
     """
-    resources = index_names(path, "problem.resources", [r.name for r in layout.resources])
-    stores = index_names(path, "problem.stores", [s.name for s in layout.stores])
+    resources = index_names("problem.resources", [r.name for r in layout.resources])
+    stores = index_names("problem.stores", [s.name for s in layout.stores])
     ranks = sum(resource.rank is not None for resource in layout.resources)
     if ranks > MAX_RANKS:
-        raise UnusableInput(path, "problem.resources", f"at most {MAX_RANKS} ranks", str(ranks))
+        raise UnusableInput("problem.resources", f"at most {MAX_RANKS} ranks", str(ranks))
     actions = parse_actions(
-        path, (row[0] for row in layout.tasks), lambda row: f"problem.tasks[{row}][0]"
+        (row[0] for row in layout.tasks), lambda row: f"problem.tasks[{row}][0]"
     )
-    tasks = _TaskNames(path, actions)
+    tasks = _TaskNames(actions)
     occupancy = [
-        (task, _index(path, f"problem.tasks[{task}][2]", resources, name, "resource"))
+        (task, _index(f"problem.tasks[{task}][2]", resources, name, "resource"))
         for task, row in enumerate(layout.tasks)
         for name in row[2]
     ]
-    _refuse_totals(layout, path)
-    return built(
-        path,
-        "problem",
-        lambda: Problem(
+    _refuse_totals(layout)
+    with values_at("problem"):
+        return Problem(
             resources=tuple(Resource(name=r.name, rank=r.rank) for r in layout.resources),
             actions=ActionTable.from_actions(actions),
             duration=_column(row[1] for row in layout.tasks),
@@ -151,22 +148,20 @@ def problem_from_layout(layout: ProblemLayout, path: FilePath) -> Problem:
                 task=tasks.column("problem.events", 0, [row[0] for row in layout.events]),
                 at_end=np.array([row[1] == "end" for row in layout.events], dtype=bool),
                 store=_column(
-                    _index(path, f"problem.events[{i}][2]", stores, row[2], "store")
+                    _index(f"problem.events[{i}][2]", stores, row[2], "store")
                     for i, row in enumerate(layout.events)
                 ),
                 delta=_column(row[3] for row in layout.events),
             ),
             unit=layout.unit,
             memory_unit=layout.memory_unit,
-        ),
-    )
+        )
 
 
 class _TaskNames:
     """Finds tasks by their text; ``0F0.0`` names the same task as ``0F0``."""
 
-    def __init__(self, path: FilePath, actions: Sequence[Action]) -> None:
-        self.path = path
+    def __init__(self, actions: Sequence[Action]) -> None:
         self.index = {str(action): task for task, action in enumerate(actions)}
 
     def column(self, table: str, position: int, texts: Sequence[str]) -> Ints:
@@ -184,26 +179,26 @@ class _TaskNames:
     def _other(self, where: str, text: str) -> int:
         task = self.index.get(str(known_action(text)))
         if task is None:
-            raise UnusableInput(self.path, where, "a task of the problem", quoted(text))
+            raise UnusableInput(where, "a task of the problem", quoted(text))
         return task
 
 
-def index_names(path: FilePath, where: str, names: Sequence[str]) -> dict[str, int]:
+def index_names(where: str, names: Sequence[str]) -> dict[str, int]:
     """The position of each name. Raises ``UnusableInput`` when one stands twice."""
     index: dict[str, int] = {}
     for position, name in enumerate(names):
         if index.setdefault(name, position) != position:
-            raise UnusableInput(path, where, "names that differ", f"{quoted(name)} twice")
+            raise UnusableInput(where, "names that differ", f"{quoted(name)} twice")
     return index
 
 
-def refuse_wide(path: FilePath, name: str, column: Ints) -> None:
+def refuse_wide(name: str, column: Ints) -> None:
     """Raise ``UnusableInput`` where a number is too large for JSON readers to keep exactly."""
     if len(column) and max(-int(column.min()), int(column.max())) > LARGEST:
-        raise UnusableInput(path, name, f"whole numbers up to {LARGEST}", "a larger one")
+        raise UnusableInput(name, f"whole numbers up to {LARGEST}", "a larger one")
 
 
-def _refuse_totals(layout: ProblemLayout, path: FilePath) -> None:
+def _refuse_totals(layout: ProblemLayout) -> None:
     lags = sum(abs(row[2]) for row in layout.edges)
     loads = sum(abs(s.base) for s in layout.stores) + sum(abs(row[3]) for row in layout.events)
     for name, total in (
@@ -212,12 +207,12 @@ def _refuse_totals(layout: ProblemLayout, path: FilePath) -> None:
     ):
         if total > LARGEST_TOTAL:
             expected = f"at most {LARGEST_TOTAL} {name} in total"
-            raise UnusableInput(path, "problem", expected, str(total))
+            raise UnusableInput("problem", expected, str(total))
 
 
-def _index(path: FilePath, where: str, index: dict[str, int], name: str, thing: str) -> int:
+def _index(where: str, index: dict[str, int], name: str, thing: str) -> int:
     if name not in index:
-        raise UnusableInput(path, where, f"a {thing} of the problem", quoted(name))
+        raise UnusableInput(where, f"a {thing} of the problem", quoted(name))
     return index[name]
 
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import FilePath
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.problem_file_layout import DurationsLayout, ProblemFileLayout
-from bubbleproof.formats.sizes import built
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
 
@@ -32,27 +30,27 @@ class Durations:
     weight_parts: tuple[tuple[int, ...], ...] = ()
 
 
-def durations(layout: ProblemFileLayout, path: FilePath) -> Durations:
+def durations(layout: ProblemFileLayout) -> Durations:
     """The ticks of every action.
 
     Raises ``UnusableInput`` naming the key that is missing, has another shape or disagrees.
     """
     shape = (layout.ranks * layout.chunks, layout.slices)
     given = layout.durations
-    _refuse_missing(given, path, split=layout.split_backward)
+    _refuse_missing(given, split=layout.split_backward)
     tables = {
-        name: _table(path, name, value, shape)
+        name: _table(name, value, shape)
         for name in TABLES
         if (value := getattr(given, name)) is not None
     }
-    parts = _parts(given, path, shape[0])
+    parts = _parts(given, shape[0])
     if parts:
         ticks = np.array([[sum(row)] * shape[1] for row in parts], dtype=np.int64)
-        _refuse_other(path, "weight", "weight_parts", tables.setdefault("weight", ticks), ticks)
+        _refuse_other("weight", "weight_parts", tables.setdefault("weight", ticks), ticks)
     if "input" in tables:
         ticks = tables["input"] + tables["weight"]
         whole = tables.setdefault("backward", ticks)
-        _refuse_other(path, "backward", "input + weight", whole, ticks)
+        _refuse_other("backward", "input + weight", whole, ticks)
     plain = {name: table.tolist() for name, table in tables.items()}
     return Durations(
         forward=plain["forward"],
@@ -63,43 +61,43 @@ def durations(layout: ProblemFileLayout, path: FilePath) -> Durations:
     )
 
 
-def _refuse_missing(given: DurationsLayout, path: FilePath, *, split: bool) -> None:
+def _refuse_missing(given: DurationsLayout, *, split: bool) -> None:
     has_input = given.input is not None
     has_weight = given.weight is not None or given.weight_parts is not None
     if has_input != has_weight or (split and not has_input):
         missing = "weight" if has_input else "input"
         either = has_input or has_weight
         why = "both input and weight" if either else "input and weight (split_backward = true)"
-        raise UnusableInput(path, f"durations.{missing}", why, "nothing")
+        raise UnusableInput(f"durations.{missing}", why, "nothing")
     if not has_input and given.backward is None:
-        raise UnusableInput(path, "durations.backward", "this key", "nothing")
+        raise UnusableInput("durations.backward", "this key", "nothing")
 
 
-def _table(path: FilePath, name: str, value: Ticks, shape: tuple[int, int]) -> Ints:
+def _table(name: str, value: Ticks, shape: tuple[int, int]) -> Ints:
     """The ticks as a table of the shape (stages, slices)."""
     where, (stages, slices) = f"durations.{name}", shape
     has_rows = isinstance(value, list) and any(isinstance(row, list) for row in value)
     if isinstance(value, list) and not has_rows and len(value) != stages:
         expected = f"one number or one per stage ({stages})"
-        raise UnusableInput(path, where, expected, quoted(value))
-    ticks = built(
-        path, where, lambda: stage_ticks(name, value, num_stages=stages, num_slices=slices)
-    )
+        raise UnusableInput(where, expected, quoted(value))
+    with values_at(where):
+        ticks = stage_ticks(name, value, num_stages=stages, num_slices=slices)
     return grid(ticks, num_slices=slices)
 
 
-def _parts(given: DurationsLayout, path: FilePath, stages: int) -> tuple[tuple[int, ...], ...]:
+def _parts(given: DurationsLayout, stages: int) -> tuple[tuple[int, ...], ...]:
     value = given.weight_parts
     if value is None:
         return ()
     if not value or [] in value:
-        raise UnusableInput(path, "durations.weight_parts", "one part or more", "none")
-    return built(path, "durations.weight_parts", lambda: weight_rows(value, num_stages=stages))
+        raise UnusableInput("durations.weight_parts", "one part or more", "none")
+    with values_at("durations.weight_parts"):
+        return weight_rows(value, num_stages=stages)
 
 
-def _refuse_other(path: FilePath, name: str, rule: str, given: Ints, wanted: Ints) -> None:
+def _refuse_other(name: str, rule: str, given: Ints, wanted: Ints) -> None:
     """Raise ``UnusableInput`` at the first stage and slice where ``given`` is not ``wanted``."""
     for stage, slice_ in np.argwhere(given != wanted).tolist():
         which = f"slice {slice_} of stage {stage}" if wanted.shape[1] > 1 else f"stage {stage}"
         expected = f"{rule} = {wanted[stage, slice_]} on {which}"
-        raise UnusableInput(path, f"durations.{name}", expected, str(given[stage, slice_]))
+        raise UnusableInput(f"durations.{name}", expected, str(given[stage, slice_]))

@@ -69,12 +69,12 @@ from pathlib import Path
 
 from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
-from bubbleproof.formats.errors import UnusableInput, one_line, quoted
+from bubbleproof.formats.errors import UnusableInput, about, one_line, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.memory_sizes import memory_rows, memory_size, memory_sizes
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.problem_ticks import durations
-from bubbleproof.formats.sizes import built, refuse_overflow, refuse_oversize
+from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import Allowed
@@ -111,37 +111,42 @@ def read_problem(path: FilePath) -> ProblemFile:
 
     Raises ``UnusableInput`` naming the key, what was expected and what was found.
     """
-    layout = validate(ProblemFileLayout, _parse_toml(path), path)
-    _refuse_oversize(layout, path, chunks=layout.chunks)
-    pipeline = built(path, "", lambda: _pipeline(layout, path))
-    refuse_overflow(path, pipeline)
+    with about(path):
+        content = _parse_toml(read_text(path, limit=SIZE_LIMIT))
+        return _problem(validate(ProblemFileLayout, content), Path(path).stem)
+
+
+def _problem(layout: ProblemFileLayout, file_name: str) -> ProblemFile:
+    _refuse_oversize(layout, chunks=layout.chunks)
+    with values_at(""):
+        pipeline = _pipeline(layout)
+    refuse_overflow(pipeline)
     return ProblemFile(
-        name=layout.name or Path(path).stem,
+        name=layout.name or file_name,
         description=layout.description,
         pipeline=pipeline,
         has_split_ticks=layout.durations.input is not None,
-        compare=_comparisons(layout, path),
+        compare=_comparisons(layout),
         objective=layout.solve.objective,
         within=layout.solve.within,
         time_limit=layout.solve.time_limit,
-        allowed=_allowed(layout, pipeline, path),
+        allowed=_allowed(layout, pipeline),
     )
 
 
-def _allowed(layout: ProblemFileLayout, pipeline: Pipeline, path: FilePath) -> Allowed | None:
+def _allowed(layout: ProblemFileLayout, pipeline: Pipeline) -> Allowed | None:
     in_bytes, choices = layout.memory_unit == "bytes", layout.choices
     kept, host = 0, None
     if choices.recompute is not None:
-        kept = memory_size(path, "choices.recompute.kept", choices.recompute.kept, in_bytes)
+        kept = memory_size("choices.recompute.kept", choices.recompute.kept, in_bytes)
     if choices.offload is not None and choices.offload.host_capacity is not None:
         where = "choices.offload.host_capacity"
-        host = memory_size(path, where, choices.offload.host_capacity, in_bytes)
-    return allowed_choices(choices, pipeline, path, kept=kept, host=host)
+        host = memory_size(where, choices.offload.host_capacity, in_bytes)
+    return allowed_choices(choices, pipeline, kept=kept, host=host)
 
 
-def _refuse_oversize(layout: ProblemFileLayout, path: FilePath, *, chunks: int) -> None:
+def _refuse_oversize(layout: ProblemFileLayout, *, chunks: int) -> None:
     refuse_oversize(
-        path,
         ranks=layout.ranks,
         microbatches=layout.microbatches,
         chunks=chunks,
@@ -149,26 +154,25 @@ def _refuse_oversize(layout: ProblemFileLayout, path: FilePath, *, chunks: int) 
     )
 
 
-def _parse_toml(path: FilePath) -> dict[str, object]:
-    text = read_text(path, limit=SIZE_LIMIT)
+def _parse_toml(text: str) -> dict[str, object]:
     if deep := _DEEP_KEY.search(text):
         row = text.count("\n", 0, deep.start()) + 1
-        raise UnusableInput(path, f"line {row}", "keys of one level", quoted(deep[0]))
+        raise UnusableInput(f"line {row}", "keys of one level", quoted(deep[0]))
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         fault = one_line(str(error), 120)
-        raise UnusableInput(path, "", "valid TOML", f"a fault: {fault}") from None
+        raise UnusableInput("", "valid TOML", f"a fault: {fault}") from None
     except RecursionError:
-        raise UnusableInput(path, "", "a few levels of nesting", "many more") from None
+        raise UnusableInput("", "a few levels of nesting", "many more") from None
     except ValueError:  # Python's limit on the digits of one number
-        raise UnusableInput(path, "", "numbers of at most 16 digits", "a longer one") from None
+        raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
 
 
-def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
+def _pipeline(layout: ProblemFileLayout) -> Pipeline:
     memory, in_bytes = layout.memory, layout.memory_unit == "bytes"
     placement = layout.placement
-    ticks = durations(layout, path)
+    ticks = durations(layout)
     return Pipeline(
         num_ranks=layout.ranks,
         num_microbatches=layout.microbatches,
@@ -182,45 +186,43 @@ def _pipeline(layout: ProblemFileLayout, path: FilePath) -> Pipeline:
         weight_backward=ticks.weight_backward,
         weight_parts=ticks.weight_parts,
         latency=layout.links.latency,
-        links=_links(layout, path),
-        activation=memory_sizes(path, "activation", memory.activation, in_bytes),
-        released_at_input=memory_sizes(
-            path, "released_at_input", memory.released_at_input, in_bytes
-        ),
-        weight_workspace=memory_rows(path, "weight_workspace", memory.weight_workspace, in_bytes),
-        static=memory_sizes(path, "static", memory.static, in_bytes),
+        links=_links(layout),
+        activation=memory_sizes("activation", memory.activation, in_bytes),
+        released_at_input=memory_sizes("released_at_input", memory.released_at_input, in_bytes),
+        weight_workspace=memory_rows("weight_workspace", memory.weight_workspace, in_bytes),
+        static=memory_sizes("static", memory.static, in_bytes),
         capacity=None
         if memory.capacity is None
-        else memory_sizes(path, "capacity", memory.capacity, in_bytes),
+        else memory_sizes("capacity", memory.capacity, in_bytes),
         unit=layout.unit,
         memory_unit=layout.memory_unit,
     )
 
 
-def _comparisons(layout: ProblemFileLayout, path: FilePath) -> tuple[Comparison, ...]:
+def _comparisons(layout: ProblemFileLayout) -> tuple[Comparison, ...]:
     found = []
     for index, text in enumerate(layout.compare.families):
         where = f"compare.families[{index}]"
-        comparison = parse_comparison(path, where, text)
-        _refuse_oversize(layout, path, chunks=comparison.num_chunks or 1)
+        comparison = parse_comparison(where, text)
+        _refuse_oversize(layout, chunks=comparison.num_chunks or 1)
         if family(comparison.family).is_split and layout.durations.input is None:
             expected = f"durations.input and durations.weight, which {comparison.family} needs"
-            raise UnusableInput(path, where, expected, "neither")
+            raise UnusableInput(where, expected, "neither")
         found.append(comparison)
     return tuple(found)
 
 
-def _links(layout: ProblemFileLayout, path: FilePath) -> tuple[Link, ...]:
+def _links(layout: ProblemFileLayout) -> tuple[Link, ...]:
     seen: dict[frozenset[int], int] = {}
     for index, link in enumerate(layout.link):
         pair = frozenset(link.ranks)
         if len(pair) < 2 or max(pair) >= layout.ranks:
             expected = f"two different ranks of 0 to {layout.ranks - 1}"
             found = f"{link.ranks[0]} and {link.ranks[1]}"
-            raise UnusableInput(path, f"link[{index}].ranks", expected, found)
+            raise UnusableInput(f"link[{index}].ranks", expected, found)
         if seen.setdefault(pair, index) != index:
             found = f"those of link[{seen[pair]}]"
-            raise UnusableInput(path, f"link[{index}].ranks", "another pair of ranks", found)
+            raise UnusableInput(f"link[{index}].ranks", "another pair of ranks", found)
     return tuple(
         Link(ranks=(min(link.ranks), max(link.ranks)), latency=link.latency) for link in layout.link
     )

@@ -17,14 +17,14 @@ unless the reader is told that it is old: ``BW`` is refused otherwise. With ``B`
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from bubbleproof.formats.action_text import known_action, too_large
-from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
@@ -89,10 +89,15 @@ def read_table(path: FilePath, *, dialect: Dialect | None = None) -> TableFile:
     Raises ``UnusableInput`` naming row and column for a cell that is no action, an empty row, a
     stage on two ranks, and for a table that may be of the old dialect and is not said to be.
     """
-    cells, row_lengths = _cells(path)
-    dialect = dialect or _untold_dialect(path, cells)
-    actions = [_action(path, cell, dialect) for cell in cells]
-    _refuse_stage_on_two_ranks(path, cells, actions)
+    with about(path):
+        return _table(read_lines(path, limit=SIZE_LIMIT, line_limit=ROW_LIMIT), dialect)
+
+
+def _table(lines: Iterable[str], dialect: Dialect | None) -> TableFile:
+    cells, row_lengths = _cells(lines)
+    dialect = dialect or _untold_dialect(cells)
+    actions = [_action(cell, dialect) for cell in cells]
+    _refuse_stage_on_two_ranks(cells, actions)
     kept = [
         (cell.row, action)
         for cell, action in zip(cells, actions, strict=True)
@@ -111,7 +116,7 @@ def read_table(path: FilePath, *, dialect: Dialect | None = None) -> TableFile:
     )
 
 
-def refuse_cut_off(path: FilePath, table: TableFile, problem: Problem) -> None:
+def refuse_cut_off(table: TableFile, problem: Problem) -> None:
     """Raise ``UnusableInput`` where a row is shorter than others and misses actions of its rank.
 
     PyTorch writes rows of different lengths, so a short row alone is no fault; a short row without
@@ -126,35 +131,34 @@ def refuse_cut_off(path: FilePath, table: TableFile, problem: Problem) -> None:
         if length < longest and len(missing):
             whole = table.row_lengths.index(longest) + 1
             raise UnusableInput(
-                path,
                 f"row {row + 1}",
                 f"{longest} cells as in row {whole}, or every action of the rank",
                 f"{length} cells, without {problem.label(int(missing[0]))}",
             )
 
 
-def _cells(path: FilePath) -> tuple[list[_Cell], tuple[int, ...]]:
+def _cells(lines: Iterable[str]) -> tuple[list[_Cell], tuple[int, ...]]:
     cells: list[_Cell] = []
     row_lengths: list[int] = []
     row = -1
-    for row, line in enumerate(read_lines(path, limit=SIZE_LIMIT, line_limit=ROW_LIMIT)):
+    for row, line in enumerate(lines):
         if row >= MAX_RANKS:
-            raise UnusableInput(path, f"row {row + 1}", f"at most {MAX_RANKS} rows", "more")
+            raise UnusableInput(f"row {row + 1}", f"at most {MAX_RANKS} rows", "more")
         before = len(cells)
         row_lengths.append(line.count(",") + 1)
         for column, text in enumerate(line.split(",")):
             if stripped := text.strip():
                 cells.append(_Cell(row, column, stripped))
                 if len(stripped) > LONGEST_CELL:
-                    raise _no_action(path, cells[-1])
+                    raise _no_action(cells[-1])
         if len(cells) == before:
-            raise UnusableInput(path, f"row {row + 1}", "the actions of a rank", "an empty row")
+            raise UnusableInput(f"row {row + 1}", "the actions of a rank", "an empty row")
     if row < 0:
-        raise UnusableInput(path, "", "a row per rank", "an empty file")
+        raise UnusableInput("", "a row per rank", "an empty file")
     return cells, tuple(row_lengths)
 
 
-def _untold_dialect(path: FilePath, cells: Sequence[_Cell]) -> Dialect:
+def _untold_dialect(cells: Sequence[_Cell]) -> Dialect:
     """New, when nobody said so. Raises ``UnusableInput`` where the cells may be of the old one."""
     first: dict[str, _Cell] = {}
     for cell in cells:
@@ -165,52 +169,50 @@ def _untold_dialect(path: FilePath, cells: Sequence[_Cell]) -> Dialect:
     if "BW" in first:
         old = first["BW"]
         hint = ' (a full backward in the old dialect only: dialect="old")'
-        raise UnusableInput(path, old.where, _EXPECTED, quoted(old.text) + hint)
+        raise UnusableInput(old.where, _EXPECTED, quoted(old.text) + hint)
     if "W" in first and "B" in first and "I" not in first:
         expected = (
             'dialect="old" (B is the input gradient) or dialect="new" (B is the full backward)'
         )
-        raise UnusableInput(path, first["W"].where, expected, "a table with B and W that fits both")
+        raise UnusableInput(first["W"].where, expected, "a table with B and W that fits both")
     return "new"
 
 
-def _action(path: FilePath, cell: _Cell, dialect: Dialect) -> Action:
+def _action(cell: _Cell, dialect: Dialect) -> Action:
     text = cell.text
     if dialect == "old":
-        text = _renewed(path, cell)
+        text = _renewed(cell)
     action = known_action(text)
     if action is None and (expected := too_large(text)) is not None:
-        raise UnusableInput(path, cell.where, expected, quoted(cell.text))
+        raise UnusableInput(cell.where, expected, quoted(cell.text))
     if action is None or action.kind not in KINDS or "." in text:
-        raise _no_action(path, cell)
+        raise _no_action(cell)
     return action
 
 
-def _renewed(path: FilePath, cell: _Cell) -> str:
+def _renewed(cell: _Cell) -> str:
     """The text of an old cell in the new dialect."""
     match = _BACKWARD.fullmatch(cell.text)
     if cell.text.startswith("(") or (match and match[2] == "I"):
-        raise UnusableInput(path, cell.where, "the old dialect (F B W BW)", quoted(cell.text))
+        raise UnusableInput(cell.where, "the old dialect (F B W BW)", quoted(cell.text))
     if match is None:
         return cell.text
     kind = {"BW": "B", "B": "I", "W": "W"}[match[2]]
     return f"{match[1]}{kind}{match[3]}"
 
 
-def _no_action(path: FilePath, cell: _Cell) -> UnusableInput:
-    return UnusableInput(path, cell.where, _EXPECTED, quoted(cell.text))
+def _no_action(cell: _Cell) -> UnusableInput:
+    return UnusableInput(cell.where, _EXPECTED, quoted(cell.text))
 
 
-def _refuse_stage_on_two_ranks(
-    path: FilePath, cells: Sequence[_Cell], actions: Sequence[Action]
-) -> None:
+def _refuse_stage_on_two_ranks(cells: Sequence[_Cell], actions: Sequence[Action]) -> None:
     home: dict[int, int] = {}
     for cell, action in zip(cells, actions, strict=True):
         for part in (action, action.partner):
             if part is not None and home.setdefault(part.stage, cell.row) != cell.row:
                 expected = f"stage {part.stage} on one rank only (row {home[part.stage] + 1})"
                 found = f"{quoted(cell.text)}: a stage mapped twice"
-                raise UnusableInput(path, cell.where, expected, found)
+                raise UnusableInput(cell.where, expected, found)
 
 
 def _collectives(cells: Sequence[_Cell], actions: Sequence[Action]) -> tuple[CollectiveCell, ...]:

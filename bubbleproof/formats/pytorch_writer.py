@@ -9,7 +9,7 @@ table either; the program stays right without them, so they are reported as loss
 from __future__ import annotations
 
 from bubbleproof.formats.action_text import action_texts
-from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.pytorch_csv import KINDS
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -25,7 +25,13 @@ def write_table(
     Returns what is lost, one sentence each; what ``problem`` holds beyond the program counts only
     where it is given. Raises ``UnusableInput`` naming the first action that a table cannot say.
     """
-    _refuse_unsayable(path, program, problem)
+    with about(path):
+        write_text(path, _table_text(program, problem))
+    return losses(program, problem)
+
+
+def _table_text(program: Program, problem: Problem | None) -> str:
+    _refuse_unsayable(program, problem)
     resource = program.resource.tolist()
     num_ranks = problem.num_ranks if problem else max(resource, default=-1) + 1
     rows: list[list[str]] = [[] for _ in range(num_ranks)]
@@ -33,9 +39,8 @@ def write_table(
         rows[rank].append(text)
     if not rows or not all(rows):
         rank = next((r for r, row in enumerate(rows) if not row), 0)
-        raise UnusableInput(path, f"row {rank + 1}", "the actions of a rank", "none")
-    write_text(path, "".join(",".join(row) + "\n" for row in rows))
-    return losses(program, problem)
+        raise UnusableInput(f"row {rank + 1}", "the actions of a rank", "none")
+    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def losses(program: Program, problem: Problem | None) -> tuple[str, ...]:
@@ -56,35 +61,29 @@ def losses(program: Program, problem: Problem | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _refuse_unsayable(path: FilePath, program: Program, problem: Problem | None) -> None:
+def _refuse_unsayable(program: Program, problem: Problem | None) -> None:
     texts = action_texts(program.actions)
     for row, text in enumerate(texts):
         if Kind(int(program.actions.kind[row])) not in KINDS:
-            raise UnusableInput(
-                path, "", "actions that a PyTorch table has words for", quoted(text)
-            )
+            raise UnusableInput("", "actions that a PyTorch table has words for", quoted(text))
         if program.actions.slice[row]:
-            raise UnusableInput(
-                path, "", "whole microbatches (a table has no slices)", quoted(text)
-            )
+            raise UnusableInput("", "whole microbatches (a table has no slices)", quoted(text))
         if program.actions.part[row] != NONE:
-            raise UnusableInput(
-                path, "", "whole weight gradients (a table has no parts)", quoted(text)
-            )
+            raise UnusableInput("", "whole weight gradients (a table has no parts)", quoted(text))
         if problem is not None and program.resource[row] >= problem.num_ranks:
             name = problem.resources[int(program.resource[row])].name
             found = f"{quoted(text)} on {quoted(name)}"
-            raise UnusableInput(path, "", "actions on ranks alone", found)
-    _refuse_two_homes(path, program)
+            raise UnusableInput("", "actions on ranks alone", found)
+    _refuse_two_homes(program)
 
 
-def _refuse_two_homes(path: FilePath, program: Program) -> None:
+def _refuse_two_homes(program: Program) -> None:
     """PyTorch reads the rank of a stage off the rows, so a stage may stand on one rank only."""
     home: dict[int, int] = {}
     for stage, rank in zip(program.actions.stage.tolist(), program.resource.tolist(), strict=True):
         if home.setdefault(stage, rank) != rank:
             found = f"stage {stage} on ranks {home[stage]} and {rank}"
-            raise UnusableInput(path, "", "each stage on one rank", found)
+            raise UnusableInput("", "each stage on one rank", found)
 
 
 def _ends_in_order(program: Program) -> bool:

@@ -38,13 +38,13 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from bubbleproof.formats.action_text import action_texts, parse_action
-from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
-from bubbleproof.formats.json_text import parse_json, render_json
+from bubbleproof.formats.errors import UnusableInput, about, quoted
+from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
+from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.replay_layout import ReplayLayout
 from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine import Machine
@@ -140,26 +140,27 @@ def read_replay(path: FilePath) -> ReplayLayout:
     Raises ``UnusableInput`` naming the key, what was expected and what was found; also where its
     parts contradict each other: a verdict its failures, a trace the clock or its peaks.
     """
-    data = parse_json(read_text(path, limit=SIZE_LIMIT), path)
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, Mapping) else data
-        raise UnusableInput(path, "format", f'"{FORMAT}"', quoted(found))
-    content = validate(ReplayLayout, data, path)
+    with about(path):
+        content = validate(ReplayLayout, read_json(path, FORMAT, limit=SIZE_LIMIT))
+        _refuse_contradictions(content)
+    return content
+
+
+def _refuse_contradictions(content: ReplayLayout) -> None:
     if content.ok == bool(content.failures):
         expected = "no failures" if content.ok else "a failure"
-        raise UnusableInput(path, "failures", expected, quoted(content.failures))
+        raise UnusableInput("failures", expected, quoted(content.failures))
     for number, (rank, rows) in enumerate(content.trace.items()):
         for row, (text, begin, waited, end, *_) in enumerate(rows):
             place = where(["trace", rank, row])
-            parse_action(path, place, text)
+            parse_action(place, text)
             if end < begin + waited:
-                raise UnusableInput(path, place, f"an end of {begin + waited} or more", str(end))
+                raise UnusableInput(place, f"an end of {begin + waited} or more", str(end))
         held = max((count for _, _, _, _, counts, _ in rows for count in counts), default=0)
         peaks = content.peaks.measured
         if number < len(peaks) and held > peaks[number]:
             place = where(["peaks", "measured", number])
-            raise UnusableInput(path, place, f"{held} bytes or more", str(peaks[number]))
-    return content
+            raise UnusableInput(place, f"{held} bytes or more", str(peaks[number]))
 
 
 def _finite(value: float) -> float | None:

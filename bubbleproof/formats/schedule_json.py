@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bubbleproof.formats.claims_layout import claims_from_layout, claims_to_json
-from bubbleproof.formats.errors import UnusableInput, quoted
+from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
 from bubbleproof.formats.orders_layout import orders_to_json, program_from_orders
@@ -39,7 +39,6 @@ from bubbleproof.formats.pipeline_layout import pipeline_from_layout, pipeline_t
 from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.formats.problem_layout import index_names, problem_from_layout, problem_to_json
 from bubbleproof.formats.schedule_layout import ScheduleLayout
-from bubbleproof.formats.sizes import built
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
@@ -98,23 +97,27 @@ def read_schedule(path: FilePath) -> ScheduleFile:
 
     Raises ``UnusableInput`` naming the key, what was expected and what was found.
     """
-    text = read_text(path, limit=SIZE_LIMIT, opening=lambda text: _refuse_other(path, text))
-    layout = validate(ScheduleLayout, parse_json(text, path), path)
-    pipeline, problem = _read_problem(layout, path)
-    resources = index_names(path, "resources", [r.name for r in problem.resources])
-    claims = claims_from_layout(layout.claims, path)
+    with about(path):
+        text = read_text(path, limit=SIZE_LIMIT, opening=_refuse_other)
+        return _schedule_file(validate(ScheduleLayout, parse_json(text)))
+
+
+def _schedule_file(layout: ScheduleLayout) -> ScheduleFile:
+    pipeline, problem = _read_problem(layout)
+    resources = index_names("resources", [r.name for r in problem.resources])
+    claims = claims_from_layout(layout.claims)
     if (layout.orders is None) == (layout.program is None):
-        raise _one_of(path, "orders", "program", layout.orders is not None)
+        raise _one_of("orders", "program", layout.orders is not None)
     if layout.orders is not None:
         texts = {name: [row[0] for row in rows] for name, rows in layout.orders.items()}
         starts = {name: [row[1] for row in rows] for name, rows in layout.orders.items()}
-        program = program_from_orders(path, "orders", texts, resources)
+        program = program_from_orders("orders", texts, resources)
         # Orders may be listed in any resource order; the program's rows are grouped by resource.
         grouped = sorted(starts, key=resources.__getitem__)
         start = np.array([s for name in grouped for s in starts[name]], dtype=np.int64)
         schedule: Schedule | None = Schedule(program=program, start=start, claims=claims)
     else:
-        program = program_from_orders(path, "program", layout.program or {}, resources)
+        program = program_from_orders("program", layout.program or {}, resources)
         schedule = _timed(problem, program, claims)
     return ScheduleFile(
         problem=problem,
@@ -132,45 +135,51 @@ def write_schedule(path: FilePath, file: ScheduleFile) -> None:
     Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not pose
     the problem beside it, a resource that the problem does not have, a negative start.
     """
+    tables = frozenset({"resources", "tasks", "edges", "stores", "events"})
+    with about(path):
+        write_text(path, render_json(_content(file), table_keys=tables))
+
+
+def _content(file: ScheduleFile) -> dict[str, object]:
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": file.name}
     if type(file.pipeline) is not Pipeline:  # one with transfers is told as its problem
-        content["problem"] = problem_to_json(file.problem, path)
+        content["problem"] = problem_to_json(file.problem)
     else:
         if not is_same_problem(file.pipeline.problem(), file.problem):
             expected = "the problem that its pipeline poses"
-            raise UnusableInput(path, "problem", expected, "another one; leave out the pipeline")
+            raise UnusableInput("problem", expected, "another one; leave out the pipeline")
         content["pipeline"] = pipeline_to_json(file.pipeline)
-    content |= orders_to_json(file.problem, file.program, file.schedule, path)
-    content["claims"] = claims_to_json(file.claims, path)
-    tables = frozenset({"resources", "tasks", "edges", "stores", "events"})
-    write_text(path, render_json(content, table_keys=tables))
+    content |= orders_to_json(file.problem, file.program, file.schedule)
+    content["claims"] = claims_to_json(file.claims)
+    return content
 
 
-def _refuse_other(path: FilePath, opening: str) -> None:
+def _refuse_other(opening: str) -> None:
     """Refuse, from its beginning alone, a file that is no schedule file of ours."""
     if not opening.lstrip().startswith("{"):
         found = quoted(opening.lstrip()[:20]) if opening.strip() else "an empty file"
-        raise UnusableInput(path, "", "a JSON object", found)
+        raise UnusableInput("", "a JSON object", found)
     for key, expected in (("format", f'"{FORMAT}"'), ("version", str(VERSION))):
         match = re.search(rf'"{key}"\s*:\s*("[^"]*"|[^\s,}}]+)', opening)
         if match is None and key == "format":
-            raise UnusableInput(path, key, expected, "no such key at the beginning of the file")
+            raise UnusableInput(key, expected, "no such key at the beginning of the file")
         if match is not None and match[1] != expected:
-            raise UnusableInput(path, key, expected, quoted(match[1].strip('"')))
+            raise UnusableInput(key, expected, quoted(match[1].strip('"')))
 
 
-def _read_problem(layout: ScheduleLayout, path: FilePath) -> tuple[Pipeline | None, Problem]:
+def _read_problem(layout: ScheduleLayout) -> tuple[Pipeline | None, Problem]:
     if layout.pipeline is not None and layout.problem is None:
-        pipeline = pipeline_from_layout(layout.pipeline, path)
-        return pipeline, built(path, "pipeline", pipeline.problem)
+        pipeline = pipeline_from_layout(layout.pipeline)
+        with values_at("pipeline"):
+            return pipeline, pipeline.problem()
     if layout.problem is not None and layout.pipeline is None:
-        return None, problem_from_layout(layout.problem, path)
-    raise _one_of(path, "pipeline", "problem", layout.pipeline is not None)
+        return None, problem_from_layout(layout.problem)
+    raise _one_of("pipeline", "problem", layout.pipeline is not None)
 
 
-def _one_of(path: FilePath, one: str, other: str, is_both: bool) -> UnusableInput:
+def _one_of(one: str, other: str, is_both: bool) -> UnusableInput:
     found = "both" if is_both else "neither"
-    return UnusableInput(path, "", f"either the key {one} or the key {other}", found)
+    return UnusableInput("", f"either the key {one} or the key {other}", found)
 
 
 def _timed(problem: Problem, program: Program, claims: Mapping[str, Claim]) -> Schedule | None:

@@ -7,11 +7,7 @@ wraps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-from bubbleproof.formats.errors import UnusableInput, one_line
-from bubbleproof.formats.files import FilePath
+from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import oversize
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
@@ -19,12 +15,8 @@ from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
 
-T = TypeVar("T")
 
-
-def refuse_oversize(
-    path: FilePath, *, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1
-) -> None:
+def refuse_oversize(*, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1) -> None:
     """Raise ``UnusableInput`` for a shape beyond the limits of this module or of ``Action``."""
     shape = oversize(ranks=ranks, chunks=chunks, microbatches=microbatches, slices=slices)
     for name, limit, value in (
@@ -33,10 +25,10 @@ def refuse_oversize(
         ("slices", MAX_SLICE + 1, slices),
     ):
         if value > limit:
-            raise UnusableInput(path, "", f"at most {limit} {name}", str(value))
+            raise UnusableInput("", f"at most {limit} {name}", str(value))
 
 
-def refuse_overflow(path: FilePath, pipeline: Pipeline) -> None:
+def refuse_overflow(pipeline: Pipeline) -> None:
     """Raise ``UnusableInput`` where the ticks or the memory of all actions exceed 64-bit sums."""
     columns = pipeline.per_stage
     actions = pipeline.num_microbatches * pipeline.num_slices
@@ -51,15 +43,4 @@ def refuse_overflow(path: FilePath, pipeline: Pipeline) -> None:
         ("memory units of static load", sum(columns.static.tolist()), LARGEST_BASE),
     ):
         if total > limit:
-            raise UnusableInput(path, "", f"at most {limit} {name} in total", str(total))
-
-
-def built(path: FilePath, where: str, build: Callable[[], T]) -> T:
-    """What ``build`` returns; its ``ValueError`` becomes an ``UnusableInput`` at ``where``."""
-    try:
-        return build()
-    except UnusableInput:
-        raise
-    except ValueError as error:
-        fault = f"a fault: {one_line(str(error), 300)}"
-        raise UnusableInput(path, where, "values that fit together", fault) from None
+            raise UnusableInput("", f"at most {limit} {name} in total", str(total))

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key
-from bubbleproof.formats.files import FilePath
 
 # The largest whole number that every JSON reader keeps exactly (RFC 7493, section 2.2).
 LARGEST = (1 << 53) - 1
@@ -33,7 +32,7 @@ class Layout(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def validate(layout: type[Model], data: object, path: FilePath) -> Model:
+def validate(layout: type[Model], data: object) -> Model:
     """The data as a ``layout``. Raises ``UnusableInput`` for the first thing that does not fit."""
     try:
         return layout.model_validate(data)
@@ -43,7 +42,7 @@ def validate(layout: type[Model], data: object, path: FilePath) -> Model:
         if detail["type"] == "extra_forbidden":  # likely the reason for a key that is missing
             *table, key = _place(data, detail["loc"])
             known = _keys_beside(layout, table)
-            raise unknown_key(path, where(table), str(key), known) from None
+            raise unknown_key(where(table), str(key), known) from None
     # Of a choice such as "number or list" each alternative reports: the deepest place tells most.
     places = [_place(data, detail["loc"]) for detail in details]
     deepest = max(places, key=len)
@@ -51,7 +50,7 @@ def validate(layout: type[Model], data: object, path: FilePath) -> Model:
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in found))
     missing_key = found[0]["type"] == "missing" and isinstance(found[0]["loc"][-1], str)
     shown = "nothing" if missing_key else quoted(_value(data, deepest))
-    raise UnusableInput(path, where(deepest), expected, shown) from None
+    raise UnusableInput(where(deepest), expected, shown) from None
 
 
 def where(place: Sequence[str | int]) -> str:

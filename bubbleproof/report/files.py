@@ -18,12 +18,12 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise UnusableInput(path, "", "a file in a folder", f"no folder {target.parent}")
+        raise UnusableInput("", "a file in a folder", f"no folder {target.parent}", str(path))
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
-        raise UnusableInput(path, "", "a file that can be written", why) from None
+        raise UnusableInput("", "a file that can be written", why, str(path)) from None
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bubbleproof.formats import UnusableInput, files, read_problem, read_schedule, read_table
-from bubbleproof.formats.errors import nearest, quoted
+from bubbleproof.formats.errors import about, nearest, quoted
 from bubbleproof.formats.files import MEBIBYTE, read_text, write_text
 
 if TYPE_CHECKING:
@@ -193,10 +193,17 @@ def test_long_values_are_shortened() -> None:
 
 
 def test_message_is_one_line() -> None:
-    error = UnusableInput("a\nb", "", "x", quoted("c\nd\x1b[0m"))
+    error = UnusableInput("", "x", quoted("c\nd\x1b[0m"), "a\nb")
     assert re.fullmatch(r"a\?b: expected x, found 'c\\nd\\x1b\[0m'", str(error))
 
 
 def test_nearest_word() -> None:
     assert nearest("forwrd", ["forward", "backward"]) == "forward"
     assert nearest("zzz", ["forward", "backward"]) is None
+
+
+def test_an_error_gets_its_file_once() -> None:
+    with pytest.raises(UnusableInput) as caught, about("outer.json"), about("inner.json"):
+        raise UnusableInput("orders[1]", "an action", "'x'")
+    assert str(caught.value) == "inner.json: orders[1]: expected an action, found 'x'"
+    assert str(UnusableInput("", "a file", "a folder")) == "expected a file, found a folder"

@@ -118,13 +118,13 @@ def test_dialect_is_new_unless_told(text: str, actions: Sequence[str], tmp_path:
 
 def test_a_short_row_is_cut_off_only_if_it_misses_actions(tmp_path: Path) -> None:
     whole = read("0F0,0B0,,\n,1F0,1B0\n", tmp_path)
-    refuse_cut_off("t.csv", whole, infer_pipeline(whole.program).problem())
+    refuse_cut_off(whole, infer_pipeline(whole.program).problem())
     cut = read("0F0,,,0B0\n,1F0\n", tmp_path)
     assert cut.row_lengths == (4, 2)
     with pytest.raises(UnusableInput) as caught:
-        refuse_cut_off("t.csv", cut, infer_pipeline(cut.program).problem())
+        refuse_cut_off(cut, infer_pipeline(cut.program).problem())
     assert str(caught.value) == (
-        "t.csv: row 2: expected 4 cells as in row 1, or every action of the rank, "
+        "row 2: expected 4 cells as in row 1, or every action of the rank, "
         "found 2 cells, without 1B0"
     )
 
