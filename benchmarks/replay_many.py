@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 from benchmarks.machine import this_machine
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families import member
 

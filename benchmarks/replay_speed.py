@@ -39,9 +39,9 @@ from rich.console import Console
 from benchmarks.machine import this_machine
 from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED, Team, plan_of
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
-from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.models.spec import KINDS, ModelSpec
+from bubbleproof.reference_exec.models.model_spec import KINDS, ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import replay_plan
 from bubbleproof.reference_exec.plans.step import training_step

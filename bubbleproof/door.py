@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bubbleproof.formats import ProblemFile, ScheduleFile
     from bubbleproof.papers.claims.claim import Claim
     from bubbleproof.papers.theorems import Proof
-    from bubbleproof.reference_exec.evidence.report import ReplayReport
-    from bubbleproof.reference_exec.models.spec import ModelSpec
+    from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+    from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.report.picture import Picture
     from bubbleproof.solvers.pareto import Front
     from bubbleproof.solvers.result import Result
@@ -207,7 +207,7 @@ def replay(
     bubbleproof.reference_exec.replay.NotVerified
         The schedule violates a rule.
     """
-    from bubbleproof.reference_exec.models.spec import ModelSpec
+    from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.replay import replay as run
 

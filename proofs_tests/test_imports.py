@@ -148,7 +148,7 @@ def test_an_import_of_a_later_part_is_found() -> None:
     where = PACKAGE / "reference_exec" / "plans" / "x.py"
     later = "from bubbleproof.reference_exec.runtime.rank import Rank"
     assert too_early(where, later) == ["runtime"]
-    assert too_early(where, "from bubbleproof.reference_exec.models import spec") == []
+    assert too_early(where, "from bubbleproof.reference_exec.models import model_spec") == []
 
 
 def reached(module: str) -> set[str]:

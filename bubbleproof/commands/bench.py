@@ -17,7 +17,7 @@ from bubbleproof.commands.inputs import Posed, read_posed
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
 from bubbleproof.commands.solve import published_programs
 from bubbleproof.faults import FaultError
-from bubbleproof.reference_exec.evidence.machine import this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import ENGINES
 from bubbleproof.solvers.search import Search

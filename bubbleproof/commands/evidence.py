@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.evidence.report import ReplayReport
+    from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 
 
 def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:

@@ -22,8 +22,8 @@ from bubbleproof.formats.measured_problem import (
     problem_text,
 )
 from bubbleproof.formats.problem_toml import read_problem
-from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.plans.sizes import require_room
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.replay_limits import require_room
 from bubbleproof.theory.pipelines.limits import require_size
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run_profile(request: ProfileRequest, *, target: str, as_json: bool) -> int:
     require_room(largest, num_stages=1, num_slices=1, device=measurement.device)
     with torch_needed():
         from bubbleproof.reference_exec.evidence.profile import profile_stages
-        from bubbleproof.reference_exec.runtime.device import open_device
+        from bubbleproof.reference_exec.runtime.devices import open_device
     device = open_device(measurement.device)
     with room_needed():
         stages = profile_stages(

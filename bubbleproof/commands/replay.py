@@ -21,11 +21,11 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     start_server,
     stop_server,
 )
-from bubbleproof.reference_exec.plans.sizes import require_room, require_size
+from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
 from bubbleproof.reference_exec.plans.step import training_step
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.evidence.report import ReplayReport
+    from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 
 OWN_BACKENDS = ("virtual", "gloo")
 BACKENDS = (*OWN_BACKENDS, BACKEND)

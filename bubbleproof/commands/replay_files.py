@@ -9,11 +9,11 @@ from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import say
 from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import replay_content, write_measured_trace, write_replay
-from bubbleproof.reference_exec.evidence.machine import Machine, this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page

@@ -11,7 +11,7 @@ from bubbleproof.commands.option_groups import OptionGroup
 from bubbleproof.commands.options import Dialect, Json
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.models.spec import ModelSpec
+    from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 
@@ -62,7 +62,7 @@ class ModelOptions(OptionGroup):
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
-        from bubbleproof.reference_exec.models.spec import ModelSpec
+        from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
         own = ":" in self.model
         return ModelSpec(

@@ -12,7 +12,7 @@ from bubbleproof.commands.replay_options import (
     RunOptions,
     TrainingOptions,
 )
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 

@@ -50,7 +50,7 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw

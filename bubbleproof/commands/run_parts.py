@@ -20,7 +20,7 @@ from bubbleproof.reference_exec.drivers.identity import (
     versions,
 )
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.schedule import Schedule

@@ -26,11 +26,11 @@ from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
-    Meeting,
+    Processes,
     open_backend,
     require_processes,
 )
-from bubbleproof.reference_exec.evidence.judged import judged
+from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.plans.prepared import Prepared, chosen_semantics, prepared
 from bubbleproof.reference_exec.runtime.device import Device
@@ -51,21 +51,21 @@ def run_rank(request: ReplayRequest, *, parent: int) -> int:
     process, and where it does not find the others.
     """
     place = Place.of()
-    meeting = Meeting(place, parent=parent, on_end=partial(_tell, request, place))
+    processes = Processes(place, parent=parent, on_end=partial(_tell, request, place))
     asked = RunParts(request)
     ready = _ready(request, place, asked)
     why = ready if isinstance(ready, str) else None
-    refused = meeting.refusal(asked.paper(place, why))
+    refused = processes.refusal(asked.paper(place, why))
     if refused is not None or isinstance(ready, str):
         text, everyone = refused or (str(ready), True)
         if everyone or place.local_rank == 0:
             refuse(text)
-        return meeting.agreed(UNUSABLE)
+        return processes.agreed(UNUSABLE)
     try:
-        status = _replayed(request, ready, meeting)
+        status = _replayed(request, ready, processes)
     except (ValueError, OSError) as error:  # a file that could not be written after all
         status = refuse(str(error))
-    return meeting.agreed(status)
+    return processes.agreed(status)
 
 
 def _tell(request: ReplayRequest, place: Place, end: End) -> None:
@@ -126,13 +126,13 @@ def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | st
     return _Ready(given=given, prepared=ready, device=device)
 
 
-def _replayed(request: ReplayRequest, ready: _Ready, meeting: Meeting) -> int:
+def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> int:
     """Run, and on the first process compare and print; its status."""
     plan, device = ready.prepared.plan, ready.device
     with single_threaded():
         device.start_peak()
         begun = time.perf_counter()
-        results = meeting.run(
+        results = processes.run(
             plan,
             backend=backend_of(request),
             device=device,
@@ -140,15 +140,15 @@ def _replayed(request: ReplayRequest, ready: _Ready, meeting: Meeting) -> int:
             debug_headers=request.has_headers,
         )
         seconds = time.perf_counter() - begun
-        if not meeting.place.is_first:
+        if not processes.place.is_first:
             return BROKEN  # the first process knows better
-        report = judged(
+        report = compared(
             ready.prepared,
             results,
             backend=backend_of(request),
             seconds=seconds,
             device=device,
-            allocator_peak_bytes=meeting.peak_bytes,
+            allocator_peak_bytes=processes.peak_bytes,
         )
     rows = evidence(report)
     status = print_report(ready.given.name, report, as_json=request.as_json)

@@ -47,9 +47,9 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.replay_layout import ReplayLayout
 from bubbleproof.formats.validation import validate, where
-from bubbleproof.reference_exec.evidence.machine import Machine
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.machine_versions import Machine
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule

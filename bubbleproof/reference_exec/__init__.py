@@ -1,7 +1,7 @@
 """Runs verified schedules on torch and compares gradients and peak bytes with what was promised.
 
-``replay.replay(problem, schedule, models.spec.ModelSpec(...))`` gives an
-``evidence.report.ReplayReport``. Each part imports only those before it:
+``replay.replay(problem, schedule, models.model_spec.ModelSpec(...))`` gives an
+``evidence.replay_report.ReplayReport``. Each part imports only those before it:
 
     broken, saved   what goes wrong; the account of live bytes
     models          the models that are trained, and their bytes in closed form
@@ -12,6 +12,6 @@
     replay          all of it, in one call
     pytorch         the second executor, PyTorch's own pipeline runtime
 
-What is known without running (``models.spec``, ``models.footprint``, ``plans.plan``,
-``evidence.report``) loads no torch.
+What is known without running (``models.model_spec``, ``models.footprint``, ``plans.plan``,
+``evidence.replay_report``) loads no torch.
 """

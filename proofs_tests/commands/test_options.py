@@ -18,7 +18,7 @@ from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutp
 from bubbleproof.commands.profile import ProfileRequest
 from bubbleproof.commands.replay_options import ModelOptions
 from bubbleproof.commands.replay_request import ReplayRequest
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.commands.conftest import Run

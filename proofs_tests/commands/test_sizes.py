@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import ScheduleFile, write_schedule
-from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.plans.sizes import least_bytes, require_room
-from bubbleproof.reference_exec.plans.sizes import require_size as require_replay_size
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.replay_limits import least_bytes, require_room
+from bubbleproof.reference_exec.plans.replay_limits import require_size as require_replay_size
 from bubbleproof.theory.families import families, member, parse_parameters
 from bubbleproof.theory.pipelines.limits import MAX_TASKS, require_size
 from bubbleproof.theory.pipelines.pipeline import Pipeline

@@ -15,10 +15,10 @@ from bubbleproof.formats import (
     write_measured_trace,
     write_replay,
 )
-from bubbleproof.reference_exec.evidence.machine import Machine
+from bubbleproof.reference_exec.evidence.machine_versions import Machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action

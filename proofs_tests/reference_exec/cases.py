@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.step import training_step

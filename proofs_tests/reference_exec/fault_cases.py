@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.chosen import ChosenPipeline
@@ -28,7 +28,7 @@ def _training(family: str, spec: ModelSpec = TINY, **params: int) -> Callable[[]
     return lambda: trained(family_case(family, **params), TWO_STEPS, spec)
 
 
-def _stowed() -> ReplayReport:
+def _off_loaded() -> ReplayReport:
     """One rank, two microbatches; the first one's activation goes to the host and comes back."""
     offload = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
     pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(offload,))
@@ -43,7 +43,7 @@ CASES: Mapping[str, Callable[[], ReplayReport]] = {
     "trecomp": _of("trecomp", p=2, m=3),
     "svpp": _of("svpp", replace(TINY, kind="transformer"), p=2, m=2, s=3),
     "toffload": _of("toffload", p=2, m=2),
-    "stowed": _stowed,
+    "off-loaded": _off_loaded,
     "training": _training("zb-h1", p=2, m=3),
     "tied": _training("1f1b", TIED, p=2, m=3),
     "chimera": _training("chimera", p=2, m=4),

@@ -15,7 +15,7 @@ import torch
 
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
-from bubbleproof.reference_exec.runtime import compute, host, parking, rank, shards
+from bubbleproof.reference_exec.runtime import compute, host, rank, stage_shards, transfer_buffers
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action
 
@@ -218,13 +218,13 @@ def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def evicted(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was evicted stays on its source."""
-    right = parking.Parked.free
+    right = transfer_buffers.SampleStorages.free
 
-    def free(self: parking.Parked) -> None:
+    def free(self: transfer_buffers.SampleStorages) -> None:
         kept.append([tensor.clone() for tensor in self._tensors])
         right(self)
 
-    patch.setattr(parking.Parked, "free", free)
+    patch.setattr(transfer_buffers.SampleStorages, "free", free)
 
 
 def off_loaded(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -251,13 +251,13 @@ def weights_on_the_rank(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def gathered(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A gathered copy of parameters is kept where RESHARD should have freed it."""
-    right = shards.StageShards.free_copy
+    right = stage_shards.StageShards.free_copy
 
-    def free(self: shards.StageShards, number: int) -> None:
+    def free(self: stage_shards.StageShards, number: int) -> None:
         kept.append(self.copies[number].flat.clone())
         right(self, number)
 
-    patch.setattr(shards.StageShards, "free_copy", free)
+    patch.setattr(stage_shards.StageShards, "free_copy", free)
 
 
 FAULTS = (
@@ -280,7 +280,7 @@ FAULTS = (
     (received, "1f1b"),
     (sent, "1f1b"),
     (evicted, "bpipe"),
-    (off_loaded, "stowed"),
+    (off_loaded, "off-loaded"),
     (weights_on_the_rank, "toffload"),
     (gathered, "zero"),
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from proofs_tests.reference_exec import hoarding, wrong_messages, wrong_numbers, wrong_sums
 from proofs_tests.reference_exec.fault_cases import CASES
 

@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from functools import cache
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated

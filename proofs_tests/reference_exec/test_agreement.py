@@ -19,8 +19,8 @@ from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, re
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, run_gloo
 from bubbleproof.reference_exec.drivers.identity import content_digest
 from bubbleproof.reference_exec.drivers.place import Place
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import source_digest
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import Kind

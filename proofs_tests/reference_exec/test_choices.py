@@ -12,13 +12,13 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.replay import replay
-from bubbleproof.reference_exec.runtime import compute, moves, sliced
+from bubbleproof.reference_exec.runtime import compute, evict_load, sliced
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.schedule import Program
@@ -182,15 +182,15 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # what the acceptor keeps is what the backward uses: a bit flipped there changes gradients
-    right = moves.Moves._cargo
+    right = evict_load.EvictLoad._cargo
 
-    def flipped(self: moves.Moves, *given: object, is_home: bool) -> object:
+    def flipped(self: evict_load.EvictLoad, *given: object, is_home: bool) -> object:
         hold = right(self, *given, is_home=is_home)  # type: ignore[arg-type]  # passed on
         if not is_home and given[0].kind.name == "LOAD":  # type: ignore[attr-defined]  # an Action
             hold.tensor[5::8] ^= 1  # a bit of each mantissa
         return hold
 
-    monkeypatch.setattr(moves.Moves, "_cargo", flipped)
+    monkeypatch.setattr(evict_load.EvictLoad, "_cargo", flipped)
     report = run(family_case("bpipe", p=4, m=6), WIDE)
     assert not report.gradients_equal
     assert report.measured_peak_bytes == report.predicted_peak_bytes

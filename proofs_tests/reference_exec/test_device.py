@@ -17,7 +17,8 @@ import torch
 from bubbleproof.reference_exec.evidence.profile import profile_stages
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice, allow_waiting_kernels
-from bubbleproof.reference_exec.runtime.device import CPU, Lane, open_device
+from bubbleproof.reference_exec.runtime.device import CPU, Lane
+from bubbleproof.reference_exec.runtime.devices import open_device
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")

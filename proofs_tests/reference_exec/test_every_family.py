@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families import families

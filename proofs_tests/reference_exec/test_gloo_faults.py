@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.reference_exec.drivers.gloo import RankFailed, Worker, run_gloo
-from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import (
     max_relative_error,
     order_matched,

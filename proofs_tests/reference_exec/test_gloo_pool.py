@@ -11,7 +11,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay

@@ -11,8 +11,8 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import weight_bytes
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import host
@@ -177,7 +177,7 @@ def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
 # Activations that the host keeps
 
 
-def stowing(offload: int = 1, reload: int = 1) -> Case:
+def with_offload(offload: int = 1, reload: int = 1) -> Case:
     """One rank, two microbatches; the first one's activation goes to the host and comes back."""
     pipeline = ChosenPipeline(
         num_ranks=1,
@@ -189,7 +189,7 @@ def stowing(offload: int = 1, reload: int = 1) -> Case:
 
 def test_an_activation_is_on_both_sides_while_it_moves() -> None:
     # TINY: 728 bytes on the one stage
-    case = stowing()
+    case = with_offload()
     (result,) = run_virtual(case.plan())
     order = case.orders()[0]
     deltas = [after - before for before, after in pairwise((0, *result.live_bytes))]
@@ -201,7 +201,7 @@ def test_an_activation_is_on_both_sides_while_it_moves() -> None:
 
 @pytest.mark.parametrize("ticks", [(0, 1), (1, 1), (3, 0), (2, 5)])
 def test_off_loaded_activations_replay(ticks: tuple[int, int]) -> None:
-    case = stowing(*ticks)
+    case = with_offload(*ticks)
     for kind in ("mlp", "transformer"):
         report = replay(case.problem, case.schedule, replace(TINY, kind=kind))
         assert report.ok, str(report)
@@ -218,14 +218,14 @@ def test_what_the_host_keeps_is_what_comes_back(monkeypatch: pytest.MonkeyPatch)
         content[5::8] ^= 1  # a bit of each mantissa
         return content
 
-    case = stowing()
+    case = with_offload()
     monkeypatch.setattr(host.Host, "kept", flipped)
     report = replay(case.problem, case.schedule, TINY)
     assert not report.gradients_equal
 
 
 def test_a_dropped_reload_is_noticed() -> None:
-    case = stowing()
+    case = with_offload()
     order = [action for action in case.orders()[0] if action != "0RELOAD0"]
     with pytest.raises(BrokenProgram, match="0B0 while its activation is away"):
         run_virtual(case.plan(program=Program.from_orders([order])))

@@ -12,8 +12,8 @@ from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models import llama
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer, RMSNorm, rotary_angles, turned
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import sliced
 from proofs_tests.reference_exec.cases import family_case

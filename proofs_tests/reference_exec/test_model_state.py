@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.footprint import parameter_tensors
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of

@@ -12,13 +12,13 @@ from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.losses import squared_error
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.models.spec import ModelSpec
 
 SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
          for dtype in ("float64", "float32")]  # fmt: skip

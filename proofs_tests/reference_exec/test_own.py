@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
 from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from proofs_tests.reference_exec.cases import family_case

@@ -7,7 +7,7 @@ import torch
 
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.examined import examined
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import Case, family_case, random_case, run

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.examined import examined
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.own_hoarders import EXTRA
 

@@ -19,12 +19,12 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.profile import profile_stages
 from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime import collectives
+from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.reference_exec.runtime.device import CpuDevice
 from bubbleproof.reference_exec.runtime.rank import Rank
 from proofs_tests.reference_exec import meshes
@@ -104,7 +104,7 @@ def test_words_are_on_the_device(tied: bool) -> None:
 @pytest.mark.parametrize("zero", [1, 2, 3])
 def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # members look at each other's headers, which need their data: these stay on the host here
-    monkeypatch.setattr(collectives, "handed_over", lambda values, _: values)
+    monkeypatch.setattr(replica_collectives, "handed_over", lambda values, _: values)
     run(meshes.plan_of(meshes.mesh(zero, m=2), replicas=2, levels=str(zero)))
 
 
@@ -114,7 +114,7 @@ def test_shards_are_on_the_device(zero: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_replicas_are_on_the_device(
     name: str, levels: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collectives, "handed_over", lambda values, _: values)
+    monkeypatch.setattr(replica_collectives, "handed_over", lambda values, _: values)
     case = family_case(name, p=2, m=2)
     run(meshes.plan_of((case.problem, case.schedule), replicas=2, levels=levels))
 

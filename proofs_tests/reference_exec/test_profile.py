@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.reference_exec.evidence.profile import profile_stages
 from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.device import CpuDevice, Mark
 
 

@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
 from bubbleproof.reference_exec.runtime.device import Lane
-from bubbleproof.reference_exec.runtime.parking import Parked
+from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
 from bubbleproof.reference_exec.runtime.updates import Updates
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.races.queued import run_queued
@@ -52,15 +52,15 @@ def _no_settle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is parked is freed as soon as its copy is queued."""
-    right = Parked.copy_to
+    """What is away is freed as soon as its copy is queued."""
+    right = SampleStorages.copy_to
 
-    def copy_to(self: Parked, buffer: torch.Tensor) -> torch.Tensor:
+    def copy_to(self: SampleStorages, buffer: torch.Tensor) -> torch.Tensor:
         result = right(self, buffer)
         self.free()
         return result
 
-    monkeypatch.setattr(Parked, "copy_to", copy_to)
+    monkeypatch.setattr(SampleStorages, "copy_to", copy_to)
 
 
 def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
 from bubbleproof.reference_exec.models import linear
 from bubbleproof.reference_exec.models.footprint import Footprint, footprint
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay

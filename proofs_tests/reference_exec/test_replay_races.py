@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime import collectives
+from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
@@ -201,13 +201,13 @@ def test_headers_over_nccl_tell_of_another_size() -> None:
 
 
 def test_members_that_issue_other_collectives_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = collectives._header
+    right = replica_collectives._header
 
     def header(action: Action) -> torch.Tensor:
         return right(action) + (next(calls) == 3)
 
     calls = itertools.count()
-    monkeypatch.setattr(collectives, "_header", header)
+    monkeypatch.setattr(replica_collectives, "_header", header)
     plan = meshes.plan_of(meshes.mesh(1, m=2), replicas=2, levels="1")
     with pytest.raises(BrokenProgram, match="must issue their collectives in one order"):
         run_queued(plan)

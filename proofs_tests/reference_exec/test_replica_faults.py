@@ -12,7 +12,7 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans import prepared
 from bubbleproof.reference_exec.plans.replicated import Replicated
 from bubbleproof.reference_exec.plans.verification import verify_collectives

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime import collectives, updates, whole_sums
+from bubbleproof.reference_exec.runtime import replica_collectives, updates, whole_sums
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.schedule import Program
@@ -177,13 +177,13 @@ def test_both_ranks_of_a_stage_hold_its_shards() -> None:
 
 
 def test_another_order_of_whole_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = collectives.Collectives.__init__
+    right = replica_collectives.Collectives.__init__
 
-    def backwards(self: collectives.Collectives, *args: object, **options: object) -> None:
+    def backwards(self: replica_collectives.Collectives, *args: object, **options: object) -> None:
         right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
         self._members = self._members[::-1]
 
-    monkeypatch.setattr(collectives.Collectives, "__init__", backwards)
+    monkeypatch.setattr(replica_collectives.Collectives, "__init__", backwards)
     report = run(of_family("zb-h1"), None, data_parallel=3)
     assert not report.gradients_equal
     assert report.max_relative_error <= report.tolerance

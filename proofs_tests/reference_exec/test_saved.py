@@ -14,13 +14,13 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.saved import SavedTensors
 
 SHAPES = [  # (hidden, heads, sequence, batch, layers)

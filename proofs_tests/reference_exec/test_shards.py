@@ -11,7 +11,7 @@ import torch
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.runtime import collectives, shards
+from bubbleproof.reference_exec.runtime import replica_collectives, stage_shards
 from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, plan_of, run
@@ -63,15 +63,15 @@ def test_state_bytes_by_hand(levels: str, state: int) -> None:
 
 
 def test_what_is_freed_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    freed: list[shards.Buffer] = []
-    right = shards.Buffer.free
+    freed: list[stage_shards.Buffer] = []
+    right = stage_shards.Buffer.free
 
-    def watched(self: shards.Buffer) -> None:
+    def watched(self: stage_shards.Buffer) -> None:
         assert self.flat.untyped_storage().nbytes() > 0
         right(self)
         freed.append(self)
 
-    monkeypatch.setattr(shards.Buffer, "free", watched)
+    monkeypatch.setattr(stage_shards.Buffer, "free", watched)
     made = mesh(3)
     assert run(made, data_parallel=2).ok
     kinds = made[0].actions.is_kind(Kind.RESHARD, Kind.REDUCE_GRAD)
@@ -83,30 +83,30 @@ def test_parameters_are_nowhere_between_their_collectives() -> None:
     # after the run every storage of every parameter of a sharded stage is empty
     plan = plan_of(mesh(3), replicas=2, levels="3")
     held: list[int] = []
-    right = shards.StageShards.step
+    right = stage_shards.StageShards.step
 
-    def looking(self: shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
+    def looking(self: stage_shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
         held.extend(p.untyped_storage().nbytes() for p in self._parameters.values())
         held.extend(len(self.copies) + len(self.gradients) for _ in range(1))
         right(self, totals)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards.StageShards, "step", looking)
+        patch.setattr(stage_shards.StageShards, "step", looking)
         run_virtual(plan)
     assert len(held) > 0
     assert set(held) == {0}
 
 
 def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards.Buffer, "free", lambda _: None)
+    monkeypatch.setattr(stage_shards.Buffer, "free", lambda _: None)
     kept = []
-    right = shards.StageShards.free_copy
+    right = stage_shards.StageShards.free_copy
 
-    def hoarding(self: shards.StageShards, number: int) -> None:
+    def hoarding(self: stage_shards.StageShards, number: int) -> None:
         kept.append(self.copies[number])
         right(self, number)
 
-    monkeypatch.setattr(shards.StageShards, "free_copy", hoarding)
+    monkeypatch.setattr(stage_shards.StageShards, "free_copy", hoarding)
     report = run(mesh(3), data_parallel=2)
     assert kept
     assert any("beyond them at" in failure for failure in report.failures), report.failures
@@ -117,13 +117,13 @@ def test_buffers_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_order_of_members_gives_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     # (g_2 + g_1) + g_0 is not (g_0 + g_1) + g_2, but just as near to the ordinary backward
-    right = collectives.Collectives.__init__
+    right = replica_collectives.Collectives.__init__
 
-    def backwards(self: collectives.Collectives, *args: object, **options: object) -> None:
+    def backwards(self: replica_collectives.Collectives, *args: object, **options: object) -> None:
         right(self, *args, **options)  # type: ignore[arg-type]  # handed on as they came
         self._members = self._members[::-1]
 
-    monkeypatch.setattr(collectives.Collectives, "__init__", backwards)
+    monkeypatch.setattr(replica_collectives.Collectives, "__init__", backwards)
     report = run(mesh(1), data_parallel=3)
     assert not report.gradients_equal
     assert report.max_relative_error <= report.tolerance
@@ -131,14 +131,17 @@ def test_another_order_of_members_gives_other_bits(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_member_left_out_of_a_sum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = shards.StageShards.add_reduced
+    right = stage_shards.StageShards.add_reduced
 
     def halved(
-        self: shards.StageShards, level: int, gradient: shards.Buffer, total: torch.Tensor
+        self: stage_shards.StageShards,
+        level: int,
+        gradient: stage_shards.Buffer,
+        total: torch.Tensor,
     ) -> None:
         right(self, level, gradient, total / 2 if self.stage == 1 else total)
 
-    monkeypatch.setattr(shards.StageShards, "add_reduced", halved)
+    monkeypatch.setattr(stage_shards.StageShards, "add_reduced", halved)
     report = run(mesh(2), data_parallel=2)
     assert not report.gradients_equal
     assert not report.weights_equal
@@ -167,14 +170,14 @@ def test_shards_train_for_several_steps(optimizer: str) -> None:
 
 
 def test_a_step_on_a_wrong_shard_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = shards.StageShards.step
+    right = stage_shards.StageShards.step
 
-    def once_more(self: shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
+    def once_more(self: stage_shards.StageShards, totals: Mapping[int, torch.Tensor]) -> None:
         right(self, totals)
         if self.member == 1:
             right(self, totals)
 
-    monkeypatch.setattr(shards.StageShards, "step", once_more)
+    monkeypatch.setattr(stage_shards.StageShards, "step", once_more)
     report = run(mesh(3), data_parallel=2)
     assert report.gradients_equal
     assert report.failures == ("updated weights differ from a step with the expected gradients",)

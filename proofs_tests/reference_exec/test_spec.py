@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bubbleproof.reference_exec.models.footprint import footprint
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_footprint_of_a_llama_stage() -> None:
 def test_what_needs_no_torch_loads_none() -> None:
     code = (
         "import sys, bubbleproof.reference_exec.plans.plan;"
-        "import bubbleproof.reference_exec.evidence.report;"
+        "import bubbleproof.reference_exec.evidence.replay_report;"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

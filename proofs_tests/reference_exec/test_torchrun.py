@@ -25,7 +25,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
 from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.rank_report import Report, gravest
 from bubbleproof.reference_exec.drivers.torchrun import (
-    Meeting,
+    Processes,
     open_backend,
     require_processes,
 )
@@ -159,15 +159,15 @@ def test_groups_may_take_as_long_as_the_replay(
     def end(ending: Ending, text: str) -> None:
         raise RankFailed(f"{ending.label}: {text}")
 
-    meeting = Meeting.__new__(Meeting)  # without the processes that it waits for
-    meeting.place = ALONE
-    vars(meeting).update(_line=SimpleNamespace(end=end), _store=None)
+    processes = Processes.__new__(Processes)  # without the processes that it waits for
+    processes.place = ALONE
+    vars(processes).update(_line=SimpleNamespace(end=end), _store=None)
     for name in ("init_process_group", "new_group"):
         monkeypatch.setattr(torch.distributed, name, lambda *_, **__: None)
     monkeypatch.setattr(GroupTransport, "by_pairs", by_pairs)
     plan = family_case("1f1b", p=2, m=2).plan()
     with pytest.raises(RankFailed, match="failed: failed: RuntimeError: far enough"):
-        meeting.run(plan, backend="nccl", device=CPU, timeout=timeout)
+        processes.run(plan, backend="nccl", device=CPU, timeout=timeout)
     assert given == [seconds]
 
 

@@ -1,4 +1,4 @@
-"""Traces of ranks: the clock, the stairs of live bytes, and the schedule that ran."""
+"""Traces of ranks: the clock, the live bytes, and the schedule that ran."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.models.footprint import footprint
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.trace import RankTrace
@@ -39,7 +39,7 @@ def test_every_action_leaves_the_bytes_that_the_model_says(family: str) -> None:
         assert samples == list(staircase)  # each sample belongs to one action
 
 
-def test_the_predicted_stairs_of_1f1b_by_hand() -> None:
+def test_the_predicted_live_bytes_of_1f1b_by_hand() -> None:
     # rank 0 of 2 with m = 3: F0 F1 B0 F2 B1 B2 hold 1 2 1 2 1 0 activations of stage 0
     found = member("1f1b", p=2, m=3)
     report = replay(found.problem, found.schedule, SPEC)

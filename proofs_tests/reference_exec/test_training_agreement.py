@@ -14,10 +14,10 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.evidence.judged import weights_are_equal
+from bubbleproof.reference_exec.evidence.compare import weights_are_equal
 from bubbleproof.reference_exec.evidence.members import whole_results
 from bubbleproof.reference_exec.evidence.training_oracle import Matched, matched_training
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import MOMENTUM, Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.batch import Batch

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bubbleproof.reference_exec.plans.transfers import with_transfers
+from bubbleproof.reference_exec.plans.transfer_rows import with_transfers
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.model.problem import Edges, Problem

@@ -14,13 +14,13 @@ from torch import nn
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.models.shares import shares
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prediction import predicted_peak_bytes
 from bubbleproof.reference_exec.plans.step import training_step

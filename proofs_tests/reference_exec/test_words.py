@@ -10,8 +10,8 @@ import torch
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
 from bubbleproof.reference_exec.models.losses import cross_entropy
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models.footprint import weight_bytes
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.shard_layout import Segment, StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 

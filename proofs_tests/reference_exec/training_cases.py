@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training

@@ -9,8 +9,15 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.models import linear, reference
-from bubbleproof.reference_exec.models.spec import ModelSpec
-from bubbleproof.reference_exec.runtime import batch, compute, host, parking, shards, sliced
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.runtime import (
+    batch,
+    compute,
+    host,
+    sliced,
+    stage_shards,
+    transfer_buffers,
+)
 from bubbleproof.reference_exec.saved import SavedTensors
 
 Marks = list[object]
@@ -180,12 +187,12 @@ def recomputation_skipped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def transfer_not_filled(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What comes back is memory that was never written."""
 
-    def fill(self: parking.Parked, buffer: torch.Tensor) -> None:
+    def fill(self: transfer_buffers.SampleStorages, buffer: torch.Tensor) -> None:
         marks.append(buffer)
         for tensor in self._tensors:
-            parking._bytes_of(tensor).zero_()
+            transfer_buffers._bytes_of(tensor).zero_()
 
-    patch.setattr(parking.Parked, "fill", fill)
+    patch.setattr(transfer_buffers.SampleStorages, "fill", fill)
 
 
 def flipped_on_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -203,16 +210,16 @@ def flipped_on_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def gathered_rows_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The gathered parameters lie one element off."""
-    right = shards.StageShards.fill
+    right = stage_shards.StageShards.fill
 
-    def fill(self: shards.StageShards, number: int, levels: tuple[int, ...]) -> None:
+    def fill(self: stage_shards.StageShards, number: int, levels: tuple[int, ...]) -> None:
         right(self, number, levels)
         for level in levels:
             flat = (self.whole[level] if level < 3 else self.copies[number]).flat
             flat.copy_(flat.roll(1))
             marks.append(level)
 
-    patch.setattr(shards.StageShards, "fill", fill)
+    patch.setattr(stage_shards.StageShards, "fill", fill)
 
 
 def earlier_slices_not_attended(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -239,8 +246,8 @@ FAULTS = (
     (recomputed_from_another_input, "trecomp"),
     (recomputation_skipped, "trecomp"),
     (transfer_not_filled, "bpipe"),
-    (transfer_not_filled, "stowed"),
-    (flipped_on_the_host, "stowed"),
+    (transfer_not_filled, "off-loaded"),
+    (flipped_on_the_host, "off-loaded"),
     (gathered_rows_swapped, "zero"),
     (earlier_slices_not_attended, "svpp"),
 )

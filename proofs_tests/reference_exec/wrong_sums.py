@@ -10,12 +10,12 @@ import torch
 
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import (
-    collectives,
     compute,
     host,
     optimizers,
-    shards,
+    replica_collectives,
     sliced,
+    stage_shards,
     updates,
 )
 from bubbleproof.theory.model.actions import Action
@@ -187,13 +187,13 @@ def two_ranks_of_a_stage_not_summed(patch: pytest.MonkeyPatch, marks: Marks) -> 
 def _other_sum(
     patch: pytest.MonkeyPatch, marks: Marks, of: Callable[[Sequence[torch.Tensor]], object]
 ) -> None:
-    right = collectives._sum
+    right = replica_collectives._sum
 
     def total(parts: list[torch.Tensor]) -> torch.Tensor:
         marks.append(len(parts))
         return right(list(of(parts)))  # type: ignore[call-overload]  # a list again
 
-    patch.setattr(collectives, "_sum", total)
+    patch.setattr(replica_collectives, "_sum", total)
 
 
 def collective_drops_a_member(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -213,15 +213,15 @@ def collective_a_bit_off(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def shard_short_of_its_last_row(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """Rounding leaves the last element of each shard out of the step."""
-    right = shards.StageShards.step
+    right = stage_shards.StageShards.step
 
-    def step(self: shards.StageShards, totals: dict[int, torch.Tensor]) -> None:
+    def step(self: stage_shards.StageShards, totals: dict[int, torch.Tensor]) -> None:
         last = {level: shard.flat[-1:].clone() for level, shard in self.shard.items()}
         right(self, totals)
         for level, shard in self.shard.items():
             marks.append(shard.flat[-1:].copy_(last[level]))
 
-    patch.setattr(shards.StageShards, "step", step)
+    patch.setattr(stage_shards.StageShards, "step", step)
 
 
 def host_steps_nothing(patch: pytest.MonkeyPatch, marks: Marks) -> None:

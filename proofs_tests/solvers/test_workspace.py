@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import read_problem
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prediction import in_bytes
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.model.problem import Problem

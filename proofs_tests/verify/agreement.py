@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from bubbleproof.reference_exec.plans.transfers import by_moments, moments, with_transfers
+from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, with_transfers
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program

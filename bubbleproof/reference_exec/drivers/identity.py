@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 import bubbleproof
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, own_batch, source_digest
-from bubbleproof.reference_exec.models.spec import ModelSpec
 
 SHOWN_DIGITS = 12  # of a digest, for people
 

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
     reason,
 )
-from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Forward
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.trace import Row

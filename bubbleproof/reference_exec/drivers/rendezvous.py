@@ -27,7 +27,8 @@ KEY = "bubbleproof/hub"
 def open_store(place: Place, *, parent: int, seconds: float) -> Store:
     """The store of all processes, for this attempt of theirs.
 
-    Raises ``ValueError`` where nobody keeps it within ``seconds``, and where the port is taken.
+    Raises ``ValueError`` where nobody keeps it within ``seconds``, and where another program has
+    the port.
     """
     is_master = place.is_first and not place.has_store
     where = f"{place.address}:{place.port}"
@@ -48,7 +49,7 @@ def open_store(place: Place, *, parent: int, seconds: float) -> Store:
     return PrefixStore(f"bubbleproof/{place.attempt}", store)
 
 
-def meeting_place(
+def hub_address(
     store: Store,
     own: tuple[int, str] | None,
     place: Place,

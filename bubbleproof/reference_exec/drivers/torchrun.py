@@ -26,10 +26,11 @@ from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.queued_headers import with_headers
 from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out
-from bubbleproof.reference_exec.drivers.rendezvous import meeting_place, open_store
+from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels
-from bubbleproof.reference_exec.runtime.device import CPU, Device, open_device
+from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.devices import open_device
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 
 BACKENDS = ("gloo", "nccl")
@@ -69,7 +70,7 @@ def open_backend(backend: str, place: Place, device_name: str | None = None) -> 
     return device
 
 
-class Meeting:
+class Processes:
     """All processes that torchrun started; each calls the same methods in the same order.
 
     Where one ends that should not, all are ended, whatever they do: ``on_end`` says why.
@@ -86,7 +87,7 @@ class Meeting:
         self._store = open_store(place, parent=parent, seconds=STARTUP_SECONDS)
         token = secrets.token_hex(8)
         self._hub = Hub(place.world_size, _TOPICS, token=token) if place.is_first else None
-        port, token = meeting_place(
+        port, token = hub_address(
             self._store,
             None if self._hub is None else (self._hub.port, token),
             place,

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, TRAINING_KINDS
-from bubbleproof.reference_exec.plans.stairs import BESIDE
+from bubbleproof.reference_exec.plans.predicted_live_bytes import BESIDE
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem, Resource

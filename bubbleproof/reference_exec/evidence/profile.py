@@ -16,8 +16,8 @@ import torch
 
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Key, Plan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Mark

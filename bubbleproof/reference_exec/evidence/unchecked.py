@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 
 _ALWAYS = (
     "Durations: the measured times are shown beside the predicted ones, not compared with them.",

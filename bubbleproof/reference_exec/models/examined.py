@@ -25,9 +25,9 @@ from bubbleproof.reference_exec.ledger import Ledger, keys_of
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import OwnModel, build, one_line, own_batch
 from bubbleproof.reference_exec.models.own_layer import OwnLayer, replaceable
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.saved import SavedTensors
 
 
@@ -78,13 +78,6 @@ def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
 def own_layer(spec: ModelSpec, stage: int) -> OwnLayer:
     """A new build of one stage, its linears replaced."""
     return OwnLayer(build(spec).stages[stage], examined(spec)[stage].replaced)
-
-
-def require_own_stages(spec: ModelSpec, num_stages: int) -> None:
-    """Raise ``ValueError`` where the model has another number of stages."""
-    found = len(examined(spec))
-    if found != num_stages:
-        raise ValueError(f"model {spec.factory} has {found} stages, the schedule {num_stages}")
 
 
 def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> None:

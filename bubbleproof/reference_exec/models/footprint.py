@@ -48,8 +48,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.shares import shares
-from bubbleproof.reference_exec.models.spec import ModelSpec
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.examined import StageFacts
@@ -80,6 +80,13 @@ class Footprint:
     def released_at_input_bytes(self) -> int:
         """What I gives back at its end; negative where I acquires more at its start."""
         return self.activation_bytes - self.weight_bytes
+
+
+def require_stages(spec: ModelSpec, num_stages: int) -> None:
+    """Raise ``ValueError`` where the model is not one of so many stages."""
+    if spec.kind == "own" and (found := len(_all_facts(spec))) != num_stages:
+        raise ValueError(f"model {spec.factory} has {found} stages, the schedule {num_stages}")
+    spec.require_stages(num_stages)
 
 
 def weight_bytes(spec: ModelSpec, stage: int) -> int:
@@ -189,6 +196,10 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
 
 
 def _facts(spec: ModelSpec, stage: int) -> StageFacts:
+    return _all_facts(spec)[stage]
+
+
+def _all_facts(spec: ModelSpec) -> tuple[StageFacts, ...]:
     from bubbleproof.reference_exec.models.examined import examined  # loads torch
 
-    return examined(spec)[stage]
+    return examined(spec)

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.models.attention import (
     heads_last,
 )
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 

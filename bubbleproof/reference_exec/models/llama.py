@@ -17,7 +17,7 @@ from torch import nn
 
 from bubbleproof.reference_exec.models.layers import DTYPES, AttentionLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 EPSILON = 1e-5
 ROTARY_BASE = 10000.0

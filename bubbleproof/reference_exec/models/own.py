@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.models.layers import DTYPES
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -25,9 +25,9 @@ from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, Transform
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer
 from bubbleproof.reference_exec.models.losses import cross_entropy, squared_error
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, own_batch
 from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD, Embedding, Head
 
 _STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}

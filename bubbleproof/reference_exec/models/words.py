@@ -19,7 +19,7 @@ from torch import nn
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import RMSNorm
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 if TYPE_CHECKING:
     pass

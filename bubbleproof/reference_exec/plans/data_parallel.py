@@ -3,7 +3,7 @@
 Each replica runs the whole program on microbatches of its own: of a batch of D m samples replica d
 has d m ... d m + m - 1. The replicas of one rank are the members of a group; they issue their
 collectives in the order of the one program, so they cannot differ by what a schedule says, and
-where they differ all the same the header of each collective tells (``collectives``).
+where they differ all the same the header of each collective tells (``replica_collectives``).
 
 A problem with collectives says by its precedences what each serves: a visit is served by the
 UNSHARD of its number and its gradient summed by the REDUCE_GRAD of its number
@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Key
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels

@@ -1,7 +1,7 @@
 """What schedules with transfers may not do within one instant.
 
 What runs beside computation stands in a rank's program, and in the memory model, where the times of
-the schedule put it (``transfers``). Nothing of no duration has an order in time: a forward of 0
+the schedule put it (``transfer_rows``). Nothing of no duration has an order in time: a forward of 0
 ticks ends when it begins, and an activation that leaves and returns at one moment is on its other
 end, in the program, for bytes that the model never counts.
 """

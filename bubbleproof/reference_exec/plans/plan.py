@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.footprint import require_stages
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -43,7 +44,7 @@ class Plan:
     ``program`` has one order per rank. ``stage_ranks`` is the rank of each stage, for downward
     microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
     (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
-    the transfer is posted and where it is waited for (see ``transfers``). So do OFFLOAD, STEP and
+    the transfer is posted and where it is waited for (``transfer_rows``). So do OFFLOAD, STEP and
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
     collectives of ``parallel``, where each rank is a process of every replica. ``hosted`` are the
     stages that the host updates. With a ``training`` the program is run once per step, with the
@@ -77,7 +78,7 @@ class Plan:
             raise ValueError(
                 f"replay runs collectives on replicas, which this has not; got {label}"
             )
-        self.spec.require_stages(self.num_stages)
+        require_stages(self.spec, self.num_stages)
         self.spec.require_slices(self.num_slices)
         if self.spec.tied and self.is_sharded:
             raise ValueError(
@@ -169,7 +170,7 @@ class Plan:
         inputs = self.program.actions.is_kind(Kind.I)
         return frozenset(map(key_of, self.program.actions.take(inputs)))
 
-    def stowed(self) -> frozenset[tuple[int, int]]:
+    def offloaded(self) -> frozenset[tuple[int, int]]:
         """The (stage, microbatch) whose activations go to the host."""
         actions, updated = self.program.actions, self.updated()
         downs = actions.take(actions.is_kind(Kind.OFFLOAD))

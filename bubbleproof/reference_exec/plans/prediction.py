@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.footprint import (
+    footprint,
+    input_bytes,
+    require_stages,
+    weight_bytes,
+)
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.memory import memory_profile
@@ -50,7 +55,7 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
     count what an action holds for itself.
     """
     stages, slices = range(pipeline.num_stages), pipeline.num_slices
-    spec.require_stages(pipeline.num_stages)
+    require_stages(spec, pipeline.num_stages)
     held = [
         footprint(spec, stage, pipeline.num_stages, slice_index=slice_index, num_slices=slices)
         for stage in stages

@@ -10,24 +10,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bubbleproof.reference_exec.models.footprint import require_stages
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
-from bubbleproof.reference_exec.models.spec import ModelSpec
 from bubbleproof.reference_exec.plans.data_parallel import DataParallel, state_bytes
 from bubbleproof.reference_exec.plans.instants import require_stays, require_ticks
-from bubbleproof.reference_exec.plans.model_state import StateBytes, predicted_state
 from bubbleproof.reference_exec.plans.plan import HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.predicted_live_bytes import LiveBytes, predicted_live_bytes
 from bubbleproof.reference_exec.plans.prediction import (
     predicted_peak_bytes,
     runs_beside,
     with_bytes,
 )
+from bubbleproof.reference_exec.plans.replay_limits import require_size
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
-from bubbleproof.reference_exec.plans.sizes import require_size
-from bubbleproof.reference_exec.plans.stairs import Stairs, predicted_stairs
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_state
 from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.plans.transfers import by_moments, moments, with_transfers
+from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, with_transfers
 from bubbleproof.reference_exec.plans.verification import (
     first_violations,
     require_ok,
@@ -56,7 +57,7 @@ class Prepared:
     ``state`` those of the model state of each process, where it is sharded;
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``;
-    ``stairs`` the predicted bytes of each action (``predicted_stairs``), ``model_state`` those of
+    ``live_bytes`` those of each action (``predicted_live_bytes``), ``model_state`` those of
     what stays between steps (``predicted_state``).
     """
 
@@ -66,7 +67,7 @@ class Prepared:
     semantics: Semantics
     is_unsafe: bool
     broken: Mapping[str, str]
-    stairs: Stairs = ()
+    live_bytes: LiveBytes = ()
     model_state: tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]] = ((), ())
 
 
@@ -91,6 +92,7 @@ def prepared(
     """
     require_size(problem, 1 if training is None else training.steps, data_parallel)
     step = training_step(problem)
+    require_stages(spec, step.num_stages)
     spec = spec.on(step.num_stages)
     spec.require_slices(step.num_slices)
     require_steps(spec, 1 if training is None else training.steps)
@@ -131,17 +133,17 @@ def prepared(
         is_unsafe=unsafe,
         broken=first_violations(verdict),
         model_state=predicted_state(plan),
-        stairs=_stairs(posed, plan) if count_bytes else (),
+        live_bytes=_live_bytes(posed, plan) if count_bytes else (),
     )
 
 
-def _stairs(posed: Replicated, plan: Plan) -> Stairs:
+def _live_bytes(posed: Replicated, plan: Plan) -> LiveBytes:
     """The predicted bytes of each action."""
     sized = with_bytes(posed.problem, posed.step, plan.spec, posed.parallel)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
     parallel = posed.parallel
     rooms = {} if parallel is None else parallel.rooms(orders, plan.spec, plan.num_stages)
-    return predicted_stairs(sized, orders, rooms)
+    return predicted_live_bytes(sized, orders, rooms)
 
 
 def _predicted(posed: Replicated, spec: ModelSpec) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.data_parallel import DataParallel, in_replicas
 from bubbleproof.reference_exec.plans.instants import require_ticks
 from bubbleproof.reference_exec.plans.own_collectives import (

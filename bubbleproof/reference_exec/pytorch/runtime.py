@@ -17,9 +17,9 @@ import torch
 
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
-from bubbleproof.reference_exec.evidence.judged import summed_replicas
+from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import replay_plan
 from bubbleproof.reference_exec.plans.step import training_step

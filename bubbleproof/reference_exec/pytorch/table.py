@@ -79,7 +79,7 @@ def require_sayable(plan: Plan) -> None:
 def as_pytorch_adds(plan: Plan) -> Plan:
     """The same sums in PyTorch's order, for the oracle: each W is a whole backward, I adds nothing.
 
-    >>> from bubbleproof.reference_exec.models.spec import ModelSpec
+    >>> from bubbleproof.reference_exec.models.model_spec import ModelSpec
     >>> order = ["0F0", "0F1", "0I0", "0B1", "0W0"]
     >>> program = Program.from_orders([[Action.parse(text) for text in order]])
     >>> plan = Plan(spec=ModelSpec(), program=program, stage_ranks=(0,), num_microbatches=2)

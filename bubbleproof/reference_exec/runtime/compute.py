@@ -29,9 +29,9 @@ from bubbleproof.reference_exec.plans.plan import Key, Plan
 from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
-from bubbleproof.reference_exec.runtime.parking import Parked
-from bubbleproof.reference_exec.runtime.shards import StageShards
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
+from bubbleproof.reference_exec.runtime.stage_shards import StageShards
+from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
 from bubbleproof.reference_exec.saved import SavedTensors
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -92,14 +92,14 @@ class Compute:
         self._forwarded: dict[Key, _Forwarded] = {}
         self._checkpoints: dict[Key, Hold] = {}
         self._deferred: dict[Key, DeferredWeight] = {}
-        self._parked: dict[Key, tuple[_Forwarded, Parked]] = {}
+        self._away: dict[Key, tuple[_Forwarded, SampleStorages]] = {}
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
         self.losses: dict[tuple[int, int], torch.Tensor] = {}
         self.saved_bytes: dict[Forward, int] = {}
         self.ledger.elsewhere.append(self._elsewhere)
         if plan.counts_bytes:
             self._exclude_constants({*updated, *self.shards})
-        self._leaving = {*plan.acceptors, *plan.stowed()}
+        self._leaving = {*plan.acceptors, *plan.offloaded()}
         self.live_bytes: list[int] = []
         self.allocated_bytes: list[int] = []
 
@@ -111,7 +111,7 @@ class Compute:
         if key[0] not in self._stages:
             raise BrokenProgram(f"{_label(key, 'F')} of a stage that is not on rank {self._rank}")
         self.host.require_present(key[0])
-        left = (self._forwarded, self._checkpoints, self._parked)
+        left = (self._forwarded, self._checkpoints, self._away)
         if any(key in kept for kept in left):
             raise BrokenProgram(f"{_label(key, 'F')} runs twice")
         forwarded = self._run(Kind.F, key, x)
@@ -144,7 +144,7 @@ class Compute:
     def require_forwarded(self, key: Key, kind: str) -> None:
         """Assert that the backward of ``key`` can start here and now."""
         self.host.require_present(key[0])
-        if key in self._parked:
+        if key in self._away:
             raise BrokenProgram(f"{_label(key, kind)} while its activation is away")
         if key in self._checkpoints:
             raise BrokenProgram(f"{_label(key, kind)} without its R")
@@ -194,26 +194,26 @@ class Compute:
             del self._deferred[key]
         self.sample()
 
-    def park(self, key: Key, kind: Kind) -> Parked:
-        """Everything saved for the backward of ``key``, which cannot run before ``unpark``."""
+    def send_away(self, key: Key, kind: Kind) -> SampleStorages:
+        """Everything saved for the backward of ``key``, which cannot run before ``bring_back``."""
         if key not in self._forwarded:
             raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
         assert forwarded.saved is not None
         ends = forwarded.x.detach(), forwarded.root.detach()
-        parked = Parked(self.ledger, [*forwarded.saved.tensors(), *ends])
-        self._parked[key] = forwarded, parked
-        return parked
+        storages = SampleStorages(self.ledger, [*forwarded.saved.tensors(), *ends])
+        self._away[key] = forwarded, storages
+        return storages
 
-    def parked(self, key: Key) -> Parked:
-        """What ``park`` took."""
-        if key not in self._parked:
+    def away(self, key: Key) -> SampleStorages:
+        """What ``send_away`` gave."""
+        if key not in self._away:
             raise BrokenProgram(f"stage {key[0]} microbatch {key[1]} is not away")
-        return self._parked[key][1]
+        return self._away[key][1]
 
-    def unpark(self, key: Key) -> None:
-        """Give back what was parked, allocated and filled again."""
-        self._forwarded[key] = self._parked.pop(key)[0]
+    def bring_back(self, key: Key) -> None:
+        """Take in again what was away, allocated and filled."""
+        self._forwarded[key] = self._away.pop(key)[0]
 
     def sample(self) -> None:
         """Note the live bytes, and the allocator's where it keeps count; nothing if none should."""
@@ -243,7 +243,7 @@ class Compute:
         return [
             *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
             *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
-            *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._parked),
+            *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._away),
             *(f"{_label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
             *self.host.left_over(),
         ]

@@ -22,8 +22,6 @@ from typing import Protocol
 
 import torch
 
-DEVICES = ("cpu", "cuda")
-
 
 class Lane(StrEnum):
     """A kind of work that runs in order, beside the other kinds."""
@@ -164,27 +162,3 @@ def handed_over(values: torch.Tensor, device: Device) -> torch.Tensor:
     """A copy of host values on a device, queued with the computation; the host goes on."""
     room = device.host_buffer(values.shape, values.dtype).copy_(values)
     return room.to(device.torch_device, non_blocking=True)
-
-
-def require_device(name: str) -> None:
-    """Raise ``ValueError`` for a device that is unknown or not there."""
-    if name not in DEVICES:
-        raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
-            f"cuda was asked for, torch sees no GPU (torch {torch.__version__}, built "
-            f"{'with' if torch.version.cuda else 'without'} CUDA)"
-        )
-
-
-def open_device(name: str, index: int = 0) -> Device:
-    """The device ``cpu``, or the GPU of that index. Raises ``ValueError`` as above."""
-    require_device(name)
-    if name == "cpu":
-        return CPU
-    from bubbleproof.reference_exec.runtime.cuda import CudaDevice
-
-    found = torch.cuda.device_count()
-    if not 0 <= index < found:
-        raise ValueError(f"GPU {index} was asked for, torch sees {found} on this machine")
-    return CudaDevice(index)

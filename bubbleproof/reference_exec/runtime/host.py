@@ -26,7 +26,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of

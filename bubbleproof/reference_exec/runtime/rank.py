@@ -26,12 +26,12 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.plans.plan import Plan, key_of
-from bubbleproof.reference_exec.runtime.collectives import Collectives
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
-from bubbleproof.reference_exec.runtime.moves import Moves
+from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
+from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import Row
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
 from bubbleproof.reference_exec.runtime.updates import Updates
@@ -48,7 +48,7 @@ class RankResult:
     them. ``updated`` are the weights by (stage, parameter name) that the rank or its host has
     stepped, ``host_live_bytes`` the host's own at the start and after each of its tasks' ends.
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
-    is taken; empty on devices that keep no count. Where stages are sharded ``gradients`` and
+    is read; empty on devices that keep no count. Where stages are sharded ``gradients`` and
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
     batch, and ``state_bytes`` is the model state that is here all the time. ``model_state`` is what
     the rank, and its host, hold at the end. ``rows`` are those of the last pass, by action.
@@ -93,7 +93,7 @@ class Rank:
         self._transport = transport
         self._device = device
         self._compute = Compute(plan, self.rank, device, self.replica)
-        self._moves = Moves(plan, self.rank, self._compute, transport)
+        self._transfers = EvictLoad(plan, self.rank, self._compute, transport)
         self._collectives = Collectives(
             self._compute.stages,
             self._compute.shards,
@@ -105,7 +105,7 @@ class Rank:
         self._updates = Updates(
             plan, self.rank, self._compute.stages, self._compute.shards, transport, device
         )
-        self._leaving_samples = {*plan.acceptors, *plan.stowed()}
+        self._leaving_samples = {*plan.acceptors, *plan.offloaded()}
         self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
         self._in_hand: list[torch.Tensor] = []  # messages that the action that runs takes or gives
         self._arriving: dict[Action, Blocked] = {}
@@ -121,10 +121,10 @@ class Rank:
             Kind.W: self._weight,
             Kind.R: self._recompute,
             Kind.OVERLAP_F_B: self._overlap,
-            Kind.EVICT: self._moves.run,
-            Kind.LOAD: self._moves.run,
-            Kind.OFFLOAD: self._moves.run,
-            Kind.RELOAD: self._moves.run,
+            Kind.EVICT: self._transfers.run,
+            Kind.LOAD: self._transfers.run,
+            Kind.OFFLOAD: self._transfers.run,
+            Kind.RELOAD: self._transfers.run,
             Kind.STEP: self._step,
             Kind.UNSHARD: self._collective,
             Kind.RESHARD: self._collective,
@@ -251,7 +251,7 @@ class Rank:
 
     def _step(self, action: Action) -> Iterator[Blocked]:
         is_hosted = action.stage in self._plan.updated()
-        yield from (self._moves if is_hosted else self._updates).run(action)
+        yield from (self._transfers if is_hosted else self._updates).run(action)
 
     def _reduce(self, action: Action) -> Iterator[Blocked]:
         """Sum gradients: among replicas, or with another rank of this one."""
@@ -331,7 +331,7 @@ class Rank:
     def _assert_nothing_left(self) -> None:
         left = [
             *self._compute.left_over(),
-            *self._moves.left_over(),
+            *self._transfers.left_over(),
             *self._collectives.left_over(),
             *self._updates.left_over(),
             *(f"{tag} never sent or used" for tag in self._ready),
@@ -346,7 +346,7 @@ class Rank:
     def _messages(self) -> Iterator[int]:
         """The storages of messages on their way here or from here."""
         yield from keys_of((*self._in_hand, *self._ready.values()))
-        for posted in (*self._arriving.values(), *self._leaving, *self._moves.posted()):
+        for posted in (*self._arriving.values(), *self._leaving, *self._transfers.posted()):
             yield from keys_of(posted.transfer.buffers())
 
 

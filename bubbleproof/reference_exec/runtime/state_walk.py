@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from bubbleproof.reference_exec.ledger import storage_key
-from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 
 Tensors = Iterable[torch.Tensor]
 

@@ -6,14 +6,14 @@ step with the same sum and stay equal. Where embedding and head are tied (``word
 the first and the last stage do the same with the two gradients of their one matrix. A STEP takes
 the sum, or the rank's own gradient where there is none; a gradient that is computed later is lost
 to it. The gradients of replicas have been added by then, by the plan's own REDUCE_GRADs
-(``collectives``); of a sharded stage ranks exchange what their shards have. With a global barrier
-the first STEP of a pass waits: the lowest rank that steps hears from every other, answers all, and
-then all step; each replica has its own.
+(``replica_collectives``); of a sharded stage ranks exchange what their shards have. With a
+global barrier the first STEP of a pass waits: the lowest rank that steps hears from every other,
+answers all, and then all step; each replica has its own.
 
 What is wrong with a program that was not verified ends it (``BrokenProgram``): a STEP or an
 exchange of a stage that is not here, twice, or missing.
 
-Stages that the host updates step there (``host``), sharded ones on their shards (``shards``).
+Stages that the host updates step there (``host``), sharded ones on their shards (``stage_shards``).
 Gradients, weights and moments are no activations and do not count as live bytes.
 """
 
@@ -28,12 +28,12 @@ from torch import nn
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
-from bubbleproof.reference_exec.plans.model_state import StateBytes
 from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.shards import StageShards
+from bubbleproof.reference_exec.runtime.stage_shards import StageShards
 from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
 from bubbleproof.theory.model.actions import Action, Kind

@@ -28,7 +28,7 @@ class WholeSums:
         """Begin a run of the program."""
         self._summed.clear()
 
-    def taken(self, stage: int) -> torch.Tensor:
+    def gathered(self, stage: int) -> torch.Tensor:
         """The gradient of a stage, all its parameters in a row. Raises ``BrokenProgram``."""
         rows = []
         for name, parameter in self._stages[stage].named_parameters():

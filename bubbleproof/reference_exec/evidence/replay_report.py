@@ -17,7 +17,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 
 from bubbleproof.reference_exec.evidence.uncounted import uncounted
-from bubbleproof.reference_exec.plans.model_state import StateBytes
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 
 

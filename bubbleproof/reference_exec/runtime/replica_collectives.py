@@ -29,7 +29,7 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.runtime.device import CPU, Device, handed_over
 from bubbleproof.reference_exec.runtime.host import Named
-from bubbleproof.reference_exec.runtime.shards import Buffer, StageShards
+from bubbleproof.reference_exec.runtime.stage_shards import Buffer, StageShards
 from bubbleproof.reference_exec.runtime.transport import (
     Blocked,
     Transfer,
@@ -155,7 +155,7 @@ class Collectives:
     def _begin_sum(self, action: Action) -> _UnderWay:
         """Send the others a whole gradient."""
         now = self._opened(action)
-        now.own = self._whole.taken(action.stage)
+        now.own = self._whole.gathered(action.stage)
         for member in self._others:
             now.rooms[member].append(torch.empty_like(now.own))
             self._send(action, now, now.own, member)

@@ -1,8 +1,8 @@
-"""Parking: the storages of one sample copied into one buffer, freed, and filled again.
+"""Transfer buffers: the storages of one sample copied into one buffer, freed, and filled again.
 
-``Parked`` takes every storage that a sample's autograd graph, its input and its output need,
-parameters aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the tensors
-stay, of size 0), ``allocate`` and ``fill`` bring them back.
+``SampleStorages`` has every storage that a sample's autograd graph, its input and its output
+need, parameters aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the
+tensors stay, of size 0), ``allocate`` and ``fill`` bring them back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from bubbleproof.reference_exec.ledger import Ledger, storage_key
 
 
-class Parked:
+class SampleStorages:
     """The emptied storages of one sample, in the order in which autograd saved them."""
 
     def __init__(self, ledger: Ledger, tensors: Sequence[torch.Tensor]) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from bubbleproof.reference_exec.evidence.members import members_agree, whole_results
 from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, are_equal, max_relative_error
-from bubbleproof.reference_exec.evidence.report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import (
     Ordinary,
     matched_training,
@@ -27,7 +27,7 @@ from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.reference_exec.runtime.trace import RankTrace, traces_of
 
 
-def judged(
+def compared(
     ready: Prepared,
     results: list[RankResult],
     *,
@@ -141,7 +141,7 @@ def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]
         [ready.plan.order(process) for process in range(len(results))],
         [result.rows for result in results],
         [result.live_bytes for result in results],
-        ready.stairs * ready.plan.num_replicas,
+        ready.live_bytes * ready.plan.num_replicas,
     )
 
 

@@ -1,8 +1,8 @@
-"""Moves: what leaves a rank and comes back, to a paired rank or to the host.
+"""Evict and load, off-load and reload: what leaves a rank and comes back.
 
-Each EVICT, LOAD, OFFLOAD, RELOAD and STEP stands twice in a program: the first begins it, the
-second ends it. An EVICT's or LOAD's bytes count on both ranks in between; what the host does beside
-its rank is ``host``'s business.
+An activation goes to a paired rank or to the host. Each EVICT, LOAD, OFFLOAD, RELOAD and STEP
+stands twice in a program: the first begins it, the second ends it. An EVICT's or LOAD's bytes
+count on both ranks in between; what the host does beside its rank is ``host``'s business.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, unt
 from bubbleproof.theory.model.actions import Action, Kind
 
 
-class Moves:
-    """The moves of one rank that are under way, and what is parked on it for others."""
+class EvictLoad:
+    """The transfers of one rank that are under way, and what it keeps for others."""
 
     def __init__(self, plan: Plan, rank: int, compute: Compute, transport: Transport) -> None:
         self._plan = plan
@@ -31,8 +31,8 @@ class Moves:
         self._transport = transport
         self._updated = plan.updated()
         self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
-        self._hosted: dict[tuple[int, int], Hold] = {}  # parked here for another rank
-        self._stowing: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
+        self._hosted: dict[tuple[int, int], Hold] = {}  # kept here for another rank
+        self._host_transfers: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
 
     def run(self, action: Action) -> Iterator[Blocked]:
         """Begin an EVICT, LOAD, OFFLOAD, RELOAD or STEP, or end the one begun."""
@@ -41,7 +41,7 @@ class Moves:
         elif action.stage in self._updated:
             self._compute.host.run(action)
         else:
-            self._stow(action)
+            self._to_or_from_host(action)
         self._compute.sample()
 
     def posted(self) -> list[Blocked]:
@@ -51,30 +51,30 @@ class Moves:
     def left_over(self) -> list[str]:
         """What was begun and not ended, one phrase each."""
         return [
-            *(f"{action} not waited for" for action in (*self._moving, *self._stowing)),
+            *(f"{action} not waited for" for action in (*self._moving, *self._host_transfers)),
             *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
         ]
 
-    def _stow(self, action: Action) -> None:
+    def _to_or_from_host(self, action: Action) -> None:
         """Begin or end the way of one sample's activation to the host or back."""
         compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
-        device, ends = compute.device, action in self._stowing
-        (self._stowing.discard if ends else self._stowing.add)(action)
+        device, ends = compute.device, action in self._host_transfers
+        (self._host_transfers.discard if ends else self._host_transfers.add)(action)
         if action.kind is Kind.OFFLOAD and not ends:
-            parked = compute.park(key, Kind.OFFLOAD)
-            room = device.host_buffer((parked.num_bytes,), torch.uint8)
+            storages = compute.send_away(key, Kind.OFFLOAD)
+            room = device.host_buffer((storages.num_bytes,), torch.uint8)
             with device.on(Lane.TRANSFERS):
-                compute.host.keep(sample, parked.copy_to(room))
+                compute.host.keep(sample, storages.copy_to(room))
         elif action.kind is Kind.OFFLOAD:
             device.join(Lane.TRANSFERS)
-            compute.parked(key).free()
+            compute.away(key).free()
         elif not ends:
-            compute.parked(key).allocate()
+            compute.away(key).allocate()
             with device.on(Lane.TRANSFERS):
-                compute.parked(key).fill(compute.host.kept(sample))
+                compute.away(key).fill(compute.host.kept(sample))
         else:
             device.join(Lane.TRANSFERS)
-            compute.unpark(key)
+            compute.bring_back(key)
             compute.host.drop(sample)
 
     def _move(self, action: Action) -> Iterator[Blocked]:
@@ -96,10 +96,10 @@ class Moves:
             yield from until_done(waits)
             del self._moving[action]
             if home == self._rank and action.kind is Kind.LOAD:
-                parked = self._compute.parked(key_of(action))
-                parked.allocate()
-                parked.fill(waits.transfer.get())
-                self._compute.unpark(key_of(action))
+                storages = self._compute.away(key_of(action))
+                storages.allocate()
+                storages.fill(waits.transfer.get())
+                self._compute.bring_back(key_of(action))
             elif home != self._rank and action.kind is Kind.EVICT:
                 self._hosted[sample] = hold
 
@@ -114,17 +114,17 @@ class Moves:
             return self._hosted.pop(sample)
         if action.kind is Kind.LOAD or not is_home:
             return Hold(ledger, self._room(size))
-        parked = self._compute.park(key_of(action), Kind.EVICT)
-        if parked.num_bytes != size:
+        storages = self._compute.send_away(key_of(action), Kind.EVICT)
+        if storages.num_bytes != size:
             why = ""
             if self._plan.spec.kind == "own":
                 why = "; what the model saves depends on its data, and microbatch 0 was measured"
             raise BrokenProgram(
-                f"{action} moves {parked.num_bytes} bytes, {size} were expected{why}"
+                f"{action} moves {storages.num_bytes} bytes, {size} were expected{why}"
             )
         device = self._compute.device.torch_device
-        content = parked.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
-        parked.free()
+        content = storages.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
+        storages.free()
         return Hold(ledger, content)
 
     def _room(self, num_bytes: int) -> torch.Tensor:

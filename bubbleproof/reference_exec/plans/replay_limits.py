@@ -12,7 +12,7 @@ inner units, b the samples of a microbatch, t its tokens and a the heads:
 
 from __future__ import annotations
 
-from bubbleproof.reference_exec.models.spec import ModelSpec
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.limits import MAX_RANKS, MAX_TASKS
 

@@ -1,4 +1,4 @@
-"""Predicted stairs: the bytes that the memory model puts on each rank as each action runs.
+"""Predicted live bytes: those that the memory model puts on each rank as each action runs.
 
 The events are theory's (``prediction``); here they happen in the order of a rank's own program, not
 at times, so what is predicted of an action depends on nothing that ran. What runs beside
@@ -24,12 +24,12 @@ from bubbleproof.theory.model.problem import Problem
 
 BESIDE = (*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS)
 UNCOUNTED = (*COMMUNICATION_KINDS, *TRAINING_KINDS)  # what changes no activation
-Stairs = tuple[tuple[tuple[int, ...], ...], ...]
+LiveBytes = tuple[tuple[tuple[int, ...], ...], ...]
 
 
-def predicted_stairs(
+def predicted_live_bytes(
     sized: Problem, orders: Sequence[Sequence[Action]], rooms: Mapping[Action, int]
-) -> Stairs:
+) -> LiveBytes:
     """The bytes of each action of each rank: as it runs, and after it.
 
     ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``), ``rooms`` the
@@ -41,7 +41,7 @@ def predicted_stairs(
     for rank, order in enumerate(orders):
         changes = _changes(sized, rank)
         tasks = sized.locate(ActionTable.from_actions(order)).tolist()
-        level, begun, stairs = sized.stores[rank].base, set[Action](), []
+        level, begun, held = sized.stores[rank].base, set[Action](), []
         for action, task in zip(order, tasks, strict=True):
             if task < 0 and action.kind not in UNCOUNTED:
                 return ()
@@ -51,14 +51,14 @@ def predicted_stairs(
             if action.kind in BESIDE and action.kind is not Kind.RESHARD:
                 starts, ends = (ends if is_second else starts), 0
             after = level + starts + ends
-            stairs.append((*_running(action, level, starts, rooms.get(action, 0)), after))
+            held.append((*_running(action, level, starts, rooms.get(action, 0)), after))
             level = after
-        found.append(tuple(stairs))
+        found.append(tuple(held))
     return tuple(found)
 
 
 def _running(action: Action, level: int, starts: int, room: int) -> tuple[int, ...]:
-    """The bytes as an action runs, at each sample that is taken then."""
+    """The bytes as an action runs, at each sample of then."""
     if not room:
         return (level + starts,)
     if action.partner is None:

@@ -185,12 +185,8 @@ class ModelSpec:
     def require_stages(self, num_stages: int) -> None:
         """Raise ``ValueError`` where ``layers`` is per stage and not for ``num_stages`` stages.
 
-        A model of kind ``own`` is examined here.
+        (``footprint.require_stages`` also counts those of kind ``own``.)
         """
-        if self.kind == "own":
-            from bubbleproof.reference_exec.models.examined import require_own_stages  # loads torch
-
-            require_own_stages(self, num_stages)
         if not isinstance(self.layers, int) and len(self.layers) != num_stages:
             raise ValueError(
                 f"model layers must be one number or one per stage ({num_stages}), "
