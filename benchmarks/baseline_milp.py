@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.baseline_z3 import spans
+from bubbleproof.solvers.engines import cbc
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.milp_solvers import run
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
@@ -30,11 +30,11 @@ def plain_milp(problem: Problem, objective: str, seconds: float) -> tuple[Ints |
     """
     began = time.perf_counter()
     model = _Plain(problem, objective)
-    answer = run("CBC", model.program, None, Budget(deadline=began + seconds, threads=1))
+    answer = cbc.minimize(model.program, None, Budget(deadline=began + seconds, threads=1))
     bound = 0 if answer.bound is None else round(answer.bound)
-    if not answer.has_values:
+    if answer.values is None:
         return None, bound
-    return np.array([round(s.varValue) for s in model.start], dtype=np.int64), bound
+    return np.array([round(answer.values[s]) for s in model.start], dtype=np.int64), bound
 
 
 class _Plain:

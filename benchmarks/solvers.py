@@ -33,7 +33,7 @@ COLUMNS = ("auto", *ENGINES, *PLAIN)
 USUAL = tuple(engine for engine in COLUMNS if engine != "pulp-cbc")  # CBC has a plain column
 MOST_FAILURES, MOST_IN_ALL = 2, 5
 NAP = 0.2  # seconds; Ctrl-C may not wake a longer one
-PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "highspy", "numpy")
+PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "numpy")
 
 
 def chosen_instances(pattern: str) -> list[Instance]:

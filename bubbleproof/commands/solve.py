@@ -21,6 +21,7 @@ from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
+from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
@@ -37,6 +38,7 @@ DEFAULT_TIME_LIMIT = 60.0
 
 def run_solve(path: str, search: SearchOptions, wanted: DemandOptions, output: SolveOutput) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
+    require_engine(search.engine)
     for what, target in (("schedule", output.output), ("certificate", output.certificate)):
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")

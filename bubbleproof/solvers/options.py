@@ -19,7 +19,7 @@ from functools import partial
 from typing import Literal, get_args
 
 from bubbleproof.parallel import MAX_WORKERS
-from bubbleproof.solvers.engines import ENGINES
+from bubbleproof.solvers.engines import require_engine
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
 OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
@@ -58,9 +58,7 @@ class SolveOptions:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        names = ("auto", *ENGINES)
-        if self.engine not in names:
-            raise ValueError(f"engine must be one of {' '.join(names)}, got {self.engine!r}")
+        require_engine(self.engine)
         if self.objective not in OBJECTIVES:
             known = " ".join(OBJECTIVES)
             raise ValueError(f"objective must be one of {known}, got {self.objective!r}")

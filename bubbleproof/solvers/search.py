@@ -22,7 +22,7 @@ from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, engine
+from bubbleproof.solvers.engines import Budget, engine, has_sat
 from bubbleproof.solvers.engines.engine import Outcome, Report
 from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.gate import Claim, bound_from, refusal, schedule_from
@@ -106,7 +106,7 @@ class Search:
             self._call_engine(self.options.engine, 1.0)
         else:
             for name, share, most_tasks in PARTS:
-                if self.problem.num_tasks > most_tasks:
+                if self.problem.num_tasks > most_tasks or (name == "sat" and not has_sat()):
                     continue
                 if self._is_open and not self.is_refuted:
                     self._call_engine(name, share)
@@ -240,7 +240,7 @@ class Search:
     def _refute(self, seconds: float) -> None:
         """A DRUP certificate of the engine's bound, or a schedule that gives it the lie."""
         claim = self.engine_bound
-        if claim is None or self.problem.num_tasks > MOST_REFUTED:
+        if claim is None or self.problem.num_tasks > MOST_REFUTED or not has_sat():
             return
         from bubbleproof.solvers.proofs import settle
 

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands import bench as bench_command
 from bubbleproof.commands import pareto as pareto_command
 from bubbleproof.commands import replay as replay_command
 from bubbleproof.commands import show as show_command
+from bubbleproof.commands import solve as solve_command
+from bubbleproof.solvers import Proof, Status, solve
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
 
 PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = 1\nbackward = 2\n"
@@ -112,3 +117,29 @@ def test_a_cluster_without_dask_is_refused(
     answer = command(verb, *words, "--cluster", "tcp://nowhere:1")
     assert answer.status == 2
     assert "install the extra bubbleproof[cluster]" in answer.err
+
+
+@pytest.mark.parametrize("words", [("solve", "--engine", "sat"), ("bench", "--engine", "sat")])
+def test_engine_sat_is_refused_before_any_work(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    without(monkeypatch, "pysat")
+    monkeypatch.setattr(solve_command, "read_posed", no_work)
+    monkeypatch.setattr(bench_command, "read_posed", no_work)
+    answer = command(words[0], problem(tmp_path), *words[1:])
+    assert (answer.status, answer.out) == (2, "")
+    why = 'engine sat needs python-sat, which is not installed; run: pip install "bubbleproof[sat]"'
+    assert answer.err == f"bubbleproof: {why}\n"
+
+
+def test_auto_does_without_sat_and_its_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Pipeline(
+        num_ranks=4, num_microbatches=8, capacity=4, forward=2, backward=4, latency=1
+    ).problem()
+    monkeypatch.setattr(Search, "_narrow", lambda *_: None)  # what else would certify 80
+    whole = solve(late)
+    assert whole.proof is Proof.CERTIFICATE
+    without(monkeypatch, "pysat")
+    found = solve(late)
+    assert (found.status, found.value) == (Status.OPTIMAL, whole.value)
+    assert found.proof is Proof.ENGINE

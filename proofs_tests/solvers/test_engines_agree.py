@@ -19,8 +19,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
 from bubbleproof.solvers.engines.judged import value_of
-from bubbleproof.solvers.engines.milp_solvers import Solver
-from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, search_with
+from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, Solver, search_with
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE, in_time

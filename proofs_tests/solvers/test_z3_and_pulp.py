@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +17,10 @@ import pytest
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, Outcome, highs_process, pulp_milp, z3_difference
+from bubbleproof.solvers.engines import Budget, Outcome, highs, pulp_milp, z3_difference
 from bubbleproof.solvers.engines.judged import value_of
+from bubbleproof.solvers.engines.milp import Answer
 from bubbleproof.solvers.engines.milp_big_m import BigMModel
-from bubbleproof.solvers.engines.milp_solvers import Answer
 from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
 from bubbleproof.solvers.engines.pulp_milp import Formulation, chosen_formulation, search_with
 from bubbleproof.solvers.engines.z3_difference import Z3Model
@@ -167,7 +169,7 @@ def test_no_time_left_is_no_answer_and_no_model(name: str, monkeypatch: pytest.M
 
 def answering(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the MIP solver say ``answer``."""
-    monkeypatch.setattr(pulp_milp, "run", lambda *_: answer)
+    monkeypatch.setattr(pulp_milp, "_run", lambda *_: answer)
 
 
 @pytest.mark.parametrize(("dual", "bound"), [(11.00005, 11), (11.2, 12), (11.99999, 12)])
@@ -200,7 +202,7 @@ def test_beyond_the_trusted_horizon_nothing_is_claimed(monkeypatch: pytest.Monke
 def test_a_schedule_that_the_checker_refuses_is_not_returned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pulp_milp, "_rounded", lambda _: np.zeros(WIDE.num_tasks, dtype=np.int64))
+    monkeypatch.setattr(pulp_milp, "_rounded", lambda *_: np.zeros(WIDE.num_tasks, dtype=np.int64))
     assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=12)
 
 
@@ -228,18 +230,35 @@ def test_weights_beyond_32_bits_are_added_up() -> None:
     assert z3_difference.search(encoding, None, budget()).bound == best.makespan
 
 
-def test_a_highs_process_is_kept_and_replaced_when_it_dies() -> None:
-    def run() -> int | None:
-        return pulp_milp.search(encoded(WIDE), None, budget()).bound
+def test_highs_starts_from_a_known_schedule() -> None:
+    # With no time to search, what it answers with can only be what it was given.
+    found = solve(HARD, SolveOptions(time_limit=1e-6))
+    assert found.schedule is not None
+    model = BigMModel(encoded(HARD, found.makespan))
+    model.build()
+    start = starts_by_task(HARD, found.schedule)
+    known = model.values_of(start) | model.common_values(start, found.makespan or 0)
+    answer = highs.minimize(model.program, known, budget(0.0))
+    assert answer.values is not None
+    assert [round(answer.values[variable]) for variable in model.start] == start.tolist()
+    assert highs.minimize(model.program, None, budget(0.0)).values is None
 
-    assert run() == 12
-    kept = highs_process._idle[-1]
-    assert run() == 12
-    assert highs_process._idle[-1] is kept
-    kept.process.kill()
-    kept.process.wait()
-    assert run() == 12
-    assert highs_process._idle[-1] is not kept
+
+def test_highs_may_have_another_number_of_threads_each_time() -> None:
+    for threads in (1, 2, 1):
+        limited = Budget(deadline=time.perf_counter() + PATIENCE, threads=threads)
+        assert pulp_milp.search(encoded(WIDE), None, limited).bound == 12
+
+
+def test_an_or_tools_without_highs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    elsewhere = ModuleSpec("ortools", None, is_package=True)
+    elsewhere.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(highs, "find_spec", lambda _: elsewhere)
+    highs.library.cache_clear()
+    with pytest.raises(ValueError, match="the HiGHS that the wheels of OR-tools bring"):
+        highs.library()
 
 
 def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
@@ -263,14 +282,14 @@ def test_ctrl_c_reaches_a_solve_after_z3_has_handled_signals() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_highs_stays_out_of_the_process_that_loads_or_tools() -> None:
+def test_highs_and_or_tools_share_a_process_that_loads_no_second_highs() -> None:
     code = (
         "import sys; from bubbleproof.solvers import solve, SolveOptions\n"
         "from bubbleproof.theory.pipelines.pipeline import Pipeline\n"
         "problem = Pipeline(num_ranks=2, num_microbatches=2).problem()\n"
-        "found = [solve(problem, SolveOptions(engine=e)).makespan for e in ('pulp', 'cpsat')]\n"
-        "import bubbleproof.solvers.engines.highs_child\n"
-        "assert found == [9, 9] and 'highspy' not in sys.modules, found\n"
+        "names = ('pulp', 'cpsat', 'pulp')\n"
+        "found = [solve(problem, SolveOptions(engine=e)).makespan for e in names]\n"
+        "assert found == [9, 9, 9] and 'highspy' not in sys.modules, found\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,23 +12,49 @@ Every one takes any problem and finds the exact optimum, given time:
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from bubbleproof.solvers.engines.engine import Budget, Engine, Model, Outcome
 
-_MODULES = {
-    "cpsat": "cpsat",
-    "sat": "sat",
-    "z3": "z3_difference",
-    "pulp": "pulp_milp",
-    "pulp-cbc": "pulp_cbc",
+_SEARCHES = {
+    "cpsat": ("cpsat", "search"),
+    "sat": ("sat", "search"),
+    "z3": ("z3_difference", "search"),
+    "pulp": ("pulp_milp", "search"),
+    "pulp-cbc": ("pulp_milp", "search_with_cbc"),
 }
-ENGINES = tuple(_MODULES)
+ENGINES = tuple(_SEARCHES)
 
 
 def engine(name: str) -> Engine:
     """The search of the engine called ``name``; raises ``KeyError`` for an unknown one."""
-    found: Engine = import_module(f"{__name__}.{_MODULES[name]}").search
+    module, search = _SEARCHES[name]
+    found: Engine = getattr(import_module(f"{__name__}.{module}"), search)
     return found
 
 
-__all__ = ["ENGINES", "Budget", "Engine", "Model", "Outcome", "engine"]
+def has_sat() -> bool:
+    """Whether python-sat, an extra, is installed: for engine ``sat`` and DRUP certificates."""
+    return find_spec("pysat") is not None
+
+
+def require_engine(name: str) -> None:
+    """Raise ``ValueError`` for an engine (or ``auto``) that there is not, or not here."""
+    names = ("auto", *ENGINES)
+    if name not in names:
+        raise ValueError(f"engine must be one of {' '.join(names)}, got {name!r}")
+    if name == "sat" and not has_sat():
+        install = 'pip install "bubbleproof[sat]"'
+        raise ValueError(f"engine sat needs python-sat, which is not installed; run: {install}")
+
+
+__all__ = [
+    "ENGINES",
+    "Budget",
+    "Engine",
+    "Model",
+    "Outcome",
+    "engine",
+    "has_sat",
+    "require_engine",
+]

@@ -9,7 +9,8 @@ into a tick, the engine claims no bound. A schedule goes through the checker in 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +24,16 @@ from bubbleproof.theory.model.problem import Edges
 TRUSTED_HORIZON = 100_000  # ticks: times the solvers' integrality tolerance of 1e-6, a tenth
 
 Term = tuple[int, pulp.LpVariable]
+Values = Mapping[pulp.LpVariable, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a MIP solver says: ``values`` of its best solution, if any, and its dual ``bound``."""
+
+    values: Mapping[pulp.LpVariable, float] | None = None
+    is_infeasible: bool = False
+    bound: float | None = None
 
 
 class MilpModel(Model):

@@ -1,4 +1,8 @@
-"""PuLP, imported without the HiGHS that it would load into this process (see ``highs_child``)."""
+"""PuLP, imported without the highspy that it loads where one is installed.
+
+highspy and OR-tools each bring a shared library of HiGHS with the same name and another version,
+and one process can load only one of them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,4 @@ if TYPE_CHECKING:
 else:
     pulp = _without_highs()
 
-CBC: str = pulp.apis.coin_api.pulp_cbc_path
-"""Where the CBC that PuLP brings lies."""
-
-__all__ = ["CBC", "pulp"]
+__all__ = ["pulp"]

@@ -8,20 +8,24 @@ variables; on such instances (microbatches that differ, parked activations) it w
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.engines import cbc, highs
 from bubbleproof.solvers.engines.deadline import OutOfTimeError
 from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.judged import value_of
-from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, MilpModel
+from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, Answer, MilpModel, Values
 from bubbleproof.solvers.engines.milp_big_m import BigMModel
-from bubbleproof.solvers.engines.milp_solvers import Answer, Solver, Values, run
 from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
+from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.model.actions import Ints
 
+Solver = Literal["HiGHS", "CBC"]
+MINIMIZE = {"HiGHS": highs.minimize, "CBC": cbc.minimize}
 Formulation = Literal["big-M", "time-indexed"]
 MODELS: dict[Formulation, type[MilpModel]] = {
     "big-M": BigMModel,
@@ -66,11 +70,15 @@ def search_with(
         return Outcome()
     value = None if hint is None else value_of(encoding, hint)
     if hint is None or value is None or value > encoding.limit:
-        return _judged(model, run(solver, model.program, None, budget))
-    answer = run(solver, model.program, _known(model, hint, value), budget)
+        return _judged(model, _run(solver, model, None, budget))
+    answer = _run(solver, model, _known(model, hint, value), budget)
     if answer.is_infeasible:  # a numerical accident, for the hint is a solution
         return Outcome()
     return _judged(model, answer)
+
+
+def _run(solver: Solver, model: MilpModel, known: Values | None, budget: Budget) -> Answer:
+    return MINIMIZE[solver](model.program, known, budget) if budget.seconds else Answer()
 
 
 def _known(model: MilpModel, start: Ints, value: int) -> Values | None:
@@ -90,18 +98,16 @@ def _judged(model: MilpModel, answer: Answer) -> Outcome:
     bound = None
     if answer.bound is not None and is_trusted:
         bound = math.ceil(answer.bound - TOLERANCE)
-    start = _rounded(model) if answer.has_values else None
+    start = None if answer.values is None else _rounded(model, answer.values)
     if start is None or value_of(encoding, start) is None:
         return Outcome(bound=bound)
     return Outcome(start=start, bound=bound)
 
 
-def _rounded(model: MilpModel) -> Ints:
-    """The starts in the solution, to the nearest tick."""
+def _rounded(model: MilpModel, values: Mapping[pulp.LpVariable, float]) -> Ints:
+    """The starts in a solution, to the nearest tick."""
     found = []
     for task in range(model.problem.num_tasks):
         terms, constant = model.start_of(task)
-        found.append(
-            constant + sum(weight * round(variable.varValue) for weight, variable in terms)
-        )
+        found.append(constant + sum(weight * round(values[v]) for weight, v in terms))
     return np.array(found, dtype=np.int64)
