@@ -174,7 +174,12 @@ class _Bisection:
             self.best, self.high = hint, value
         while self.low < self.high:
             middle = self._next()
-            answer = self._probe(middle)
+            try:
+                answer = self._probe(middle)
+            except z3.Z3Exception:
+                if not self.budget.stop.is_set():
+                    raise
+                break  # an interruption that met z3 outside of its search
             if answer == z3.unknown:
                 break
             if answer == z3.unsat:
