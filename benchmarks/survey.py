@@ -110,9 +110,9 @@ def judge(survey: ScheduleSurvey, table: Table) -> None:
     tally = survey.compute
     tally.judged += 1
     verdict, _ = check_program(problem, program)
-    for finding in verdict.findings:
-        if not finding.ok:
-            tally.note(finding.rule.name, table.size, finding.violations[0])
+    for decision in verdict.decisions:
+        if not decision.ok:
+            tally.note(decision.rule.name, table.size, decision.violations[0])
     tally.undecided.update(rule.name for rule, _ in verdict.undecided)
     if not verdict.ok:
         return
@@ -143,13 +143,13 @@ def judge_communication(tally: Tally, size: Size, problem: Problem, program: Pro
     """Add rule 6 under each semantics to the tally; True where the messages are crossed."""
     tally.judged += 1
     verdict = check_communication(problem, program)
-    first = verdict.findings[0].violations
+    first = verdict.decisions[0].violations
     if first and not first[0].message.startswith("deadlock"):
         tally.note(CROSSED, size, first[0])
         return True
-    for finding in verdict.findings:
-        if not finding.ok:
-            tally.note(finding.detail, size, finding.violations[0])
+    for decision in verdict.decisions:
+        if not decision.ok:
+            tally.note(decision.detail, size, decision.violations[0])
     return False
 
 

@@ -29,7 +29,7 @@ def test_code_lines_are_neither_docstrings_nor_comments_nor_blanks() -> None:
 
 def test_imports_are_followed_wherever_they_stand() -> None:
     assert {"theory.model.problem", "theory.model.schedule"} <= imported(KERNEL)
-    assert "theory.model.actions" in rests_on(KERNEL) - imported(KERNEL)
+    assert "theory.model.actions" in rests_on("verify.order") - imported("verify.order")
     assert not any(name.startswith("bubbleproof") for name in rests_on("cli"))
     assert "commands.verify_spec" in imported("cli")  # inside a function
     assert "solvers.result" not in imported("door")  # for annotations alone
@@ -42,7 +42,7 @@ def test_the_kernel_and_the_certificate_checkers_stay_small() -> None:
 
 
 def test_the_kernel_knows_what_a_schedule_is_and_nothing_else() -> None:
-    assert rests_on(KERNEL) == model() | {KERNEL}
+    assert rests_on(KERNEL) == model() | {KERNEL, "verify.finding"}
 
 
 def test_no_new_circle_of_imports() -> None:

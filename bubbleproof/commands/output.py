@@ -14,7 +14,7 @@ from rich.text import Text
 
 from bubbleproof.formats.printable import harmless
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.verify.verdict import Finding, Verdict
+from bubbleproof.verify.verdict import Decision, Verdict
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 MIN_WIDTH = 120
@@ -100,18 +100,18 @@ def measures_to_json(measured: Measures) -> dict[str, object]:
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, object]:
-    """A verdict with its findings, counterexamples (grids included) and measures."""
+    """A verdict with what it decides, counterexamples (grids included) and measures."""
     return {
         "ok": verdict.ok,
         "rules": [
             {
-                "rule": finding.rule.name.lower(),
-                "detail": finding.detail,
-                "statement": finding.rule.value,
-                "ok": finding.ok,
-                "count": finding.count,
+                "rule": decision.rule.name.lower(),
+                "detail": decision.detail,
+                "statement": decision.rule.value,
+                "ok": decision.ok,
+                "count": decision.count,
             }
-            for finding in verdict.findings
+            for decision in verdict.decisions
         ],
         "undecided": [
             {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.undecided
@@ -135,23 +135,23 @@ def verdict_to_json(verdict: Verdict) -> dict[str, object]:
 
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     """(rule, verdict, statement or reason), one row per rule, or case of one."""
-    rows = [(_rule_name(f), _state(f), f.rule.value) for f in verdict.findings]
+    rows = [(_rule_name(d), _state(d), d.rule.value) for d in verdict.decisions]
     rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
     rows += [(rule.name.lower(), "inapplicable", why) for rule, why in verdict.inapplicable]
     return rows
 
 
-def _rule_name(finding: Finding) -> str:
-    detail = f" ({finding.detail})" if finding.detail else ""
-    return finding.rule.name.lower() + detail
+def _rule_name(decision: Decision) -> str:
+    detail = f" ({decision.detail})" if decision.detail else ""
+    return decision.rule.name.lower() + detail
 
 
-def _state(finding: Finding) -> str:
-    return "holds" if finding.ok else f"violated {finding.count}x"
+def _state(decision: Decision) -> str:
+    return "holds" if decision.ok else f"violated {decision.count}x"
 
 
 def status_of(verdict: Verdict) -> int:
     """The exit status of a verdict."""
-    if any(not finding.ok for finding in verdict.findings):
+    if any(not decision.ok for decision in verdict.decisions):
         return BROKEN
     return UNDECIDED if verdict.undecided else HOLDS

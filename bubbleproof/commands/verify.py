@@ -16,9 +16,10 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.formats import read_certificate
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
-from bubbleproof.verify.certificates.certificate import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.certificates.rule import check_certificate
 from bubbleproof.verify.required import check_required
-from bubbleproof.verify.verdict import Finding, Violation
+from bubbleproof.verify.verdict import Decision
 
 
 def run_verify(
@@ -38,7 +39,7 @@ def run_verify(
     standing = None
     if proof is not None:
         standing = stand(given, verdict, proof)
-        verdict = join([verdict, Verdict(findings=standing.findings)])
+        verdict = join([verdict, Verdict(decisions=standing.decisions)])
     if as_json:
         extra = {} if standing is None else {"certificate": standing.to_json()}
         print_json({"name": given.name, **verdict_to_json(verdict), **extra})
@@ -72,7 +73,7 @@ def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
     if given.pipeline is None:
         return verdict
     requirement = check_required(given.pipeline, given.problem)
-    return join([verdict, Verdict(findings=(requirement,))])
+    return join([verdict, Verdict(decisions=(requirement,))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +81,13 @@ class Standing:
     """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
 
     certificate: Certificate
-    findings: tuple[Finding, ...]
+    decisions: tuple[Decision, ...]
     value: int | None
     unit: str
 
     @property
     def is_proved(self) -> bool:
-        return all(finding.ok for finding in self.findings)
+        return all(decision.ok for decision in self.decisions)
 
     @property
     def gap(self) -> int | None:
@@ -124,17 +125,16 @@ class Standing:
 def stand(given: Given, verdict: Verdict, certificate: Certificate) -> Standing:
     """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
     value = None
-    if verdict.measured is not None and all(finding.ok for finding in verdict.findings):
+    if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):
         by_name = {"makespan": verdict.measured.makespan, "span_idle": verdict.measured.span_idle}
         value = by_name[certificate.objective]
-    findings = [check_certificate(given.problem, certificate)]
-    if value is not None and findings[0].ok and value < certificate.bound:
+    decisions = [check_certificate(given.problem, certificate)]
+    if value is not None and decisions[0].ok and value < certificate.bound:
         message = (
             f"the schedule's {certificate.objective} is {value}, "
             f"below the bound {certificate.bound} that the certificate claims for all schedules"
         )
-        violation = Violation(rule=Rule.CERTIFICATE, tasks=(), at=None, message=message)
-        findings = [Finding(rule=Rule.CERTIFICATE, count=1, violations=(violation,))]
+        decisions = [Decision.of_sentences(Rule.CERTIFICATE, [message])]
     return Standing(
-        certificate=certificate, findings=tuple(findings), value=value, unit=given.problem.unit
+        certificate=certificate, decisions=tuple(decisions), value=value, unit=given.problem.unit
     )

@@ -11,18 +11,13 @@ from fractions import Fraction
 
 from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, ratio, say
-from bubbleproof.verify.spec import Found, Number, breaches, measures, plain_problem, plain_schedule
-from bubbleproof.verify.verdict import Rule
+from bubbleproof.verify.finding import Finding, Rule
+from bubbleproof.verify.spec import Number, breaches, measures, plain_problem, plain_schedule
 
-DECIDED = {
-    1: Rule.COMPLETE,
-    2: Rule.PLACED,
-    3: Rule.DEPENDENCIES,
-    4: Rule.EXCLUSIVE,
-    5: Rule.MEMORY,
-    8: Rule.CLAIMS,
-}
-OTHERS = tuple(rule for rule in Rule if rule not in DECIDED.values())
+DECIDED = (
+    Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS
+)  # fmt: skip
+OTHERS = tuple(rule for rule in Rule if rule not in DECIDED)
 NOT_DECIDED = "not decided"
 
 
@@ -40,8 +35,7 @@ def run_spec(
                 "ok": not found,
                 "rules": [_rule_to_json(rule, found) for rule in Rule],
                 "violations": [
-                    {"rule": DECIDED[f.rule].name.lower(), "tasks": f.tasks, "at": f.at}
-                    for f in found
+                    {"rule": f.rule.name.lower(), "tasks": f.tasks, "at": f.at} for f in found
                 ],
                 "measured": {n: _plain(v) for n, v in measures(plain, schedule.rows).items()},
             }
@@ -54,19 +48,19 @@ def run_spec(
     return BROKEN if found else HOLDS
 
 
-def _count(rule: Rule, found: Sequence[Found]) -> int | None:
+def _count(rule: Rule, found: Sequence[Finding]) -> int | None:
     """How often a rule is broken, None where it is not decided."""
-    return None if rule in OTHERS else sum(DECIDED[f.rule] is rule for f in found)
+    return None if rule in OTHERS else sum(f.rule is rule for f in found)
 
 
-def _state(rule: Rule, found: Sequence[Found]) -> str:
+def _state(rule: Rule, found: Sequence[Finding]) -> str:
     count = _count(rule, found)
     if count is None:
         return NOT_DECIDED
     return f"violated {count}x" if count else "holds"
 
 
-def _rule_to_json(rule: Rule, found: Sequence[Found]) -> dict[str, object]:
+def _rule_to_json(rule: Rule, found: Sequence[Finding]) -> dict[str, object]:
     count = _count(rule, found)
     return {
         "rule": rule.name.lower(),
@@ -76,8 +70,8 @@ def _rule_to_json(rule: Rule, found: Sequence[Found]) -> dict[str, object]:
     }
 
 
-def _line(breach: Found) -> str:
-    rule = DECIDED[breach.rule].name.lower()
+def _line(breach: Finding) -> str:
+    rule = breach.rule.name.lower()
     when = "" if breach.at is None else f" at {breach.at}"
     return f"{rule}: {' '.join(breach.tasks) or 'a base load'}{when}"
 

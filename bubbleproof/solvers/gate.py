@@ -17,7 +17,8 @@ from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.certificates.certificate import Certificate, check_certificate
+from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.certificates.rule import check_certificate
 from bubbleproof.verify.check import check
 from bubbleproof.verify.verdict import Verdict
 

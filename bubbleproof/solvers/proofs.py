@@ -24,8 +24,9 @@ from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
 from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.certificate import Drup, Lemma, check_certificate
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
+from bubbleproof.verify.certificates.rule import check_certificate
 
 FEW_LEMMAS = 300  # are gone over once more, which costs about what a check does
 

@@ -7,10 +7,12 @@
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
-from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+from bubbleproof.verify.finding import Finding, Rule
+from bubbleproof.verify.verdict import Decision, Verdict, Violation, join
 from bubbleproof.verify.whole import check_whole
 
 __all__ = [
+    "Decision",
     "Finding",
     "Rule",
     "Semantics",

@@ -5,46 +5,74 @@
                     starts at one time
     3 dependencies  start(after) >= end(before) + lag for every precedence; no start before time 0
     4 exclusive     on each resource, in the listed order, start >= end of the one before
-    5 memory        base + all changes so far <= capacity at every instant, and never below 0
+    5 memory        after all changes of an instant each load lies within 0 and the capacity
     8 claims        each claimed number equals the measured one
 
 Checks are vectorised and independent of each other: a missing task does not hide an overlap. A task
 that stands several times is timed by its first row. This module knows the vocabulary of ``theory``
-and nothing of how the schedule came about; together with ``theory.model.problem``,
-``theory.model.memory`` and ``theory.model.measures`` it is what has to be trusted.
+and nothing of how the schedule came about. ``verify.spec`` is the definition, and ``findings`` the
+same breaches as its ``breaches``: rule, tasks and time (``proofs_tests/verify/spec_sweep.py``).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.model.measures import known_rows, measure_rows
+from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import Deadlock, UntimedProgram, left_shift
 from bubbleproof.verify.capacity import memory
 from bubbleproof.verify.claims import claims
-from bubbleproof.verify.order import deadlock, dependencies, exclusive
+from bubbleproof.verify.explain.schedules import deadlock, explained
+from bubbleproof.verify.finding import Finding, Rule
+from bubbleproof.verify.order import dependencies, exclusive
 from bubbleproof.verify.presence import complete, placed
-from bubbleproof.verify.rows import Rows
-from bubbleproof.verify.verdict import Rule, Verdict
+from bubbleproof.verify.rows import Breaches, Rows
+from bubbleproof.verify.verdict import SHOWN, Decision, Verdict
+
+
+def findings(problem: Problem, schedule: Schedule) -> list[Finding]:
+    """Every breach of rules 1 to 5 and 8, each as a finding."""
+    rows = Rows.of(problem, schedule)
+    found = breaches(rows, measure(problem, schedule))
+    return [finding for kinds in found.values() for kind in kinds for finding in kind]
 
 
 def check(problem: Problem, schedule: Schedule) -> Verdict:
     """Decide rules 1 to 5 and 8 for a schedule."""
     rows = Rows.of(problem, schedule)
-    task, resource, start = known_rows(problem, schedule)
-    measured = measure_rows(problem, task, resource, start)
+    measured = measure(problem, schedule)
     return Verdict(
-        findings=(
-            complete(rows),
-            placed(rows),
-            dependencies(rows),
-            exclusive(rows),
-            memory(rows),
-            claims(rows, measured),
+        decisions=tuple(
+            _decision(rows, rule, kinds, measured)
+            for rule, kinds in breaches(rows, measured).items()
         ),
         measured=measured,
+    )
+
+
+def breaches(rows: Rows, measured: Measures) -> dict[Rule, list[Breaches]]:
+    """Of each rule its breaches, kind by kind."""
+    return {
+        Rule.COMPLETE: complete(rows),
+        Rule.PLACED: placed(rows),
+        Rule.DEPENDENCIES: dependencies(rows),
+        Rule.EXCLUSIVE: exclusive(rows),
+        Rule.MEMORY: memory(rows),
+        Rule.CLAIMS: claims(rows.schedule, measured),
+    }
+
+
+def _decision(
+    rows: Rows, rule: Rule, kinds: list[Breaches], measured: Measures | None = None
+) -> Decision:
+    """All breaches counted, the first of each kind explained."""
+    shown = [finding for kind in kinds for finding in kind.first(SHOWN)]
+    return Decision(
+        rule=rule,
+        count=sum(kind.count for kind in kinds),
+        violations=tuple(explained(rows, finding, measured) for finding in shown),
     )
 
 
@@ -59,14 +87,20 @@ def check_program(problem: Problem, program: Program) -> tuple[Verdict, Schedule
     except UntimedProgram as error:
         start = np.zeros(len(program), dtype=np.int64)
         rows = Rows.of(problem, Schedule(program=program, start=start), timed=False)
-        findings = [complete(rows), placed(rows)]
+        decisions = [
+            _decision(rows, Rule.COMPLETE, complete(rows)),
+            _decision(rows, Rule.PLACED, placed(rows)),
+        ]
+        why = "its tasks are not complete"
         if isinstance(error, Deadlock):
-            findings.append(deadlock(rows, error))
-        why = "the program has no times: " + (
-            "it deadlocks" if isinstance(error, Deadlock) else "its tasks are not complete"
+            why = "it deadlocks"
+            chain = (deadlock(rows, error),)
+            decisions.append(Decision(rule=Rule.DEPENDENCIES, count=1, violations=chain))
+        decided = {decision.rule for decision in decisions}
+        undecided = tuple(
+            (rule, f"the program has no times: {why}")
+            for rule in (Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY)
+            if rule not in decided
         )
-        decided = {finding.rule for finding in findings}
-        timed = (Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY)
-        undecided = tuple((rule, why) for rule in timed if rule not in decided)
-        return Verdict(findings=tuple(findings), undecided=undecided), None
+        return Verdict(decisions=tuple(decisions), undecided=undecided), None
     return check(problem, schedule), schedule

@@ -6,28 +6,24 @@ from dataclasses import fields
 from fractions import Fraction
 
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.theory.model.schedule import Claim
-from bubbleproof.verify.rows import Rows, finding
-from bubbleproof.verify.verdict import Finding, Rule, Violation
+from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.verify.finding import Finding, Rule
+from bubbleproof.verify.rows import Breaches
 
 
-def claims(rows: Rows, measured: Measures) -> Finding:
+def claims(schedule: Schedule, measured: Measures) -> list[Breaches]:
+    """Rule 8: claims of what is no measure, of no number, or of another number."""
     names = {field.name for field in fields(measured)}
-    violations = []
-    for name, claimed in rows.schedule.claims.items():
-        if name not in names:
-            message = f"{name} is claimed, but no measure has that name"
-        elif (number := _as_value(claimed)) is None:
-            message = f"{name} is claimed to be {claimed!r}, which is no number"
-        elif number != (value := getattr(measured, name)):
-            message = f"{name} is claimed to be {claimed}, but measures {value}"
-        else:
-            continue
-        violations.append(Violation(rule=Rule.CLAIMS, tasks=(), at=None, message=message))
-    return finding(Rule.CLAIMS, len(violations), violations)
+    wrong = [
+        name
+        for name, claimed in schedule.claims.items()
+        if name not in names or getattr(measured, name) != value_of(claimed)
+    ]
+    found = [Finding(Rule.CLAIMS, (name,), None) for name in wrong]
+    return [Breaches(1, [finding].__getitem__) for finding in found]
 
 
-def _as_value(claimed: Claim) -> int | Fraction | tuple[int, ...] | None:
+def value_of(claimed: Claim) -> int | Fraction | tuple[int, ...] | None:
     """The claimed value, a text read as a fraction; None where the text is none."""
     try:
         return Fraction(claimed) if isinstance(claimed, str) else claimed

@@ -4,66 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.theory.pipelines.timing import Deadlock
-from bubbleproof.theory.pipelines.units import counted
-from bubbleproof.verify.rows import SHOWN, Rows, finding
-from bubbleproof.verify.verdict import Finding, Rule
+from bubbleproof.verify.finding import Finding, Rule
+from bubbleproof.verify.rows import Breaches, Rows
 
 
-def dependencies(rows: Rows) -> Finding:
+def dependencies(rows: Rows) -> list[Breaches]:
+    """Rule 3: precedences that are broken, those of early tasks first, and starts before 0."""
     problem, edges, start = rows.problem, rows.problem.edges, rows.start
     known = rows.present[edges.before] & rows.present[edges.after]
     ready = start[edges.before] + problem.duration[edges.before] + edges.lag
     early = np.flatnonzero(known & (start[edges.after] < ready))
+    early = early[np.argsort(start[edges.after[early]], kind="stable")]
     negative = np.flatnonzero(rows.present & (start < 0))
-    violations = []
-    for edge in early[np.argsort(start[edges.after[early]], kind="stable")][:SHOWN].tolist():
-        before, after, lag = (
-            int(edges.before[edge]), int(edges.after[edge]), int(edges.lag[edge])
-        )  # fmt: skip
-        end = int(start[before] + problem.duration[before])
-        delay = f" and needs {counted(lag, problem.unit)} to arrive" if lag else ""
-        message = (
-            f"{rows.name(after)} starts at {start[after]}, but waits for {rows.name(before)}, "
-            f"which ends at {end}{delay}"
-        )
-        violations.append(
-            rows.violation(
-                Rule.DEPENDENCIES, message, rows.rows_of(before, after), int(start[after])
-            )
-        )
-    for task in negative[:SHOWN].tolist():
-        message = f"{rows.name(task)} starts at {start[task]}, before time 0"
-        violations.append(
-            rows.violation(Rule.DEPENDENCIES, message, rows.rows_of(task), int(start[task]))
-        )
-    return finding(Rule.DEPENDENCIES, len(early) + len(negative), violations)
+
+    def too_early(number: int) -> Finding:
+        before, after = int(edges.before[early[number]]), int(edges.after[early[number]])
+        tasks = rows.name(before), rows.name(after)
+        return Finding(Rule.DEPENDENCIES, tasks, int(start[after]))
+
+    def before_zero(number: int) -> Finding:
+        task = int(negative[number])
+        return Finding(Rule.DEPENDENCIES, (rows.name(task),), int(start[task]))
+
+    return [Breaches(len(early), too_early), Breaches(len(negative), before_zero)]
 
 
-def exclusive(rows: Rows) -> Finding:
-    problem, schedule = rows.problem, rows.schedule
-    resource = schedule.program.resource
-    end = schedule.start + problem.ticks(rows.task)
-    clash = np.flatnonzero((resource[1:] == resource[:-1]) & (schedule.start[1:] < end[:-1]))
-    violations = []
-    for row in clash[:SHOWN].tolist():
-        first, second = (schedule.program.actions.label(r) for r in (row, row + 1))
-        message = (
-            f"{problem.resource_name(int(resource[row]))} starts {second} at "
-            f"{schedule.start[row + 1]}, but {first}, listed before it, runs until {end[row]}"
-        )
-        pair = np.array([row, row + 1])
-        violations.append(
-            rows.violation(Rule.EXCLUSIVE, message, pair, int(schedule.start[row + 1]))
-        )
-    return finding(Rule.EXCLUSIVE, len(clash), violations)
+def exclusive(rows: Rows) -> list[Breaches]:
+    """Rule 4: rows that start before the one listed before them on their resource has ended."""
+    program, start = rows.schedule.program, rows.schedule.start
+    resource, end = program.resource, start + rows.problem.ticks(rows.task)
+    clash = np.flatnonzero((resource[1:] == resource[:-1]) & (start[1:] < end[:-1]))
 
+    def overlap(number: int) -> Finding:
+        row = int(clash[number])
+        tasks = str(program.actions[row]), str(program.actions[row + 1])
+        return Finding(Rule.EXCLUSIVE, tasks, int(start[row + 1]), int(resource[row]))
 
-def deadlock(rows: Rows, error: Deadlock) -> Finding:
-    marked = [
-        row
-        for row, action in enumerate(rows.schedule.program.actions)
-        if rows.problem.label(int(rows.task[row])) in error.waiting and action
-    ]
-    violation = rows.violation(Rule.DEPENDENCIES, str(error), np.array(marked), None)
-    return finding(Rule.DEPENDENCIES, 1, [violation])
+    return [Breaches(len(clash), overlap)]

@@ -39,10 +39,10 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
 from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
+from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.required_table import Required, action_name, stated
 from bubbleproof.verify.required_visits import require_collectives
-from bubbleproof.verify.rows import SHOWN
-from bubbleproof.verify.verdict import Finding, Rule, Violation
+from bubbleproof.verify.verdict import Decision
 
 Key = TypeVar("Key")
 
@@ -52,14 +52,9 @@ def required(pipeline: Pipeline) -> Required:
     return _Requirements(pipeline).found
 
 
-def check_required(pipeline: Pipeline, problem: Problem) -> Finding:
-    """Whether the problem is what the pipeline requires, as the finding of a rule of its own."""
-    found = differences(pipeline, problem)
-    violations = tuple(
-        Violation(rule=Rule.REQUIRED, tasks=(), at=None, message=message)
-        for message in found[:SHOWN]
-    )
-    return Finding(rule=Rule.REQUIRED, count=len(found), violations=violations)
+def check_required(pipeline: Pipeline, problem: Problem) -> Decision:
+    """Whether the problem is what the pipeline requires, as the decision of a rule of its own."""
+    return Decision.of_sentences(Rule.REQUIRED, differences(pipeline, problem))
 
 
 def differences(pipeline: Pipeline, problem: Problem) -> list[str]:

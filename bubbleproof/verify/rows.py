@@ -6,6 +6,7 @@ its first row, so that one mistake is reported by one rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify.explain.grid import step_grid, time_grid
-from bubbleproof.verify.verdict import Finding, Rule, Violation
-
-SHOWN = 3  # counterexamples printed per kind of offence; all are counted
+from bubbleproof.verify.finding import Finding, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,19 +50,19 @@ class Rows:
         return np.flatnonzero(np.isin(self.task, tasks))
 
     def name(self, task: int) -> str:
-        return self.problem.label(task)
+        """The text of a task, as findings have it."""
+        return str(self.problem.actions[task])
 
-    def violation(self, rule: Rule, message: str, rows: Ints, at: int | None) -> Violation:
-        """A violation with the grid around the given rows of the schedule."""
-        picture = ""
-        if len(rows):
-            picture = (
-                time_grid(self.problem, self.schedule, self.task, rows)
-                if self.timed
-                else step_grid(self.problem, self.schedule.program, rows)
-            )
-        labels = tuple(self.schedule.program.actions.label(row) for row in rows.tolist())
-        return Violation(rule=rule, tasks=labels, at=at, message=message, picture=picture)
+    def breaches(self, rule: Rule, rows: Ints) -> Breaches:
+        """A breach of the rule by each of the rows, at its start and on its resource."""
+        program, start = self.schedule.program, self.schedule.start
+
+        def finding(number: int) -> Finding:
+            row = int(rows[number])
+            task = str(program.actions[row])
+            return Finding(rule, (task,), int(start[row]), int(program.resource[row]))
+
+        return Breaches(len(rows), finding)
 
     @property
     def width(self) -> int:
@@ -77,6 +75,21 @@ class Rows:
         return task * self.width + resource
 
 
-def finding(rule: Rule, count: int, violations: list[Violation]) -> Finding:
-    """The finding of a rule that was violated ``count`` times, with the first counterexamples."""
-    return Finding(rule=rule, count=count, violations=tuple(violations))
+@dataclass(frozen=True, slots=True)
+class Breaches:
+    """Breaches of one kind: how many, and the i-th as a finding, which is made when asked for.
+
+    ``shown`` are the numbers of those that may be shown; the first few are where it is None.
+    """
+
+    count: int
+    finding: Callable[[int], Finding]
+    shown: Sequence[int] | None = None
+
+    def __iter__(self) -> Iterator[Finding]:
+        return map(self.finding, range(self.count))
+
+    def first(self, most: int) -> list[Finding]:
+        """The first few of those that may be shown."""
+        numbers = range(self.count) if self.shown is None else self.shown
+        return [self.finding(number) for number in numbers[:most]]

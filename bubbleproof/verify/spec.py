@@ -2,8 +2,7 @@
 
 This file is what one has to believe. It is slow and meant to be obvious: nothing is vectorised,
 tasks go by their text (``0F3``), the load of a store is added up from scratch at every instant.
-``verify.check`` is its tested optimisation: the same breaches of every rule, but that it counts
-those of rule 5 change by change, where the definition counts instants.
+``verify.check`` is its tested optimisation, with the same findings of every rule.
 
 A problem is a set of tasks. Each has a duration and its resources, which it occupies from its start
 to its end. A precedence (before, after, lag) asks start(after) >= end(before) + lag. A store has a
@@ -32,19 +31,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from bubbleproof.theory.model.actions import Bools, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.verify.finding import Finding, Rule
 
 Row = tuple[int, str, int]  # resource, task, start
 Number = int | Fraction | tuple[int, ...]
-
-
-class Found(NamedTuple):
-    """One breach: the rule's number, the tasks (of rule 8: the claim's name), and when (ticks)."""
-
-    rule: int
-    tasks: tuple[str, ...]
-    at: int | None
 
 
 class PlainProblem(NamedTuple):
@@ -67,40 +60,42 @@ class PlainSchedule(NamedTuple):
 
 def plain_problem(problem: Problem) -> PlainProblem:
     """The problem's columns, read row by row."""
-    name = [str(problem.actions[t]) for t in range(len(problem.actions))]
-    homes: dict[str, set[int]] = {task: set() for task in name}
+    name = [str(action) for action in problem.actions]
     occupancy, edges, events = problem.occupancy, problem.edges, problem.events
-    for t, resource in zip(occupancy.task, occupancy.resource, strict=True):
-        homes[name[int(t)]].add(int(resource))
+    homes: dict[str, set[int]] = {task: set() for task in name}
+    for t, resource in _rows(occupancy.task, occupancy.resource):
+        homes[name[t]].add(resource)
     return PlainProblem(
         num_ranks=len([r for r in problem.resources if r.rank is not None]),
-        duration={task: int(ticks) for task, ticks in zip(name, problem.duration, strict=True)},
+        duration=dict(zip(name, problem.duration.tolist(), strict=True)),
         homes=homes,
         edges=[
-            (name[int(edges.before[i])], name[int(edges.after[i])], int(edges.lag[i]))
-            for i in range(len(edges.before))
+            (name[before], name[after], lag)
+            for before, after, lag in _rows(edges.before, edges.after, edges.lag)
         ],
         stores=[(store.base, store.capacity) for store in problem.stores],
         events=[
-            (name[int(t)], bool(at_end), int(store), int(delta))
-            for t, at_end, store, delta in zip(
-                events.task, events.at_end, events.store, events.delta, strict=True
+            (name[t], bool(at_end), store, delta)
+            for t, at_end, store, delta in _rows(
+                events.task, events.at_end, events.store, events.delta
             )
         ],
     )
 
 
+def _rows(*columns: Ints | Bools) -> Iterator[tuple[int, ...]]:
+    """The rows of columns of one length."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
 def plain_schedule(schedule: Schedule) -> PlainSchedule:
     """The rows of a schedule in the order listed."""
     program = schedule.program
-    rows = [
-        (int(program.resource[i]), str(program.actions[i]), int(schedule.start[i]))
-        for i in range(len(program.actions))
-    ]
-    return PlainSchedule(rows, dict(schedule.claims))
+    columns = program.resource.tolist(), map(str, program.actions), schedule.start.tolist()
+    return PlainSchedule(list(zip(*columns, strict=True)), dict(schedule.claims))
 
 
-def breaches(problem: PlainProblem, schedule: PlainSchedule) -> list[Found]:
+def breaches(problem: PlainProblem, schedule: PlainSchedule) -> list[Finding]:
     """All breaches of rules 1 to 5 and 8; none where the schedule is right."""
     rows = schedule.rows
     return [
@@ -122,55 +117,55 @@ def first_starts(problem: PlainProblem, rows: list[Row]) -> dict[str, int]:
     return start
 
 
-def incomplete(problem: PlainProblem, rows: list[Row]) -> Iterator[Found]:
+def incomplete(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 1: foreign rows, (task, resource) pairs listed again, and missing ones."""
     listed: Counter[tuple[int, str]] = Counter()
     where: dict[str, set[int]] = {task: set() for task in problem.homes}
     for resource, task, begin in rows:
         listed[resource, task] += 1
         if task not in problem.homes:
-            yield Found(1, (task,), begin)
+            yield Finding(Rule.COMPLETE, (task,), begin, resource)
             continue
         where[task].add(resource)
         if listed[resource, task] == 2:
-            yield Found(1, (task,), begin)
+            yield Finding(Rule.COMPLETE, (task,), begin, resource)
     for task, homes in problem.homes.items():
         if where[task] <= homes:
-            for _ in homes - where[task]:
-                yield Found(1, (task,), None)
+            for resource in homes - where[task]:
+                yield Finding(Rule.COMPLETE, (task,), None, resource)
 
 
-def misplaced(problem: PlainProblem, rows: list[Row]) -> Iterator[Found]:
+def misplaced(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 2: rows on a foreign resource, and rows of one task at different starts."""
     start = first_starts(problem, rows)
     for resource, task, begin in rows:
         if task in problem.duration:
             if resource not in problem.homes[task]:
-                yield Found(2, (task,), begin)
+                yield Finding(Rule.PLACED, (task,), begin, resource)
             if len(problem.homes[task]) > 1 and begin != start[task]:
-                yield Found(2, (task,), begin)
+                yield Finding(Rule.PLACED, (task,), begin, resource)
 
 
-def too_early(problem: PlainProblem, rows: list[Row]) -> Iterator[Found]:
+def too_early(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 3: tasks that start before their inputs are there, or before time 0."""
     start = first_starts(problem, rows)
     for before, after, lag in problem.edges:
         if before not in start or after not in start:
             continue
         if start[after] < start[before] + problem.duration[before] + lag:
-            yield Found(3, (before, after), start[after])
+            yield Finding(Rule.DEPENDENCIES, (before, after), start[after])
     for task, begin in start.items():
         if begin < 0:
-            yield Found(3, (task,), begin)
+            yield Finding(Rule.DEPENDENCIES, (task,), begin)
 
 
-def overlapping(problem: PlainProblem, rows: list[Row]) -> Iterator[Found]:
+def overlapping(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 4: rows that start before the one listed before them on their resource has ended."""
     for home in {resource for resource, _, _ in rows}:
         here = [(task, begin) for resource, task, begin in rows if resource == home]
         for (first, begin), (second, later) in pairwise(here):
             if later < begin + problem.duration.get(first, 0):
-                yield Found(4, (first, second), later)
+                yield Finding(Rule.EXCLUSIVE, (first, second), later, home)
 
 
 def loads(
@@ -194,17 +189,17 @@ def loads(
     ]
 
 
-def beyond_memory(problem: PlainProblem, rows: list[Row]) -> Iterator[Found]:
+def beyond_memory(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 5: base loads, and loads after an instant, below 0 or above the capacity."""
     for store, (base, capacity) in enumerate(problem.stores):
         if capacity is not None and base > capacity:
-            yield Found(5, (), None)
+            yield Finding(Rule.MEMORY, (), None, store)
         for now, load, tasks in loads(problem, rows, store):
             if load < 0 or (capacity is not None and load > capacity):
-                yield Found(5, tasks, now)
+                yield Finding(Rule.MEMORY, tasks, now, store)
 
 
-def false_claims(problem: PlainProblem, schedule: PlainSchedule) -> Iterator[Found]:
+def false_claims(problem: PlainProblem, schedule: PlainSchedule) -> Iterator[Finding]:
     """Rule 8: claims of what is no measure, of no number, or of another number."""
     measured = measures(problem, schedule.rows)
     for name, claimed in schedule.claims.items():
@@ -213,7 +208,7 @@ def false_claims(problem: PlainProblem, schedule: PlainSchedule) -> Iterator[Fou
         except (ValueError, ZeroDivisionError):
             value = None
         if name not in measured or measured[name] != value:
-            yield Found(8, (name,), None)
+            yield Finding(Rule.CLAIMS, (name,), None)
 
 
 def measures(problem: PlainProblem, rows: list[Row]) -> dict[str, Number]:

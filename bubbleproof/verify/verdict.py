@@ -1,31 +1,19 @@
 """Verdicts: what was checked, what holds, and the counterexamples where it does not.
 
-A failed check returns violations; it does not raise. Each ``Violation`` names the rule, the tasks
-and the time, and prints the rank x time grid around the offence with the offending cells marked.
+A failed check returns findings (``verify.finding``); it does not raise. ``verify.explain`` makes of
+those that are shown a ``Violation`` each, with a sentence and the rank x time grid around the
+offence, the offending cells marked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from bubbleproof.theory.model.measures import Measures
+from bubbleproof.verify.finding import Rule
 
-
-class Rule(Enum):
-    """The rules of docs/design.md §3; a rule's value is the sentence it states."""
-
-    COMPLETE = "every required task exactly once, nothing foreign"
-    PLACED = "each task on its own resources, at one time"
-    DEPENDENCIES = "no task starts before its inputs are there, lags included"
-    EXCLUSIVE = "each resource does one task at a time, in the stated order"
-    MEMORY = "no store exceeds its capacity"
-    COMMUNICATION = "messages match in order and nothing waits for itself"
-    DATAFLOW = "each gradient sums every contribution once, each from the right inputs"
-    CLAIMS = "claimed numbers equal measured ones"
-    CERTIFICATE = "the certificate proves its bound"
-    REQUIRED = "the problem has the tasks, dependencies and memory that its pipeline requires"
+SHOWN = 3  # counterexamples kept per kind of offence; all are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +37,8 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What a rule's check found: how often it is violated, and the first few counterexamples.
+class Decision:
+    """What was decided of a rule: how often it is violated, and the first few counterexamples.
 
     ``detail`` names the case where a rule is checked in several (the communication semantics).
     """
@@ -60,6 +48,14 @@ class Finding:
     violations: tuple[Violation, ...]
     detail: str = ""
 
+    @classmethod
+    def of_sentences(cls, rule: Rule, sentences: Sequence[str]) -> Decision:
+        """A rule that is broken once per sentence, of which the first ``SHOWN`` are kept."""
+        shown = (
+            Violation(rule=rule, tasks=(), at=None, message=text) for text in sentences[:SHOWN]
+        )
+        return cls(rule=rule, count=len(sentences), violations=tuple(shown))
+
     @property
     def ok(self) -> bool:
         return self.count == 0
@@ -67,13 +63,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The findings of all rules that were decided, and why others were not.
+    """What was decided of each rule, and why others were not.
 
     ``undecided`` pairs a rule with the reason; ``inapplicable`` a rule that does not speak of such
     a problem with the reason; ``measured`` is there when all tasks have times.
     """
 
-    findings: tuple[Finding, ...]
+    decisions: tuple[Decision, ...]
     undecided: tuple[tuple[Rule, str], ...] = ()
     inapplicable: tuple[tuple[Rule, str], ...] = ()
     measured: Measures | None = None
@@ -81,10 +77,10 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether every decided rule holds and no rule was left undecided."""
-        return all(finding.ok for finding in self.findings) and not self.undecided
+        return all(decision.ok for decision in self.decisions) and not self.undecided
 
     def __repr__(self) -> str:
-        broken = [f"{f.rule.name.lower()} {f.count}x" for f in self.findings if not f.ok]
+        broken = [f"{d.rule.name.lower()} {d.count}x" for d in self.decisions if not d.ok]
         if broken:
             return f"<Verdict: violated, {', '.join(broken)}>"
         state = "undecided" if self.undecided else "holds"
@@ -93,19 +89,20 @@ class Verdict:
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        return tuple(v for finding in self.findings for v in finding.violations)
+        return tuple(v for decision in self.decisions for v in decision.violations)
 
     @property
     def broken(self) -> tuple[Rule, ...]:
         """The violated rules, in the order checked."""
-        return tuple(dict.fromkeys(f.rule for f in self.findings if not f.ok))
+        return tuple(dict.fromkeys(d.rule for d in self.decisions if not d.ok))
 
     def __str__(self) -> str:
         lines = []
-        for finding in self.findings:
-            name = finding.rule.name.lower() + (f" ({finding.detail})" if finding.detail else "")
-            state = "holds" if finding.ok else f"VIOLATED {finding.count}x"
-            lines.append(f"{name:<28} {state:<12} {finding.rule.value}")
+        for decision in self.decisions:
+            detail = f" ({decision.detail})" if decision.detail else ""
+            state = "holds" if decision.ok else f"VIOLATED {decision.count}x"
+            name = decision.rule.name.lower() + detail
+            lines.append(f"{name:<28} {state:<12} {decision.rule.value}")
         lines += [f"{rule.name.lower():<28} undecided    {why}" for rule, why in self.undecided]
         lines += [f"{rule.name.lower():<28} inapplicable {why}" for rule, why in self.inapplicable]
         lines += [f"\n{violation}" for violation in self.violations]
@@ -113,11 +110,11 @@ class Verdict:
 
 
 def join(verdicts: Iterable[Verdict]) -> Verdict:
-    """All findings of several verdicts; the first measurement there is."""
+    """All decisions of several verdicts; the first measurement there is."""
     parts = list(verdicts)
     measured = next((part.measured for part in parts if part.measured is not None), None)
     return Verdict(
-        findings=tuple(f for part in parts for f in part.findings),
+        decisions=tuple(d for part in parts for d in part.decisions),
         undecided=tuple(dict.fromkeys(u for part in parts for u in part.undecided)),
         inapplicable=tuple(dict.fromkeys(u for part in parts for u in part.inapplicable)),
         measured=measured,

@@ -18,7 +18,8 @@ from bubbleproof.verify.dataflow import (
     check_dataflow,
     check_dataflow_of_program,
 )
-from bubbleproof.verify.verdict import Rule, Verdict, join
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Verdict, join
 
 
 def check_whole(
@@ -47,7 +48,7 @@ def check_whole(
         lowered = lower(problem, schedule)
     if lowered is None:
         why = "the program cannot be lowered: it has no times"
-        undecided = Verdict(findings=(), undecided=((Rule.COMMUNICATION, why),))
+        undecided = Verdict(decisions=(), undecided=((Rule.COMMUNICATION, why),))
         return join([verdict, undecided, flow])
     return join([verdict, check_communication(problem, lowered, semantics), flow])
 
@@ -58,14 +59,14 @@ def _dataflow(
     """Rule 7 by time and, where there is an author's own, of the program with SEND and RECV."""
     own = lowered if lowered is not None else program if schedule is None else None
     try:
-        findings = [] if schedule is None else [check_dataflow(problem, schedule)]
+        decisions = [] if schedule is None else [check_dataflow(problem, schedule)]
         if own is not None:
             flow = check_dataflow_of_program(problem, _with_engines(problem, own, schedule))
-            findings.append(flow if lowered is None else replace(flow, detail="messages"))
+            decisions.append(flow if lowered is None else replace(flow, detail="messages"))
     except NoTrainingStep as why:
         reason = f"rule 7 speaks of whole training steps; of this problem: {why}"
-        return Verdict(findings=(), inapplicable=((Rule.DATAFLOW, reason),))
-    return Verdict(findings=tuple(findings))
+        return Verdict(decisions=(), inapplicable=((Rule.DATAFLOW, reason),))
+    return Verdict(decisions=tuple(decisions))
 
 
 def _with_engines(problem: Problem, program: Program, schedule: Schedule | None) -> Program:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 _ONE_LENGTH = "the columns zipped are of one table, which checks that they are of one length"
 SAME: dict[tuple[str, str, str], str] = {
-    ("theory/model/actions.py", "ActionTable.from_actions", "True -> False"): _ONE_LENGTH,
-    ("verify/spec.py", "plain_problem", "True -> False (no. 3)"): _ONE_LENGTH,
+    ("theory/model/actions.py", "ActionTable._of_columns", "True -> False"): _ONE_LENGTH,
+    ("verify/spec.py", "plain_problem", "True -> False"): _ONE_LENGTH,
+    ("verify/spec.py", "plain_schedule", "True -> False"): _ONE_LENGTH,
+    ("verify/spec.py", "_rows", "True -> False"): _ONE_LENGTH,
     (
         "verify/certificates/least_load.py",
         "is_too_full",
@@ -52,10 +54,10 @@ SAME: dict[tuple[str, str, str], str] = {
         "who asks takes None and False alike"
     ),
     ("verify/communication/training_exchanges.py", "_holders", "True -> False"): _ONE_LENGTH,
-    ("verify/capacity.py", "_bound", "0 -> 1"): (
+    ("verify/explain/schedules.py", "_beyond_memory", "0 -> 1"): (
         "a level of 0 is within every capacity, and is never asked about"
     ),
-    ("verify/capacity.py", "_bound", "level < 0 -> level <= 0"): (
+    ("verify/explain/schedules.py", "_beyond_memory", "level < 0 -> level <= 0"): (
         "a level of 0 is within every capacity, and is never asked about"
     ),
 }

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.plans.replicated import Replicated
 from bubbleproof.reference_exec.plans.verification import verify_collectives
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.verdict import Rule
+from bubbleproof.verify.finding import Rule
 from proofs_tests.reference_exec.cases import Case, family_case
 from proofs_tests.reference_exec.replica_cases import (
     FULL,

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.verify.check import check
-from bubbleproof.verify.verdict import Rule
+from bubbleproof.verify.finding import Rule
 
 SPEC = ModelSpec()
 ZERO_3 = ZeroLevels(default=3)

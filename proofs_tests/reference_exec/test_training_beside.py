@@ -17,7 +17,8 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.check import check
 from bubbleproof.verify.dataflow import check_training
-from bubbleproof.verify.verdict import Finding, Rule
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Decision
 from proofs_tests.reference_exec.cases import family_case
 from proofs_tests.reference_exec.meshes import mesh, plan_of
 from proofs_tests.reference_exec.training_cases import trained, training_orders
@@ -27,7 +28,7 @@ TWO = Training(optimizer="adam", steps=2)
 WAITING = replace(TWO, has_barrier=True)
 
 
-def judged(problem: Problem, orders: Orders, *, has_barrier: bool = False) -> Finding:
+def judged(problem: Problem, orders: Orders, *, has_barrier: bool = False) -> Decision:
     passes = [Program.from_orders(orders)] * 2
     return check_training(problem, passes, has_barrier=has_barrier)
 
@@ -96,7 +97,7 @@ def test_steps_and_exchanges_are_drawn_where_they_ran(
     problem, measured = measured_schedule(case.problem, case.schedule, report.traces)
     assert len(measured) == len(case.schedule) + added
     verdict = check(problem, measured)
-    held = {finding.rule for finding in verdict.findings if finding.ok}
+    held = {finding.rule for finding in verdict.decisions if finding.ok}
     assert {Rule.COMPLETE, Rule.EXCLUSIVE} <= held, str(verdict)
     task = problem.locate(measured.program.actions)
     assert not (task == NONE).any()

@@ -29,7 +29,7 @@ from bubbleproof.theory.pipelines.allowed import (
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.certificate import check_certificate
+from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand

@@ -13,7 +13,7 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
-from bubbleproof.verify.certificates.certificate import check_certificate
+from bubbleproof.verify.certificates.rule import check_certificate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

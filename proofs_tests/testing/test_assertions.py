@@ -32,7 +32,7 @@ def test_a_valid_schedule_passes_and_is_measured() -> None:
     verdict = assert_valid(SMALL.problem, SMALL.schedule)
     assert verdict.measured is not None
     assert verdict.measured.makespan == 12  # (m + p - 1)(tF + tB) = 4 * 3
-    assert {f.detail for f in verdict.findings if f.rule is Rule.COMMUNICATION} == set(Semantics)
+    assert {f.detail for f in verdict.decisions if f.rule is Rule.COMMUNICATION} == set(Semantics)
     assert assert_valid(SMALL.pipeline, SMALL.schedule.program).ok
 
 

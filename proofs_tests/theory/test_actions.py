@@ -148,12 +148,12 @@ def test_columns_out_of_range_are_refused(column: str, value: int, message: str)
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (ActionTable.of(int(Kind.F), NONE, NONE), "stage must be 0 to 65534, got -1"),
+        (ActionTable.of(int(Kind.F), NONE, NONE), "stage must be 0 to 65534, got -1 in row 0"),
         (ActionTable.of(int(Kind.F), 0, np.array([0, NONE])),
          "F takes a microbatch, got -1 in row 1"),
         (ActionTable.of(int(Kind.STEP), 0, 3), "STEP takes no microbatch, got 3 in row 0"),
         (ActionTable.of(int(Kind.OVERLAP_F_B), 0, 3),
-         "OVERLAP_F_B: exactly OVERLAP_F_B has a partner, row 0"),
+         "OVERLAP_F_B: exactly OVERLAP_F_B has a partner action in row 0"),
     ],
 )  # fmt: skip
 def test_programs_hold_actions_only(table: ActionTable, message: str) -> None:

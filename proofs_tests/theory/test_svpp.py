@@ -197,7 +197,7 @@ def test_no_order_can_run_with_less_than_v_times_s_units() -> None:
     # The first backward of rank 0's last chunk needs all v*s forwards of its sample (section 4.2).
     made = member("svpp", p=3, m=2, v=2, s=2, f=4)
     verdict = check(made.problem.with_capacity(3), made.schedule)
-    assert [finding.rule.name for finding in verdict.findings if finding.count] == ["MEMORY"]
+    assert [finding.rule.name for finding in verdict.decisions if finding.count] == ["MEMORY"]
 
 
 def test_one_slice_and_one_chunk_is_1f1b() -> None:

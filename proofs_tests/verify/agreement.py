@@ -76,7 +76,7 @@ def orders_of(case: Case, wiring: Wiring) -> Orders:
 def static_verdict(problem: Problem, orders: Orders) -> tuple[dict[str, bool], bool]:
     """Whether each semantics is free of faults, and whether all messages match."""
     verdict = check_communication(problem, Program.from_orders(orders))
-    by_name = {finding.detail: finding.ok for finding in verdict.findings}
+    by_name = {finding.detail: finding.ok for finding in verdict.decisions}
     sentences = [violation.message for violation in verdict.violations]
     return by_name, all(sentence.startswith("deadlock under") for sentence in sentences)
 

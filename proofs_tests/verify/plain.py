@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.finding import Finding
 from bubbleproof.verify.spec import (
-    Found,
     Number,
     breaches,
     measures,
@@ -13,17 +13,15 @@ from bubbleproof.verify.spec import (
     plain_schedule,
 )
 
-RULES = {1: "COMPLETE", 2: "PLACED", 3: "DEPENDENCIES", 4: "EXCLUSIVE", 5: "MEMORY", 8: "CLAIMS"}
 
-
-def breaches_of(problem: Problem, schedule: Schedule) -> list[Found]:
+def breaches_of(problem: Problem, schedule: Schedule) -> list[Finding]:
     """Every breach that the definition finds."""
     return breaches(plain_problem(problem), plain_schedule(schedule))
 
 
 def broken_rules(problem: Problem, schedule: Schedule) -> set[str]:
     """The names of the rules that the schedule breaks; empty where it is right."""
-    return {RULES[found.rule] for found in breaches_of(problem, schedule)}
+    return {found.rule.name for found in breaches_of(problem, schedule)}
 
 
 def plain_measures(problem: Problem, schedule: Schedule) -> dict[str, Number]:

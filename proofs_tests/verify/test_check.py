@@ -14,7 +14,8 @@ from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify import Rule, check, check_program, join
+from bubbleproof.verify import Finding, Rule, check, check_program, join
+from bubbleproof.verify.check import findings
 from bubbleproof.verify.explain.grid import step_grid
 from proofs_tests.cases import hand_built
 
@@ -105,6 +106,19 @@ def test_a_full_store_is_shown_with_what_lives_in_it() -> None:
         "memory of rank 0 holds 2 at 1, when 0F1 runs; its capacity is 1 activation; "
         "live: stage 0 microbatch 0 (1), stage 0 microbatch 1 (1)"
     )
+
+
+def test_a_full_instant_is_one_finding_with_all_that_changes_the_store_then() -> None:
+    # All forwards at 0, which take no time: 3 where 1 fits. Backwards end at 2, 4 and 6.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=3, forward=0, capacity=1)
+    made = schedule([["0F0", "0F1", "0F2", "0B0", "0B1", "0B2"]], [0, 0, 0, 0, 2, 4])
+    first, second = findings(pipeline.problem(), made)
+    assert first == Finding(Rule.MEMORY, ("0F0", "0F1", "0F2"), 0, 0)
+    assert second == Finding(Rule.MEMORY, ("0B0",), 2, 0)
+    message = "memory of rank 0 holds 2 at 0, when 0F1 runs; its capacity is 1 activation; "
+    verdict = check(pipeline.problem(), made)
+    assert [d.count for d in verdict.decisions if not d.ok] == [2]
+    assert verdict.violations[0].message.startswith(message)
 
 
 @pytest.mark.parametrize(("m", "more"), [(12, ""), (14, " and 2 more")])
@@ -248,7 +262,7 @@ def test_every_row_is_foreign_to_a_problem_without_tasks() -> None:
 def test_a_schedule_without_rows_misses_everything() -> None:
     verdict = check(PIPELINE.problem(), schedule([[], []], []))
     assert verdict.broken == (Rule.COMPLETE,)
-    assert verdict.findings[0].count == 8
+    assert verdict.decisions[0].count == 8
 
 
 def test_a_program_that_waits_for_itself_shows_the_chain() -> None:

@@ -12,7 +12,8 @@ from bubbleproof.verify.communication.collective_order import (
     check_one_at_a_time,
     program_of_ends,
 )
-from bubbleproof.verify.verdict import Finding, Rule
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Decision
 from proofs_tests.verify.dataflow.samples import sharded
 
 PROBLEM = sharded(3).problem
@@ -58,7 +59,7 @@ def test_three_are_shown_and_all_are_counted() -> None:
     assert finding.violations[0].tasks == (finding.violations[0].message.split()[0],)
 
 
-def one_at_a_time(*orders: str) -> Finding:
+def one_at_a_time(*orders: str) -> Decision:
     finding = check_one_at_a_time(Program.from_orders([order.split() for order in orders]))
     assert (finding.rule, finding.detail) == (Rule.COMMUNICATION, "collectives")
     assert all(violation.rule is Rule.COMMUNICATION for violation in finding.violations)

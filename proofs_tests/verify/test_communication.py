@@ -47,7 +47,7 @@ def test_every_lowered_program_holds_its_schedule_and_runs_under_all_semantics()
         program = lower(case.problem, case.schedule)
         verdict = check_communication(case.problem, program)
         assert verdict.ok, f"{case.name}\n{verdict}"
-        assert [f.detail for f in verdict.findings] == list(SEMANTICS)
+        assert [f.detail for f in verdict.decisions] == list(SEMANTICS)
         whole = with_links_of(case, compute_part(program))
         size = len(case.problem.resources)
         assert whole.orders(size) == case.schedule.program.orders(size)

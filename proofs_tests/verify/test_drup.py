@@ -16,9 +16,10 @@ from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Drup, Lemma, check_certificate
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
 from bubbleproof.verify.certificates.index_order import index_order
+from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import tiny_pipelines

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.verify import Finding, Rule
+from bubbleproof.verify import Rule
 from proofs_tests.cases import Case, all_family_cases, hand_built
 from proofs_tests.verify.mutation_report import Report, cases, judged, mutation_report
 from proofs_tests.verify.mutations import OPERATORS
@@ -79,7 +79,7 @@ def test_every_operator_mutates_every_family_it_applies_to(report: Report) -> No
 def test_a_judge_without_one_rule_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = CHECKED[name]
     module = importlib.import_module("bubbleproof.verify.check")
-    monkeypatch.setattr(module, name, lambda *_: Finding(rule=rule, count=0, violations=()))
+    monkeypatch.setattr(module, name, lambda *_: [])
     crippled = mutation_report(each=1, chosen=few_cases())
     assert crippled.total("disagreements") > 0
     missed = {o.name for o in OPERATORS if crippled.counts[o.name, "disagreements"]}

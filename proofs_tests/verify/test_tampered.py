@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from bubbleproof.verify.verdict import Finding, Rule
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Decision
 from proofs_tests.verify import tampered
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
@@ -24,7 +25,7 @@ def test_what_is_accepted_holds() -> None:
 
 
 def test_a_checker_that_believes_everything_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    accepted = Finding(rule=Rule.CERTIFICATE, count=0, violations=())
+    accepted = Decision(rule=Rule.CERTIFICATE, count=0, violations=())
     monkeypatch.setattr(tampered, "check_certificate", lambda *_: accepted)
     counts = tampered.sweep(12)
     assert counts.accepted == 12

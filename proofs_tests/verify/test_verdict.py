@@ -5,7 +5,8 @@ from __future__ import annotations
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check_program, check_whole
-from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Decision, Verdict, Violation, join
 from proofs_tests.verify.test_check import ORDERS, PIPELINE, STARTS, schedule
 
 PROBLEM = PIPELINE.problem()
@@ -14,10 +15,10 @@ PROBLEM = PIPELINE.problem()
 def test_every_rule_has_a_line() -> None:
     violation = Violation(rule=Rule.MEMORY, tasks=(), at=None, message="too much", picture="here")
     verdict = Verdict(
-        findings=(
-            Finding(rule=Rule.COMPLETE, count=0, violations=()),
-            Finding(rule=Rule.MEMORY, count=2, violations=(violation,)),
-            Finding(rule=Rule.COMMUNICATION, count=0, violations=(), detail="buffered"),
+        decisions=(
+            Decision(rule=Rule.COMPLETE, count=0, violations=()),
+            Decision(rule=Rule.MEMORY, count=2, violations=(violation,)),
+            Decision(rule=Rule.COMMUNICATION, count=0, violations=(), detail="buffered"),
         ),
         undecided=((Rule.CLAIMS, "no times"),),
         inapplicable=((Rule.DATAFLOW, "no step"),),
@@ -43,7 +44,7 @@ def test_a_verdict_holds_when_all_is_decided() -> None:
     good = check_whole(PROBLEM, schedule(ORDERS, STARTS))
     assert good.ok
     assert repr(good) == "<Verdict: holds, makespan 9>"  # 0B1 ends at 9
-    half = join([good, Verdict(findings=(), undecided=((Rule.CLAIMS, "no times"),))])
+    half = join([good, Verdict(decisions=(), undecided=((Rule.CLAIMS, "no times"),))])
     assert not half.ok
     assert half.broken == ()
     assert repr(half) == "<Verdict: undecided, makespan 9>"

@@ -29,7 +29,8 @@ from bubbleproof.verify.dataflow import (
     check_dataflow_of_program,
     check_training,
 )
-from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation, join
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Decision, Verdict, join
 
 REFUSAL = "replay refuses what is not verified"
 
@@ -66,10 +67,10 @@ def verify_program(
     """Whether the computations are the schedule's, and rules 6 and 7 hold."""
     return join(
         [
-            Verdict(findings=_same_computations(step, schedule, lowered)),
+            Verdict(decisions=_same_computations(step, schedule, lowered)),
             check_communication(step.problem(), lowered, (semantics,)),
             Verdict(
-                findings=(
+                decisions=(
                     check_dataflow(problem, schedule),
                     check_dataflow_of_program(problem, _with_engines(step, schedule, lowered)),
                 )
@@ -85,21 +86,21 @@ def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
     """
     program, training = plan.program, plan.training
     has_barrier = training is not None and training.has_barrier
-    findings: list[Finding] = []
+    decisions: list[Decision] = []
     if training is not None or program.actions.is_kind(*TRANSFER_KINDS).any():
         found = check_communication(problem, program, (semantics,), has_barrier=has_barrier)
-        findings += found.findings
+        decisions += found.decisions
     if training is not None:
         passes = [program] * training.steps
         tied = plan.spec.tied
-        findings.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
-    return Verdict(findings=tuple(findings))
+        decisions.append(check_training(problem, passes, has_barrier=has_barrier, is_tied=tied))
+    return Verdict(decisions=tuple(decisions))
 
 
 def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -> Verdict:
     """Whether the collectives put into a program are whole, and serve what they must (rule 7)."""
     if not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
-        return Verdict(findings=())
+        return Verdict(decisions=())
     ends = program_of_ends(program)
     on_ranks = ~ends.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS)
     engines = schedule.program
@@ -111,7 +112,7 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
         resource=np.concatenate([ends.resource[on_ranks], engines.resource[beside]]),
     )
     return Verdict(
-        findings=(
+        decisions=(
             check_collectives(problem, program),
             check_one_at_a_time(program),
             check_dataflow_of_program(problem, whole),
@@ -119,7 +120,9 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
     )
 
 
-def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> tuple[Finding, ...]:
+def _same_computations(
+    step: Pipeline, schedule: Schedule, lowered: Program
+) -> tuple[Decision, ...]:
     on_ranks = schedule.program.resource < step.num_ranks
     compute = compute_part(lowered)
     pairs = (
@@ -129,8 +132,7 @@ def _same_computations(step: Pipeline, schedule: Schedule, lowered: Program) -> 
     if all(list(found) == list(expected) for found, expected in pairs):
         return ()
     sentence = "the lowered program's computations are not the schedule's, in its order"
-    violation = Violation(rule=Rule.EXCLUSIVE, tasks=(), at=None, message=sentence)
-    return (Finding(rule=Rule.EXCLUSIVE, count=1, violations=(violation,)),)
+    return (Decision.of_sentences(Rule.EXCLUSIVE, [sentence]),)
 
 
 def _with_engines(step: Pipeline, schedule: Schedule, lowered: Program) -> Program:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Self
 
@@ -111,35 +111,26 @@ class Action:
         Raises ``ValueError`` saying what was expected and what was found.
         """
         if overlap := _OVERLAP.fullmatch(text):
-            forward, backward = (Action.parse(part.strip()) for part in overlap.groups())
+            forward, backward = (cls.parse(part.strip()) for part in overlap.groups())
             if (forward.kind, backward.kind) != (Kind.F, Kind.B) or backward.slice != forward.slice:
                 raise ValueError(f"expected (<F action>;<B action>)OVERLAP_F_B, got {text[:60]!r}")
-            return cls(
-                stage=forward.stage,
-                kind=Kind.OVERLAP_F_B,
-                microbatch=forward.microbatch,
-                slice=forward.slice,
-                partner=backward,
-            )
+            return replace(forward, kind=Kind.OVERLAP_F_B, partner=backward)
         match = _TEXT.fullmatch(text)
         if match is None or match[2] not in Kind.__members__ or match[2] == "OVERLAP_F_B":
             expected = "<stage><KIND><microbatch>[.<slice>][#<part>]"
             raise ValueError(f"expected {expected}, got {text[:60]!r}")
-        microbatch = NONE if match[3] is None else int(match[3])
         return cls(
             stage=int(match[1]),
             kind=Kind[match[2]],
-            microbatch=microbatch,
+            microbatch=int(match[3] or NONE),
             slice=int(match[4] or 0),
-            part=NONE if match[5] is None else int(match[5]),
+            part=int(match[5] or NONE),
         )
 
     def label(self, *, sliced: bool = False) -> str:
         """The text form; with ``sliced`` slice 0 is written out too."""
         if self.partner is not None:
-            forward = Action(
-                stage=self.stage, kind=Kind.F, microbatch=self.microbatch, slice=self.slice
-            )
+            forward = replace(self, kind=Kind.F, partner=None)
             inside = f"{forward.label(sliced=sliced)};{self.partner.label(sliced=sliced)}"
             return f"({inside})OVERLAP_F_B"
         index = "" if self.microbatch == NONE else str(self.microbatch)
@@ -188,24 +179,14 @@ class ActionTable:
 
     def require_actions(self) -> None:
         """Raise ``ValueError`` where a row is no ``Action`` (a stage ``NONE``, a lost partner)."""
-        if (self.stage == NONE).any():
-            raise ValueError(f"stage must be 0 to {MAX_STAGE}, got {NONE}")
-        wrong = (self.microbatch == NONE) != self.is_kind(*STAGE_KINDS)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            kind = Kind(int(self.kind[row]))
-            wants = "no microbatch" if kind in STAGE_KINDS else "a microbatch"
-            raise ValueError(f"{kind.name} takes {wants}, got {self.microbatch[row]} in row {row}")
-        wrong = (self.partner_stage == NONE) == self.is_kind(Kind.OVERLAP_F_B)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            name = Kind(int(self.kind[row])).name
-            raise ValueError(f"{name}: exactly OVERLAP_F_B has a partner, row {row}")
-        wrong = (self.part != NONE) & (self.kind != Kind.W)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            name = Kind(int(self.kind[row])).name
-            raise ValueError(f"only W is cut into parts, got part {self.part[row]} of {name}")
+        wrong = (self.stage == NONE) | ((self.part != NONE) & (self.kind != Kind.W))
+        wrong |= (self.microbatch == NONE) != self.is_kind(*STAGE_KINDS)
+        wrong |= (self.partner_stage == NONE) == self.is_kind(Kind.OVERLAP_F_B)
+        for row in np.flatnonzero(wrong)[:1].tolist():
+            try:
+                self[row]  # says what is wrong
+            except ValueError as error:
+                raise ValueError(f"{error} in row {row}") from None
 
     @classmethod
     def of(
@@ -217,18 +198,15 @@ class ActionTable:
         part: Ints | int = NONE,
     ) -> ActionTable:
         """Broadcast scalars and columns to one table without partners."""
-        columns = np.broadcast_arrays(kind, stage, microbatch, slice, part)
-        flat = [np.ascontiguousarray(column, dtype=np.int64).ravel() for column in columns]
-        none = np.broadcast_to(np.int64(NONE), flat[0].shape)
-        return cls(
-            kind=flat[0],
-            stage=flat[1],
-            microbatch=flat[2],
-            slice=flat[3],
-            part=flat[4],
-            partner_stage=none,
-            partner_microbatch=none,
-        )
+        columns = np.broadcast_arrays(kind, stage, microbatch, slice, part, NONE, NONE)
+        return cls._of_columns(np.array(column, dtype=np.int64).ravel() for column in columns)
+
+    @classmethod
+    def _of_columns(cls, columns: Iterable[Ints]) -> ActionTable:
+        return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
+
+    def _columns(self) -> list[Ints]:
+        return [getattr(self, f.name) for f in fields(self)]
 
     @classmethod
     def from_actions(cls, actions: Iterable[Action]) -> ActionTable:
@@ -239,20 +217,19 @@ class ActionTable:
             else (a.kind, a.stage, a.microbatch, a.slice, a.part, NONE, NONE)
             for a in actions
         ]
-        columns = np.array(rows, dtype=np.int64).reshape(len(rows), 7).T
-        return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
+        return cls._of_columns(np.array(rows, dtype=np.int64).reshape(len(rows), 7).T)
 
     @classmethod
     def concatenate(cls, tables: Iterable[ActionTable]) -> ActionTable:
         """The rows of all tables, one after another."""
         parts = list(tables) or [cls.from_actions(())]
-        return cls(
-            **{f.name: np.concatenate([getattr(t, f.name) for t in parts]) for f in fields(cls)}
+        return cls._of_columns(
+            map(np.concatenate, zip(*(t._columns() for t in parts), strict=True))
         )
 
     def take(self, rows: Ints | Bools) -> ActionTable:
         """The chosen rows (indices or a mask), in the chosen order."""
-        return ActionTable(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return self._of_columns(column[rows] for column in self._columns())
 
     def __len__(self) -> int:
         return len(self.kind)

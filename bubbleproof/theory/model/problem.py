@@ -156,19 +156,16 @@ class Problem:
 
     def _check_sizes(self) -> None:
         """Sums of times and of loads must stay far from the end of int64, where they would wrap."""
-        ticks = float(np.sum(self.duration, dtype=float))
-        ticks += float(np.sum(np.abs(self.edges.lag), dtype=float))
-        if ticks >= 1 << 60:
-            raise ValueError(
-                f"durations and lags must add up to less than 2**60 ticks, got about {ticks:.3g}"
-            )
-        units = float(np.sum(np.abs(self.events.delta), dtype=float))
-        units += sum(abs(store.base) for store in self.stores)
-        if units >= 1 << 60:
-            raise ValueError(
-                "base loads and changes must add up to less than 2**60 units, "
-                f"got about {units:.3g}"
-            )
+        bases = [float(store.base) for store in self.stores]
+        for names, unit, columns in (
+            ("durations and lags", "ticks", (self.duration, self.edges.lag)),
+            ("base loads and changes", "units", (bases, self.events.delta)),
+        ):
+            total = sum(float(np.sum(np.abs(column), dtype=float)) for column in columns)
+            if total >= 1 << 60:
+                raise ValueError(
+                    f"{names} must add up to less than 2**60 {unit}, got about {total:.3g}"
+                )
 
     @property
     def num_tasks(self) -> int:

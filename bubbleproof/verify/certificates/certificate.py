@@ -50,7 +50,6 @@ import numpy as np
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
-from bubbleproof.verify.verdict import Finding, Rule, Violation
 
 LARGEST = 1 << 61  # ticks
 MOST_PAIRS = 4_000_000  # of tasks that share a resource; more would take hours
@@ -89,16 +88,11 @@ class OneMachine:
 Certificate = OneMachine | Drup
 
 
-def check_certificate(problem: Problem, certificate: Certificate) -> Finding:
-    """Accept the certificate, or say why it does not prove its bound."""
+def refusal(problem: Problem, certificate: Certificate) -> str | None:
+    """Why the certificate does not prove its bound; None where it does."""
     if isinstance(certificate, OneMachine):
-        why = _one_machine_refusal(problem, certificate)
-    else:
-        why = _refusal(problem, certificate, with_orders=True)
-    if why is None:
-        return Finding(rule=Rule.CERTIFICATE, count=0, violations=())
-    fault = Violation(rule=Rule.CERTIFICATE, tasks=(), at=None, message=why)
-    return Finding(rule=Rule.CERTIFICATE, count=1, violations=(fault,))
+        return _one_machine_refusal(problem, certificate)
+    return _refusal(problem, certificate, with_orders=True)
 
 
 def _one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None:

@@ -17,13 +17,13 @@ import numpy as np
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.verdict import Finding, Rule, Violation
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import SHOWN, Decision, Violation
 
 COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
-SHOWN = 3
 
 
-def check_collectives(problem: Problem, program: Program) -> Finding:
+def check_collectives(problem: Problem, program: Program) -> Decision:
     """Whether every collective of the problem stands whole in the program of one rank."""
     found: dict[Action, list[int]] = {
         action: [] for action in problem.actions.take(problem.actions.is_kind(*COLLECTIVES))
@@ -46,10 +46,10 @@ def check_collectives(problem: Problem, program: Program) -> Finding:
         Violation(rule=Rule.COMPLETE, tasks=(str(action),), at=None, message=message)
         for action, message in sentences[:SHOWN]
     )
-    return Finding(rule=Rule.COMPLETE, count=len(sentences), violations=violations)
+    return Decision(rule=Rule.COMPLETE, count=len(sentences), violations=violations)
 
 
-def check_one_at_a_time(program: Program) -> Finding:
+def check_one_at_a_time(program: Program) -> Decision:
     """Whether each UNSHARD and REDUCE_GRAD of a rank begins after the one before has ended."""
     under_way: dict[int, Action] = {}
     found: list[Violation] = []
@@ -62,7 +62,7 @@ def check_one_at_a_time(program: Program) -> Finding:
             message = f"{action} on rank {rank} begins before {other} has ended"
             tasks = (str(action), str(other))
             found.append(Violation(rule=Rule.COMMUNICATION, tasks=tasks, at=None, message=message))
-    return Finding(
+    return Decision(
         rule=Rule.COMMUNICATION,
         count=len(found),
         violations=tuple(found[:SHOWN]),

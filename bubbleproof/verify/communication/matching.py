@@ -47,12 +47,11 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.messages import Message, messages
 from bubbleproof.theory.pipelines.timing import find_cycle
-from bubbleproof.verify.communication.evict_load import Moves
+from bubbleproof.verify.communication.evict_load import Fault, Moves
 from bubbleproof.verify.communication.training_exchanges import Meetings
-from bubbleproof.verify.explain.grid import step_grid
-from bubbleproof.verify.verdict import Finding, Rule, Verdict, Violation
-
-SHOWN = 3
+from bubbleproof.verify.explain.programs import of_rows
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import SHOWN, Decision, Verdict
 
 
 class Semantics(StrEnum):
@@ -79,30 +78,21 @@ def check_communication(
     """
     steps = _Steps(problem, program, has_barrier=has_barrier)
     unmatched = steps.unmatched()
-    if unmatched:
-        return Verdict(
-            findings=tuple(
-                Finding(
-                    rule=Rule.COMMUNICATION,
-                    count=len(unmatched),
-                    violations=tuple(unmatched[:SHOWN]) if first == 0 else (),
-                    detail=name.value,
-                )
-                for first, name in enumerate(semantics)
-            )
-        )
-    findings = []
-    for name in semantics:
-        stuck = steps.deadlock(name)
-        findings.append(
-            Finding(
+    decisions = []
+    for number, name in enumerate(semantics):
+        faults = unmatched or steps.deadlock(name)
+        shown = faults[:SHOWN] if number == 0 or not unmatched else []
+        decisions.append(
+            Decision(
                 rule=Rule.COMMUNICATION,
-                count=len(stuck),
-                violations=tuple(stuck),
+                count=len(faults),
+                violations=tuple(
+                    of_rows(problem, program, Rule.COMMUNICATION, *fault) for fault in shown
+                ),
                 detail=name.value,
             )
         )
-    return Verdict(findings=tuple(findings))
+    return Verdict(decisions=tuple(decisions))
 
 
 def compute_part(program: Program) -> Program:
@@ -124,7 +114,7 @@ class _Steps:
     """The rows of a program and who waits for whom; row numbers are the graph's nodes."""
 
     def __init__(self, problem: Problem, program: Program, *, has_barrier: bool = False) -> None:
-        self.problem, self.program = problem, program
+        self.problem = problem
         self.rank = program.resource.tolist()
         self.actions = list(program.actions)
         self.is_transfer = program.actions.is_kind(*COMMUNICATION_KINDS).tolist()
@@ -137,9 +127,9 @@ class _Steps:
         )
         self.transfers: list[_Transfer] = []
 
-    def unmatched(self) -> list[Violation]:
+    def unmatched(self) -> list[Fault]:
         """Missing, repeated, foreign and misplaced SENDs and RECVs, and channels out of order."""
-        found: list[Violation] = []
+        found: list[Fault] = []
         rows: dict[tuple[int, Action], list[int]] = {}
         for row, action in enumerate(self.actions):
             if self.is_transfer[row]:
@@ -152,12 +142,12 @@ class _Steps:
                 self.transfers.append(_Transfer(message=message, send=send[0], recv=recv[0]))
         for (rank, action), where in rows.items():
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
-            found.append(self._violation(sentence, where))
+            found.append((sentence, where))
         faults = (*self.moves.faults(), *self.meetings.faults())
-        found += [self._violation(sentence, where) for sentence, where in faults]
+        found += faults
         return found or self._crossed_channels()
 
-    def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[Violation]:
+    def _ends(self, message: Message, send: list[int], recv: list[int]) -> list[Fault]:
         found = []
         for action, rank, where in (
             (message.send, message.source, send),
@@ -165,18 +155,18 @@ class _Steps:
         ):
             if len(where) != 1:
                 sentence = f"{action} stands {len(where)} times on rank {rank}, must stand once"
-                found.append(self._violation(sentence, where))
+                found.append((sentence, where))
         producer = self.row_of_task.get(message.producer)
         consumer = self.row_of_task.get(message.consumer)
         if producer is not None and len(send) == 1 and send[0] < producer:
             sentence = f"{message.send} is sent before {self.actions[producer]} has made it"
-            found.append(self._violation(sentence, [send[0], producer]))
+            found.append((sentence, [send[0], producer]))
         if consumer is not None and len(recv) == 1 and recv[0] > consumer:
             sentence = f"{self.actions[consumer]} runs before {message.recv} has received its input"
-            found.append(self._violation(sentence, [consumer, recv[0]]))
+            found.append((sentence, [consumer, recv[0]]))
         return found
 
-    def _crossed_channels(self) -> list[Violation]:
+    def _crossed_channels(self) -> list[Fault]:
         """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
         channels: dict[tuple[int, int], list[tuple[int, int]]] = {}  # rows of (SEND, RECV)
         for transfer in self.transfers:
@@ -193,12 +183,12 @@ class _Steps:
                         f"message {number} from rank {source} to rank {target} is sent as "
                         f"{self.actions[out[0]]} but received as {self.actions[into[1]]}"
                     )
-                    found.append(self._violation(sentence, [out[0], into[1]]))
+                    found.append((sentence, [out[0], into[1]]))
                     break
         return found
 
-    def deadlock(self, semantics: Semantics) -> list[Violation]:
-        """One violation with the chain of waiting, or none. Precondition: all messages match."""
+    def deadlock(self, semantics: Semantics) -> list[Fault]:
+        """One fault with the chain of waiting, or none. Precondition: all messages match."""
         edges = self._edges(semantics)
         before = np.array([edge[0] for edge in edges], dtype=np.int64)
         after = np.array([edge[1] for edge in edges], dtype=np.int64)
@@ -210,7 +200,7 @@ class _Steps:
             self._name(row, recv_of if semantics is not Semantics.BUFFERED else {}) for row in cycle
         ]
         chain = " waits for ".join([*names, names[0]])
-        return [self._violation(f"deadlock under {semantics.value}: {chain}", cycle)]
+        return [(f"deadlock under {semantics.value}: {chain}", cycle)]
 
     def _name(self, row: int, recv_of: dict[int, int]) -> str:
         name = f"{self.actions[row]} on rank {self.rank[row]}"
@@ -276,13 +266,3 @@ class _Steps:
             if not own or own[-1] != node[row]:
                 own.append(node[row])
         return [pair for rows in streams.values() for pair in pairwise(rows)]
-
-    def _violation(self, sentence: str, rows: Sequence[int]) -> Violation:
-        marked = np.array(sorted(rows), dtype=np.int64)
-        return Violation(
-            rule=Rule.COMMUNICATION,
-            tasks=tuple(str(self.actions[row]) for row in rows),
-            at=None,
-            message=sentence,
-            picture=step_grid(self.problem, self.program, marked) if len(rows) else "",
-        )

@@ -26,18 +26,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
-from bubbleproof.verify.explain.grid import step_grid
-from bubbleproof.verify.verdict import Finding, Rule, Violation
+from bubbleproof.verify.explain.programs import of_rows
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import SHOWN, Decision, Violation
 
 TIE = 1  # the number of the REDUCE_GRAD of stage 0 that adds tied gradients
-SHOWN = 3
 _USERS = (Kind.F, Kind.R, Kind.B, Kind.I, Kind.W)
 _MODEL_KINDS = (Kind.STEP, Kind.REDUCE_GRAD, Kind.UNSHARD, Kind.RESHARD)
 
@@ -59,7 +57,7 @@ def check_training(
     *,
     has_barrier: bool = False,
     is_tied: bool = False,
-) -> Finding:
+) -> Decision:
     """Rule 7 of a training whose pass i runs ``programs[i]`` on the ranks, as ranks run them.
 
     Rows of SEND, RECV and of activations on the move are passed over. Raises ``NoTrainingStep`` for
@@ -68,7 +66,7 @@ def check_training(
     walk = _Walk(problem, programs, has_barrier=has_barrier, is_tied=is_tied)
     mistakes = walk.mistakes()
     violations = tuple(_violation(problem, programs, mistake) for mistake in mistakes[:SHOWN])
-    return Finding(
+    return Decision(
         rule=Rule.DATAFLOW, count=len(mistakes), violations=violations, detail="training"
     )
 
@@ -241,13 +239,5 @@ def _is_used(step: TrainingStep, work: Action) -> bool:
 
 
 def _violation(problem: Problem, programs: Sequence[Program], mistake: _Mistake) -> Violation:
-    row = mistake.row
-    return Violation(
-        rule=Rule.DATAFLOW,
-        tasks=() if row is None else (str(row.action),),
-        at=None,
-        message=mistake.sentence,
-        picture=""
-        if row is None
-        else step_grid(problem, programs[row.number], np.array([row.row])),
-    )
+    number, rows = (0, []) if mistake.row is None else (mistake.row.number, [mistake.row.row])
+    return of_rows(problem, programs[number], Rule.DATAFLOW, mistake.sentence, rows)

@@ -9,13 +9,13 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.verify.dataflow.faults import Work
 from bubbleproof.verify.dataflow.machine import Machine
-from bubbleproof.verify.dataflow.report import Report
 from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
-from bubbleproof.verify.verdict import Finding
+from bubbleproof.verify.explain.symbolic_run import Report
+from bubbleproof.verify.verdict import Decision
 
 
-def check_dataflow(problem: Problem, schedule: Schedule) -> Finding:
+def check_dataflow(problem: Problem, schedule: Schedule) -> Decision:
     """Rule 7 for a schedule: every action uses what is there at its start.
 
     A message takes no time here (rule 3 knows lags). Rows that name no task of the problem are left
@@ -28,10 +28,10 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> Finding:
     end = schedule.start + problem.ticks(task)
     mistakes = by_time(machine, rows, schedule.start.tolist(), end.tolist())
     report = Report(problem=problem, program=schedule.program, schedule=schedule)
-    return report.finding(mistakes)
+    return report.decision(mistakes)
 
 
-def check_dataflow_of_program(problem: Problem, program: Program) -> Finding:
+def check_dataflow_of_program(problem: Problem, program: Program) -> Decision:
     """Rule 7 for orders without times, with SEND and RECV rows or without any.
 
     Where ranks wait for each other the run cannot end, which is reported as one violation. Raises
@@ -41,7 +41,7 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> Finding:
     is_explicit = bool(program.actions.is_kind(*COMMUNICATION_KINDS).any())
     machine = Machine(step, problem.num_ranks, is_explicit=is_explicit)
     mistakes, standstill = by_order(machine, _rows(problem, program, machine))
-    return Report(problem=problem, program=program).finding(mistakes, standstill)
+    return Report(problem=problem, program=program).decision(mistakes, standstill)
 
 
 def _rows(problem: Problem, program: Program, machine: Machine) -> list[Row]:

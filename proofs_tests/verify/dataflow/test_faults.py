@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify import Finding, Rule, check, check_communication, check_whole
+from bubbleproof.verify import Decision, Rule, check, check_communication, check_whole
 from bubbleproof.verify.dataflow import check_dataflow, check_dataflow_of_program
 from proofs_tests.cases import Case
 from proofs_tests.verify.dataflow.samples import (
@@ -30,7 +30,7 @@ from proofs_tests.verify.dataflow.samples import (
 )
 
 
-def sentences(finding: Finding) -> list[str]:
+def sentences(finding: Decision) -> list[str]:
     return [violation.message for violation in finding.violations]
 
 
@@ -359,5 +359,5 @@ def test_a_task_on_two_resources_runs_where_its_first_row_stands(
 def test_the_author_s_own_messages_are_run_too() -> None:
     case = of_family("bpipe", p=4, m=6)
     verdict = check_whole(case.problem, lowered(case))
-    assert [f.detail for f in verdict.findings if f.rule is Rule.DATAFLOW] == ["", "messages"]
+    assert [f.detail for f in verdict.decisions if f.rule is Rule.DATAFLOW] == ["", "messages"]
     assert verdict.ok

@@ -63,7 +63,7 @@ def test_a_problem_that_moves_something_else_is_left_alone() -> None:
     with pytest.raises(NoTrainingStep, match="it has 1OFFLOAD0 without 1RELOAD0"):
         check_dataflow(case.problem, case.schedule)
     verdict = check_whole(case.problem, case.schedule)
-    assert Rule.DATAFLOW not in {finding.rule for finding in verdict.findings}
+    assert Rule.DATAFLOW not in {finding.rule for finding in verdict.decisions}
     assert [rule for rule, _ in verdict.inapplicable] == [Rule.DATAFLOW]
     assert "inapplicable" in str(verdict)
     assert verdict.ok

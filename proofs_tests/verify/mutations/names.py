@@ -40,7 +40,7 @@ def renumber_on_one_stage(random: Random, specimen: Specimen) -> Specimen | None
 
 def _renumbered(action: Action, other: dict[int, int]) -> Action:
     partner = action.partner and _renumbered(action.partner, other)
-    microbatch = other.get(action.microbatch, NONE)
+    microbatch = other.get(action.microbatch, action.microbatch)
     return replace(action, microbatch=microbatch, partner=partner)
 
 

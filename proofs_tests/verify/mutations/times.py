@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.actions import NONE, Action, Kind
 from proofs_tests.verify.mutations.operators import (
     backward_forward_places,
     has_forwards_after_backwards,
@@ -162,9 +162,9 @@ def _exchanged(
     """Two actions of one stage and microbatch stand in each other's places; None if timeless."""
     starts = specimen.starts()
     pairs = [
-        (a, replace(a, kind=early))
+        (a, replace(a, kind=early, part=NONE))
         for a in starts
-        if a.kind in late and replace(a, kind=early) in starts
+        if a.kind in late and replace(a, kind=early, part=NONE) in starts
     ]
     pairs = [(a, b) for a, b in pairs if specimen.ticks(b) > 0 or starts[a] > starts[b]]
     if not pairs:

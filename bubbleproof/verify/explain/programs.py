@@ -1,0 +1,27 @@
+"""What is wrong with a program: its sentence, and the grid of steps around the rows it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.verify.explain.grid import step_grid
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Violation
+
+
+def of_rows(
+    problem: Problem, program: Program, rule: Rule, sentence: str, rows: Sequence[int]
+) -> Violation:
+    """The violation of a program, its rows marked in the grid."""
+    marked = np.array(sorted(rows), dtype=np.int64)
+    return Violation(
+        rule=rule,
+        tasks=tuple(str(program.actions[row]) for row in rows),
+        at=None,
+        message=sentence,
+        picture=step_grid(problem, program, marked) if len(rows) else "",
+    )
