@@ -11,7 +11,7 @@ from bubbleproof.commands.inputs import Given, read_given
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.sharding import Sharding
 
 TICKS = 1
 

@@ -16,7 +16,6 @@ from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Certificate
 
@@ -29,7 +28,7 @@ class ChoiceResult:
     """
 
     result: Result
-    pipeline: ChosenPipeline
+    pipeline: Pipeline
     problem: Problem
     chosen: tuple[str, ...]
     floor: Problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline, extended_by_choices
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pipeline_problem import extended_by
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
 
@@ -35,14 +37,15 @@ class PipelineMenu:
         self.plain = pipeline.problem()
         _refuse_unknown(pipeline, allowed)
         everything = self._chosen(self._all_options())
-        whole = extended_by_choices(self.plain, everything)
+        whole = extended_by(self.plain, everything)
         self.options = tuple(self._all_options())
         self._number = {option: number for number, option in enumerate(self.options)}
         self.menu = self._tagged(whole)
 
-    def chosen(self, taken: Collection[int]) -> ChosenPipeline:
+    def chosen(self, taken: Collection[int]) -> Pipeline:
         """The pipeline that takes exactly these options."""
-        return self._chosen([self.options[number] for number in sorted(taken)])
+        choices = self._chosen([self.options[number] for number in sorted(taken)])
+        return self.pipeline.with_changes(choices=choices)
 
     def _all_options(self) -> list[Option]:
         allowed, samples = self.allowed, range(self.pipeline.num_microbatches)
@@ -73,7 +76,7 @@ class PipelineMenu:
         ranks, targets = self.pipeline.stage_ranks, self._targets()
         return tuple(stage for stage, rank in enumerate(ranks) if rank in targets)
 
-    def _chosen(self, options: Collection[Option]) -> ChosenPipeline:
+    def _chosen(self, options: Collection[Option]) -> Choices:
         allowed, ranks, targets = self.allowed, self.pipeline.stage_ranks, self._targets()
         again = [option for option in options if option.what == RECOMPUTE]
         recompute = None
@@ -107,9 +110,8 @@ class PipelineMenu:
             for o in options
             if o.what == OFFLOAD and allowed.offload is not None
         )
-        fields = {name: getattr(self.pipeline, name) for name in Pipeline.__dataclass_fields__}
-        return ChosenPipeline(
-            **fields,
+        return replace(
+            self.pipeline.choices,
             recompute=recompute,
             evictions=evictions,
             offloads=offloads,
@@ -168,6 +170,11 @@ class PipelineMenu:
 
 
 def _refuse_unknown(pipeline: Pipeline, allowed: Allowed) -> None:
+    if fixed := pipeline.choices.added:
+        raise ValueError(
+            f"what a solver may choose is added to a pipeline without choices of its own; "
+            f"this one has {', '.join(sorted(fixed))}"
+        )
     for name, given in (("recompute", allowed.recompute), ("offload", allowed.offload)):
         stages = () if given is None else given.stages
         if len(set(stages)) < len(stages) or any(
@@ -183,21 +190,21 @@ def _refuse_unknown(pipeline: Pipeline, allowed: Allowed) -> None:
             )
 
 
-def described(pipeline: ChosenPipeline) -> tuple[str, ...]:
+def described(pipeline: Pipeline) -> tuple[str, ...]:
     """The choices in words, one line per stage and kind."""
-    lines = []
-    if pipeline.recompute is not None:
-        lines += [f"stage {stage} recomputes" for stage in pipeline.recompute.stages]
-        lines += _by_stage(pipeline.recompute.samples, "stage {0} recomputes microbatches {1}")
+    lines, choices = [], pipeline.choices
+    if choices.recompute is not None:
+        lines += [f"stage {stage} recomputes" for stage in choices.recompute.stages]
+        lines += _by_stage(choices.recompute.samples, "stage {0} recomputes microbatches {1}")
     moves: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
-    for e in pipeline.evictions:
+    for e in choices.evictions:
         moves.setdefault((e.stage, e.source, e.target), []).append((e.microbatch, e.slice))
     for (stage, source, target), samples in moves.items():
         of_stage = f" of stage {stage}" if pipeline.num_chunks > 1 else ""
         names = _names(samples, sliced=pipeline.num_slices > 1)
         lines.append(f"rank {source} evicts microbatches {names}{of_stage} to rank {target}")
     hosts: dict[int, list[tuple[int, int]]] = {}
-    for o in pipeline.offloads:
+    for o in choices.offloads:
         hosts.setdefault(o.stage, []).append((o.microbatch, o.slice))
     for stage, samples in hosts.items():
         names = _names(samples, sliced=pipeline.num_slices > 1)

@@ -33,12 +33,10 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.state_offload import StateOffload
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.required_table import Required, action_name, stated
 from bubbleproof.verify.required_visits import require_collectives
@@ -183,7 +181,7 @@ class _Requirements:
 
     def _weights(self, stage: int, microbatch: int, part: int) -> str:
         """The W of a stage, or its GEMMs in a row; the last of them."""
-        rows, whole = self.pipeline.part_ticks, action_name(stage, "W", microbatch, part)
+        rows, whole = self.pipeline.weight_parts, action_name(stage, "W", microbatch, part)
         home = self.home(stage, microbatch)
         if not rows or not rows[stage]:
             self.found.task(whole, int(self.ticks.weight_backward[stage, part]), home)
@@ -201,29 +199,27 @@ class _Requirements:
 
     def _choices(self) -> None:
         """What is chosen beyond the computation: of each kind what there is."""
-        pipeline = self.pipeline
-        if isinstance(pipeline, EvictingPipeline | ChosenPipeline):
-            for eviction in pipeline.evictions:
-                self._evict(eviction)
-        if isinstance(pipeline, EvictingPipeline):
-            for before, after in pipeline.waits:
-                self.found.wait(str(before), str(after))
-        if isinstance(pipeline, ChosenPipeline):
-            for chosen in pipeline.offloads:
-                home = self.rank(chosen.stage, chosen.microbatch)
-                self.found.stores[f"host memory of rank {home}"] = 0, pipeline.host_capacity
-                self._away(
-                    (chosen.stage, chosen.microbatch, chosen.slice),
-                    ("OFFLOAD", chosen.offload, f"download engine of rank {home}"),
-                    ("RELOAD", chosen.reload, f"upload engine of rank {home}"),
-                    f"host memory of rank {home}",
-                )
-        if isinstance(pipeline, RecomputingPipeline | ChosenPipeline) and pipeline.recompute:
-            self._recompute(pipeline.recompute)
-        if isinstance(pipeline, OffloadingPipeline) and pipeline.offload is not None:
-            self._state(pipeline.offload)
-        if isinstance(pipeline, ShardedPipeline):
-            require_collectives(self.found, pipeline, lambda stage: self.rank(stage, 0))
+        choices = self.pipeline.choices
+        for eviction in choices.evictions:
+            self._evict(eviction)
+        for chosen in choices.offloads:
+            home = self.rank(chosen.stage, chosen.microbatch)
+            self.found.stores[f"host memory of rank {home}"] = 0, choices.host_capacity
+            self._away(
+                (chosen.stage, chosen.microbatch, chosen.slice),
+                ("OFFLOAD", chosen.offload, f"download engine of rank {home}"),
+                ("RELOAD", chosen.reload, f"upload engine of rank {home}"),
+                f"host memory of rank {home}",
+            )
+        if choices.recompute is not None:
+            self._recompute(choices.recompute)
+        if choices.state_offload is not None:
+            self._state(choices.state_offload)
+        if choices.sharding is not None:
+            ranks = [self.rank(stage, 0) for stage in range(self.pipeline.num_stages)]
+            require_collectives(self.found, self.pipeline, choices.sharding, ranks)
+        for before, after in choices.waits:
+            self.found.wait(str(before), str(after))
 
     def _evict(self, eviction: Eviction) -> None:
         link = "link {}-{}".format(*sorted((eviction.source, eviction.target)))
@@ -276,7 +272,7 @@ class _Requirements:
         self.found.change(forward, "end", store, -dropped)
         self.found.change(again, "start", store, dropped)
 
-    def _state(self, choice: Offload) -> None:
+    def _state(self, choice: StateOffload) -> None:
         """Weights come up before a stage's forwards; its gradient goes down, and the host steps.
 
         RELOAD acquires weights and gradient on the rank at its start, and gives the uploaded copy
@@ -309,7 +305,9 @@ class _Requirements:
             self.found.change(step, "end", host, -choice.gradient)
             self.found.change(step, "start", host, choice.weight)
         for rank, load in hosts.items():
-            self.found.stores[f"host memory of rank {rank}"] = load, None
+            host = f"host memory of rank {rank}"
+            _, cap = self.found.stores.get(host, (0, None))
+            self.found.stores[host] = load, cap
 
     def _overlap(self, forward: str, backward: str) -> None:
         """Join two tasks to one of their summed ticks, with the needs and the memory of both."""

@@ -31,8 +31,8 @@ from bubbleproof.papers.claims.claim import Params
 from bubbleproof.papers.claims.standing import watched
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.pipelines.collectives import Sharding
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify import check
 from proofs_tests.commands.conftest import Run
 

@@ -17,7 +17,7 @@ from bubbleproof.papers.claims.pipemesh_growth import (
 )
 from bubbleproof.papers.claims.pipemesh_schedules import late, mesh, runs_literally, sequences
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.pipelines.collectives import Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import Sharding, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
 Pass = tuple[str, int, int]  # (kind, chunk, microbatch)

@@ -9,7 +9,7 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import TINY, family_case, random_case, run
 from proofs_tests.reference_exec.replica_cases import of_family
 from proofs_tests.reference_exec.replica_cases import run as run_replicas
@@ -31,7 +31,7 @@ def _training(family: str, spec: ModelSpec = TINY, **params: int) -> Callable[[]
 def _off_loaded() -> ReplayReport:
     """One rank, two microbatches; the first one's activation goes to the host and comes back."""
     offload = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
-    pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(offload,))
+    pipeline = Pipeline(num_ranks=1, num_microbatches=2, offloads=(offload,))
     return run(random_case(pipeline, 0))
 
 

@@ -16,8 +16,8 @@ from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.collectives import Sharding
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 from proofs_tests.reference_exec.cases import TINY
 
 Made = tuple[Problem, Schedule]
@@ -33,7 +33,7 @@ def sharded(
     d: tuple[int, ...] | None = None,
     ticks: Sharding | None = None,
     **changes: int,
-) -> tuple[PipeMesh, ShardedPipeline]:
+) -> tuple[PipeMesh, Pipeline]:
     """PipeMesh with the collectives of a ZeRO level, of 1 tick each unless ``ticks`` says more."""
     family = PipeMesh(e, d)
     pipeline = family.pipeline(make_parameters({"p": p, "m": m, "v": v})).with_changes(**changes)

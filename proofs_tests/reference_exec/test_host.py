@@ -21,8 +21,6 @@ from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
-from bubbleproof.theory.pipelines.offload import OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
@@ -79,8 +77,7 @@ def test_recomputation_and_off_load_together(seed: int) -> None:
     assert report.ok, str(report)
     assert report.num_updated_stages == 3
     step = training_step(problem)
-    assert isinstance(step, OffloadingPipeline)
-    assert step.recompute is not None
+    assert step.choices.recompute is not None
 
 
 def test_stages_of_different_size_are_refused() -> None:
@@ -179,7 +176,7 @@ def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
 
 def with_offload(offload: int = 1, reload: int = 1) -> Case:
     """One rank, two microbatches; the first one's activation goes to the host and comes back."""
-    pipeline = ChosenPipeline(
+    pipeline = Pipeline(
         num_ranks=1,
         num_microbatches=2,
         offloads=(ActivationOffload(stage=0, microbatch=0, offload=offload, reload=reload),),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.reference_exec.cases import family_case, random_case, run
 
 
-def moved(ticks: int) -> ChosenPipeline:
+def moved(ticks: int) -> Pipeline:
     """An eviction and an off-load that take so many ticks each way."""
-    return ChosenPipeline(
+    return Pipeline(
         num_ranks=2,
         num_microbatches=2,
         evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=ticks),),

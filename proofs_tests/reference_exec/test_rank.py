@@ -15,7 +15,6 @@ from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.problem import Occupancy, Problem, Resource
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
@@ -203,7 +202,7 @@ def test_two_directions_are_read_back_and_no_other_sharing_of_stages() -> None:
 
 
 def test_choices_are_read_back() -> None:
-    pipeline = ChosenPipeline(
+    pipeline = Pipeline(
         num_ranks=2,
         num_microbatches=3,
         placement=(0, 1),

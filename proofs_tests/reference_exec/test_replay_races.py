@@ -22,7 +22,6 @@ from bubbleproof.reference_exec.runtime import replica_collectives
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.cases import (
@@ -225,7 +224,7 @@ def test_whole_and_sharded_replicas_of_a_family_run_over_nccl_without_races(
 def chosen_to_move() -> Plan:
     """One rank; microbatch 0's activation goes to the host, beside computation, and comes back."""
     moved = ActivationOffload(stage=0, microbatch=0, offload=3, reload=1)
-    pipeline = ChosenPipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
+    pipeline = Pipeline(num_ranks=1, num_microbatches=2, offloads=(moved,))
     return random_case(pipeline, 1).plan()
 
 

@@ -23,7 +23,6 @@ from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
@@ -96,7 +95,7 @@ def chosen(choice: random.Random) -> Pipeline:
     stages, m = 4, 3
     samples = [(g, j) for g in range(stages) for j in range(m)]
     picks = {sample: choice.choice(("", "", "R", "EVICT", "OFFLOAD")) for sample in samples}
-    return ChosenPipeline(
+    return Pipeline(
         num_ranks=2,
         num_microbatches=m,
         num_chunks=2,

@@ -14,11 +14,10 @@ from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
@@ -67,7 +66,7 @@ def random_choices(seed: int) -> Case:
                 )
     fields = {name: getattr(base, name) for name in Pipeline.__dataclass_fields__}
     recompute = Recompute(samples=tuple(samples)) if samples else None
-    chosen = ChosenPipeline(
+    chosen = Pipeline(
         **fields, recompute=recompute, evictions=tuple(evictions), offloads=tuple(offloads)
     )
     return random_case(chosen, seed)
@@ -91,7 +90,7 @@ def test_rows_are_merged_by_time() -> None:
     #   rank 1          F [2,4)    B [6,9)
     # 1F counts at 2, after the post at 2 that was there first; 1B counts at 9, its end, after both
     # the LOAD's post at 5 and its end at 7, which free rank 1 before 9 and are not kept waiting
-    pipeline = EvictingPipeline(
+    pipeline = Pipeline(
         num_ranks=2,
         num_microbatches=1,
         evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=2),),

@@ -30,8 +30,8 @@ from bubbleproof.reference_exec.runtime import weight_parts
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.state_offload import StateOffload
 from proofs_tests.reference_exec.cases import TINY, Case, random_case, run
 from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, without
 
@@ -180,9 +180,9 @@ def test_parts_on_processes_replay() -> None:
 
 
 def test_parts_of_stages_that_a_host_updates_replay() -> None:
-    pipeline = OffloadingPipeline(
+    pipeline = Pipeline(
         num_ranks=2, num_microbatches=2, split_backward=True, weight_backward=2,
-        weight_parts=(1, 1), offload=Offload(stages=(1,)),
+        weight_parts=(1, 1), state_offload=StateOffload(stages=(1,)),
     )  # fmt: skip
     report = run(random_case(pipeline, 0))
     assert report.ok, report.failures

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bubbleproof.testing.strategies import per_stage
 from bubbleproof.theory.model.problem import Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.solvers.small import Task, by_hand, tiny_pipelines
 
 # (ranks, microbatches, chunks, slices, split): at most 24 tasks.
@@ -128,12 +128,12 @@ def wider(draw: st.DrawFn) -> Pipeline:
 
 
 @st.composite
-def evicting(draw: st.DrawFn) -> EvictingPipeline:
+def evicting(draw: st.DrawFn) -> Pipeline:
     """Some activations of stage 0 are parked on the last rank; all ranks have room for 1 to 3."""
     p, m = draw(st.sampled_from(((2, 2), (2, 3), (3, 2))))
     chosen = draw(st.lists(st.integers(0, m - 1), unique=True, min_size=1, max_size=2))
     ticks = draw(st.integers(0, 2))
-    return EvictingPipeline(
+    return Pipeline(
         num_ranks=p,
         num_microbatches=m,
         capacity=draw(st.integers(1, 3)),

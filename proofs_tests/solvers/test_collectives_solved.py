@@ -6,8 +6,8 @@ import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.collectives import Sharding, with_collectives
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify import check
 from proofs_tests.solvers.brute_force import brute_force
 
@@ -16,8 +16,10 @@ def sharded(p: int, m: int, zero: int, capacity: int | None = None) -> Problem:
     pipeline = Pipeline(
         num_ranks=p, num_microbatches=m, forward=1, backward=2, capacity=capacity, static=1
     )
-    sharding = Sharding(zero=zero, gather=2, reduce=3, regather=1, parameter=1, gradient=1)
-    return with_collectives(pipeline.problem(), sharding, enqueue=(m,), dequeue=(m - 1, 1))
+    sharding = Sharding(
+        zero=zero, gather=2, reduce=3, regather=1, parameter=1, gradient=1, dequeue=(m - 1, 1)
+    )
+    return pipeline.with_changes(sharding=sharding).problem()
 
 
 @pytest.mark.parametrize("engine", ["auto", "cpsat"])

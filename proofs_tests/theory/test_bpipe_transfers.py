@@ -11,7 +11,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction, with_evictions
+from bubbleproof.theory.pipelines.transfers import Eviction, with_evictions, with_waits
 from bubbleproof.verify import Rule, check
 
 SHAPE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=(5, 1))
@@ -78,7 +78,7 @@ def test_opposite_evictions_share_the_link() -> None:
 
 def test_a_pipeline_with_evictions_survives_changes() -> None:
     wait = (Action.parse("0EVICT1"), Action.parse("0B0"))
-    pipeline = EvictingPipeline(
+    pipeline = Pipeline(
         num_ranks=2, num_microbatches=2, evictions=(AWAY,), waits=(wait,), forward=2, backward=4
     )
     late = pipeline.with_changes(latency=1).problem()
@@ -116,7 +116,7 @@ def test_what_is_refused() -> None:
         with_evictions(SHAPE.problem(), [AWAY, AWAY])
     foreign = (Action.parse("7F0"), Action.parse("0B0"))
     with pytest.raises(ValueError, match="a wait names 7F0, which is no task"):
-        with_evictions(SHAPE.problem(), [], [foreign])
+        with_waits(SHAPE.problem(), [foreign])
 
 
 def test_an_eviction_goes_to_another_rank() -> None:

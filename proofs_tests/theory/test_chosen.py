@@ -12,7 +12,7 @@ from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule, check
@@ -20,8 +20,8 @@ from bubbleproof.verify import Rule, check
 SHAPE = {"num_ranks": 1, "num_microbatches": 2, "forward": 2, "backward": 3, "activation": 4}
 
 
-def chosen(**changes: object) -> ChosenPipeline:
-    return ChosenPipeline(**(SHAPE | changes))  # type: ignore[arg-type]  # fields by name
+def chosen(**changes: object) -> Pipeline:
+    return Pipeline(**(SHAPE | changes))  # type: ignore[arg-type]  # fields by name
 
 
 def parked(**changes: int | None) -> Problem:

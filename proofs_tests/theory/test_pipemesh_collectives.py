@@ -16,9 +16,9 @@ from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.collectives import Sharding
 from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.theory.test_pipemesh import Parts, filled
@@ -28,7 +28,7 @@ SHAPES: list[Shape] = list(filled(range(1, 4), 6))
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 
 
-def sharded(shape: Shape, sharding: Sharding, **changes: int) -> tuple[PipeMesh, ShardedPipeline]:
+def sharded(shape: Shape, sharding: Sharding, **changes: int) -> tuple[PipeMesh, Pipeline]:
     p, chunks, m, e, d = shape
     family = PipeMesh(e, d)
     pipeline = family.pipeline(make_parameters({"p": p, "m": m, "v": chunks}))
@@ -289,4 +289,4 @@ def test_collectives_and_order_must_follow_the_same_sequences() -> None:
     with pytest.raises(ValueError, match=r"the collectives follow e, d = \(\(4,\), \(2, 2\)\)"):
         PipeMesh((2, 2), (2, 2)).schedule(pipeline)
     with pytest.raises(ValueError, match="e must be numbers of 1 or more that add up to the 4"):
-        PipeMesh((3,)).sharded(pipeline, pipeline.sharding)
+        PipeMesh((3,)).sharded(pipeline, Sharding(zero=1, gather=1, reduce=1))

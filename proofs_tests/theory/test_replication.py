@@ -12,9 +12,8 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.collectives import Sharding, collectives
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.replication import (
     Placed,
     memory_changes,
@@ -22,6 +21,7 @@ from bubbleproof.theory.pipelines.replication import (
     schedule_with,
     with_placed,
 )
+from bubbleproof.theory.pipelines.sharding import Sharding, collectives
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify.check import check
@@ -110,7 +110,7 @@ def test_memory_of_split_backwards_by_hand() -> None:
 
 
 def test_recomputation_reads_the_parameters_of_the_backward_visit() -> None:
-    pipeline = RecomputingPipeline(
+    pipeline = Pipeline(
         num_ranks=1, num_microbatches=2, recompute=Recompute(stages=(0,)), forward=1, backward=1
     )
     problem = pipeline.problem()
@@ -142,9 +142,11 @@ def test_an_overlapped_pair_is_in_a_visit_of_each_direction() -> None:
 def served_by_theory(pipeline: Pipeline, mesh: PipeMesh, zero: int) -> set[tuple[object, ...]]:
     """What PipeMesh's own collectives serve, by their visits."""
     sharded = mesh.sharded(pipeline, Sharding(zero=zero, gather=1, reduce=1))
-    listed = visits(sharded.stage_ranks, sharded.enqueue, sharded.dequeue)
+    sharding = sharded.choices.sharding
+    assert sharding is not None
+    listed = visits(sharded.stage_ranks, *sharding.sequences(pipeline.num_microbatches))
     found: set[tuple[object, ...]] = set()
-    for c in collectives(listed, sharded.sharding):
+    for c in collectives(listed, sharding):
         visit, kind = c.visit, Kind.F if c.visit.is_forward else Kind.B
         served = tuple((kind, visit.stage, j) for j in range(visit.first, visit.end))
         found.add((c.kind, visit.rank, served))

@@ -24,8 +24,8 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline, with_offload
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.state_offload import StateOffload, with_state_offload
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 
@@ -41,8 +41,8 @@ def starts(problem: Problem, schedule: Schedule) -> Ints:
 def lone_rank() -> Problem:
     """One rank, one microbatch, stages 0 and 1; stage 1's weights (3) and gradients (2) move."""
     pipeline = Pipeline(num_ranks=1, num_microbatches=1, num_chunks=2, static=10)
-    choice = Offload(stages=(1,), offload=2, step=4, reload=5, weight=3, gradient=2, state=7)
-    return with_offload(pipeline.problem(), choice)
+    choice = StateOffload(stages=(1,), offload=2, step=4, reload=5, weight=3, gradient=2, state=7)
+    return with_state_offload(pipeline.problem(), choice)
 
 
 ORDERS = [["0F0", "1F0", "1B0", "0B0"], ["1OFFLOAD0"], ["1STEP"], ["1RELOAD0"]]
@@ -109,7 +109,7 @@ def test_a_transfer_at_the_wrong_time_is_found(task: str, shift: int, rule: Rule
 def test_what_is_no_off_load(choice: dict[str, object], message: str) -> None:
     pipeline = Pipeline(num_ranks=1, num_microbatches=1, num_chunks=2)
     with pytest.raises(ValueError, match=r".") as caught:
-        with_offload(pipeline.problem(), Offload(**choice))  # type: ignore[arg-type]  # on purpose
+        with_state_offload(pipeline.problem(), StateOffload(**choice))  # type: ignore[arg-type]  # on purpose
     assert str(caught.value) == message
 
 
@@ -198,7 +198,7 @@ def test_recomputation_and_off_load_together() -> None:
     for p, m in SMALL[::4]:
         recomputing = base.pipeline(make_parameters({"p": p, "m": m}))
         both = family.offloading(recomputing, weight=2, gradient=2)
-        assert isinstance(both, OffloadingPipeline)
+        assert isinstance(both, Pipeline)
         problem = both.problem()
         schedule = family.schedule(both, problem)
         assert check(problem, schedule).ok

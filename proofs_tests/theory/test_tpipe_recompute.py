@@ -23,7 +23,7 @@ from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline, with_recompute
+from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
 
@@ -207,6 +207,6 @@ def test_interleaved_with_recomputation_loses_time_every_group_from_seven_ranks_
 
 def test_a_pipeline_without_a_choice_recomputes_nothing() -> None:
     plain = Pipeline(num_ranks=1, num_microbatches=1)
-    assert RecomputingPipeline(num_ranks=1, num_microbatches=1).problem().num_tasks == (
+    assert Pipeline(num_ranks=1, num_microbatches=1).problem().num_tasks == (
         plain.problem().num_tasks
     )

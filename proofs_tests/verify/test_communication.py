@@ -9,9 +9,9 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics, check, check_communication, compute_part
@@ -146,7 +146,7 @@ GUEST = "1RECV_F0 0EVICT0 1F0 0EVICT0 1B0 1SEND_B0 0LOAD0 0LOAD0"
 
 
 def evicting(home: str, guest: str, *semantics: Semantics) -> list[str]:
-    pipeline = ChosenPipeline(
+    pipeline = Pipeline(
         num_ranks=2,
         num_microbatches=1,
         evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=1),),
@@ -218,7 +218,7 @@ def test_crossed_transfers_of_one_link_are_named() -> None:
     evictions = tuple(
         Eviction(stage=0, microbatch=j, source=0, target=1, duration=1) for j in (0, 1)
     )
-    problem = ChosenPipeline(num_ranks=2, num_microbatches=2, evictions=evictions).problem()
+    problem = Pipeline(num_ranks=2, num_microbatches=2, evictions=evictions).problem()
     home = "0F0 0SEND_F0 0EVICT0 0F1 0SEND_F1 0EVICT1 0EVICT0 0EVICT1 0LOAD0 0LOAD0 0LOAD1 0LOAD1"
     guest = "0EVICT0 0EVICT1 0EVICT0 0EVICT1 0LOAD0 0LOAD1 0LOAD0 0LOAD1"
     home += " 0RECV_B0 0B0 0RECV_B1 0B1"

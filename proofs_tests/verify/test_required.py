@@ -16,15 +16,14 @@ from bubbleproof.theory.families import families
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
-from bubbleproof.theory.pipelines.collectives import Sharding
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
+from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule
 from bubbleproof.verify.required import check_required, differences
+from proofs_tests.random_choices import combined
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 RANDOM = 3_000 if FULL else 60
@@ -78,7 +77,7 @@ def numbers(random: Random) -> dict[str, object]:
     }
 
 
-def chosen(random: Random) -> ChosenPipeline:
+def chosen(random: Random) -> Pipeline:
     """Each sample is recomputed, evicted, off-loaded, or none of these."""
     shape = numbers(random)
     flags = random.choice([True, False])
@@ -87,7 +86,7 @@ def chosen(random: Random) -> ChosenPipeline:
     for sample in product(range(plain.num_stages), range(plain.num_microbatches)):
         choices[random.choice(list(choices))].append(sample)
     p = plain.num_ranks
-    return ChosenPipeline(
+    return Pipeline(
         **shape,  # type: ignore[arg-type]  # fields by name
         split_backward=flags,
         recompute=Recompute(samples=tuple(choices["again"]), kept=random.randint(0, 1)),
@@ -110,27 +109,27 @@ def chosen(random: Random) -> ChosenPipeline:
     )
 
 
-def updated_by_the_host(random: Random) -> OffloadingPipeline:
+def updated_by_the_host(random: Random) -> Pipeline:
     shape = numbers(random)
     stages = range(Pipeline(**shape).num_stages)  # type: ignore[arg-type]  # fields by name
-    return OffloadingPipeline(
+    return Pipeline(
         **shape,  # type: ignore[arg-type]  # fields by name
         recompute=random.choice([None, Recompute(stages=tuple(stages)[:1], duration=2)]),
-        offload=Offload(
+        state_offload=StateOffload(
             stages=tuple(g for g in stages if random.random() < 0.6),
             offload=2, step=3, reload=4, weight=5, gradient=6, state=7,
         ),
     )  # fmt: skip
 
 
-def sharded(random: Random) -> ShardedPipeline:
+def sharded(random: Random) -> Pipeline:
     shape = numbers(random) | {"num_slices": 1, "num_microbatches": 5}
     stages = int(str(shape["num_ranks"])) * int(str(shape["num_chunks"]))
-    return ShardedPipeline(
+    return Pipeline(
         **shape,  # type: ignore[arg-type]  # fields by name
-        enqueue=random.choice([(5,), (2, 3), (1, 2, 2)]),
-        dequeue=random.choice([(5,), (3, 2), (2, 2, 1)]),
         sharding=Sharding(
+            enqueue=random.choice([None, (2, 3), (1, 2, 2)]),
+            dequeue=random.choice([None, (3, 2), (2, 2, 1)]),
             zero=random.randint(1, 3),
             gather=4,
             reduce=5,
@@ -143,7 +142,7 @@ def sharded(random: Random) -> ShardedPipeline:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded])
+@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded, combined])
 def test_random_choices_pose_what_they_require(make: object) -> None:
     assert callable(make)
     for number in range(RANDOM):
@@ -202,7 +201,7 @@ def forgetful(problem: Problem, random: Random) -> dict[str, Problem]:
     }
 
 
-@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded])
+@pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded, combined])
 def test_whatever_is_forgotten_is_named(make: object) -> None:
     assert callable(make)
     for number in range(20):

@@ -20,7 +20,6 @@ from bubbleproof.papers.claims.bpipe_schedules import made
 from bubbleproof.papers.claims.claim import Claim, Domain, Params, listed
 from bubbleproof.papers.claims.field_schedules import constant, stated
 from bubbleproof.papers.claims.points import Row
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
 Pairs = set[tuple[int, int]]
@@ -54,8 +53,7 @@ def nodes(at: Params, assignment: Assignment, stage: int) -> list[int]:
 def transferring(at: Params) -> Pairs:
     """(evictor, acceptor) of every eviction of BPipe's schedule."""
     pipeline = made("bpipe", at["p"], 2 * at["p"]).pipeline
-    assert isinstance(pipeline, EvictingPipeline)
-    return {(moved.source, moved.target) for moved in pipeline.evictions}
+    return {(moved.source, moved.target) for moved in pipeline.choices.evictions}
 
 
 def following(at: Params) -> Pairs:

@@ -25,7 +25,7 @@ from bubbleproof.papers.claims.pipemesh_schedules import family, late, mesh, seq
 from bubbleproof.papers.claims.pipemesh_shapes import SHAPE, Shape
 from bubbleproof.papers.claims.points import Row
 from bubbleproof.papers.claims.tpipe_statement import stated
-from bubbleproof.theory.pipelines.collectives import Sharding
+from bubbleproof.theory.pipelines.sharding import Sharding
 
 
 def _shapes() -> Iterator[Shape]:

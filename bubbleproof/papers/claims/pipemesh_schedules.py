@@ -24,8 +24,8 @@ from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orde
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.collectives import Sharding
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
 DEPTH_FIRST = Interleaved()
@@ -221,8 +221,10 @@ def late(at: Params, *, zero: int = 1, gather: int | None = None, reduce: int | 
 
 def sharded_peak(at: Params, zero: int) -> int:
     """Chunks' worth of gathered parameters (ZeRO-3) or unreduced gradients (ZeRO-2) on a rank."""
-    held = {"parameter": 1} if zero == 3 else {"gradient": 1}
-    sharding = Sharding(zero=zero, gather=at["C"], reduce=at["C"], **held)
+    ticks, parameter = at["C"], int(zero == 3)
+    sharding = Sharding(
+        zero=zero, gather=ticks, reduce=ticks, parameter=parameter, gradient=1 - parameter
+    )
     pipeline = family(at).sharded(mesh(at).pipeline.with_changes(activation=0), sharding)
     problem = pipeline.problem()
     return max(measure(problem, family(at).schedule(pipeline, problem)).peak_memory)

@@ -37,7 +37,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 
 ORDERS = replace(small(GROUPS), text=f"{small(GROUPS).text}; every order")
@@ -89,7 +89,7 @@ def half_recomputed_peak(at: Params) -> int:
 @lru_cache(maxsize=1024)
 def _half_recomputed_peak(p: int, m: int) -> int:
     again = Recompute(stages=tuple(range(p)), kept=1, duration=1)
-    pipeline = RecomputingPipeline(
+    pipeline = Pipeline(
         num_ranks=p, num_microbatches=m, forward=2, backward=4, activation=2, recompute=again
     )
     plain = PLAIN.program(Pipeline(num_ranks=p, num_microbatches=m))

@@ -7,7 +7,7 @@ where they differ all the same the header of each collective tells (``replica_co
 
 A problem with collectives says by its precedences what each serves: a visit is served by the
 UNSHARD of its number and its gradient summed by the REDUCE_GRAD of its number
-(``theory.pipelines.collectives``). A problem without gets those of ``theory.pipelines.replication``
+(``theory.pipelines.sharding``). A problem without gets those of ``theory.pipelines.replication``
 (``replicated``).
 """
 
@@ -23,11 +23,10 @@ from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.collectives import Collective, collectives
 from bubbleproof.theory.pipelines.extension import Change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import ADDERS, Placed, Use, memory_changes, uses_of
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
 Holder = tuple[int, int]  # (stage, rank)
@@ -59,21 +58,22 @@ class DataParallel:
             raise ValueError(f"data parallelism must have 1 replica or more, got {self.replicas}")
 
     @classmethod
-    def of(cls, step: ShardedPipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
+    def of(cls, step: Pipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
         """The collectives of a training step; without levels all parameters have the highest.
 
         Raises ``ValueError`` for no replica, and for a level that the step's collectives are too
         few for.
         """
-        zero = step.sharding.zero
+        sharding = sharding_of(step)
+        zero = sharding.zero
         levels = ZeroLevels(default=zero) if levels is None else levels
         if levels.highest > zero:
             raise ValueError(
                 f"ZeRO level {levels.highest} needs more collectives than the schedule has; "
                 f"they are enough for level {zero}"
             )
-        listed = visits(step.stage_ranks, step.enqueue, step.dequeue)
-        found = [_of_visit(c) for c in collectives(listed, step.sharding)]
+        listed = visits(step.stage_ranks, *sharding.sequences(step.num_microbatches))
+        found = [_of_visit(c) for c in collectives(listed, sharding)]
         return cls.serving(found, replicas, levels)
 
     @classmethod
@@ -159,6 +159,13 @@ class DataParallel:
         return found
 
 
+def sharding_of(step: Pipeline) -> Sharding:
+    """The collectives that a step has. Raises ``ValueError`` where it has none."""
+    if step.choices.sharding is None:
+        raise ValueError("the pipeline has no collectives of its own")
+    return step.choices.sharding
+
+
 def _of_visit(collective: Collective) -> Placed:
     """A collective of a visit by the computations that it serves; it runs when the problem says."""
     visit = collective.visit
@@ -173,8 +180,8 @@ def _of_visit(collective: Collective) -> Placed:
 
 
 def in_replicas(
-    step: ShardedPipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
-) -> tuple[ShardedPipeline, DataParallel]:
+    step: Pipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
+) -> tuple[Pipeline, DataParallel]:
     """The step with the bytes of each stage's gathered parameters and summed gradients.
 
     Raises ``ValueError`` for what its collectives cannot do (``DataParallel.of``).
@@ -183,11 +190,11 @@ def in_replicas(
     layouts, element = parallel.layouts(spec, step.num_stages), spec.element_bytes
     stages = range(step.num_stages)
     sharding = replace(
-        step.sharding,
+        sharding_of(step),
         parameter=tuple(layouts[stage].size(3) * element for stage in stages),
         gradient=tuple(layouts[stage].size(2, 3) * element for stage in stages),
     )
-    return replace(step, sharding=sharding), parallel
+    return step.with_changes(sharding=sharding), parallel
 
 
 def state_bytes(step: Pipeline, spec: ModelSpec, parallel: DataParallel) -> tuple[int, ...]:

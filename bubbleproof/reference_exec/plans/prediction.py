@@ -26,11 +26,9 @@ from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.extension import with_changes
-from bubbleproof.theory.pipelines.offload import OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def in_one_tick(pipeline: Pipeline) -> Pipeline:
         backward=1,
         input_backward=1,
         weight_backward=tuple(pipeline.num_parts.tolist()),
-        weight_parts=tuple((1,) * len(row) for row in pipeline.part_ticks),
+        weight_parts=tuple((1,) * len(row) for row in pipeline.weight_parts),
     )
 
 
@@ -68,13 +66,13 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         capacity=None,
         memory_unit="byte",
     )
-    if isinstance(sized, ChosenPipeline | RecomputingPipeline) and sized.recompute is not None:
-        kept = _common_input_bytes(spec, sized.recompute)
-        sized = sized.with_changes(recompute=replace(sized.recompute, kept=kept))
-    if isinstance(sized, OffloadingPipeline) and sized.offload is not None:
-        weight = _common_weight_bytes(spec, sized.offload.stages)
-        offload = replace(sized.offload, weight=weight, gradient=weight, state=weight)
-        sized = sized.with_changes(offload=offload)
+    if (recompute := sized.choices.recompute) is not None:
+        kept = _common_input_bytes(spec, recompute)
+        sized = sized.with_changes(recompute=replace(recompute, kept=kept))
+    if (offload := sized.choices.state_offload) is not None:
+        weight = _common_weight_bytes(spec, offload.stages)
+        offload = replace(offload, weight=weight, gradient=weight, state=weight)
+        sized = sized.with_changes(state_offload=offload)
     return sized
 
 
@@ -120,11 +118,11 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
 def _of_slice(pipeline: Pipeline, spec: ModelSpec, slice_index: int) -> Problem:
     """The problem with the bytes of one slice in its events, those of parts of W part by part."""
     problem = in_bytes(pipeline, spec, slice_index).problem()
-    if not pipeline.part_ticks:
+    if not pipeline.weight_parts:
         return problem
     actions, events = problem.actions, problem.events
     freed = np.zeros(problem.num_tasks, dtype=np.int64)
-    for stage, row in enumerate(pipeline.part_ticks):
+    for stage, row in enumerate(pipeline.weight_parts):
         held = footprint(
             spec,
             stage,

@@ -40,7 +40,6 @@ from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
@@ -182,7 +181,7 @@ def replay_plan(
     ``parallel`` is there where the problem has collectives (``replicated``). STEPs and exchanges of
     a training are put in too, unless the program has its own (``stepping``).
     """
-    evictions = step.evictions if isinstance(step, ChosenPipeline) else ()
+    evictions = step.choices.evictions
     ends: dict[Action, tuple[int, ...]] = {
         Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
         for e in evictions
@@ -207,7 +206,7 @@ def replay_plan(
         parallel=parallel,
         training=training,
         hosted=frozenset(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist()),
-        weight_parts={g: len(row) for g, row in enumerate(step.part_ticks) if row},
+        weight_parts={g: len(row) for g, row in enumerate(step.weight_parts) if row},
     )
     return plan if training is None else with_steps(plan)
 

@@ -24,7 +24,6 @@ from bubbleproof.reference_exec.plans.prediction import in_one_tick, in_order_al
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.offload import OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import (
     Placed,
@@ -32,7 +31,6 @@ from bubbleproof.theory.pipelines.replication import (
     schedule_with,
     with_placed,
 )
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 
 
@@ -69,7 +67,7 @@ def replicated(
     Raises ``ValueError`` for no replica, for levels that the problem's collectives are too few for,
     and for levels of stages that a host updates.
     """
-    if isinstance(step, ShardedPipeline):
+    if step.choices.sharding is not None:
         sized, parallel = in_replicas(step, spec, replicas, levels)
         return Replicated(problem=problem, step=sized, schedule=schedule, parallel=parallel)
     if problem.actions.is_kind(*COLLECTIVE_KINDS).any():
@@ -114,9 +112,10 @@ def _served(
 
 
 def _require_levels_on_ranks(step: Pipeline, levels: ZeroLevels | None) -> None:
-    if levels is not None and isinstance(step, OffloadingPipeline) and step.offload is not None:
+    offload = step.choices.state_offload
+    if levels is not None and offload is not None:
         raise ValueError(
-            f"the host updates stages {step.offload.stages} with whole gradients, which no shards "
+            f"the host updates stages {offload.stages} with whole gradients, which no shards "
             f"hold; got ZeRO levels {levels}; replicas without levels give each host the sum"
         )
 

@@ -15,9 +15,8 @@ import numpy as np
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.collectives import Sharding
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
 
 Visits = dict[int, tuple[int, ...]]  # by number: the microbatches that a collective waits for
 
@@ -45,9 +44,8 @@ def sharded(problem: Problem, step: Pipeline) -> Pipeline:
             )
     if (problem.duration[problem.actions.is_kind(Kind.F, Kind.B)] < 1).any():
         raise ValueError("replay of collectives needs forwards and backwards of 1 tick or more")
-    fields = {name: getattr(step, name) for name in Pipeline.__dataclass_fields__}
-    sharding = Sharding(zero=zero, gather=1, reduce=1)
-    return ShardedPipeline(**fields, enqueue=enqueue, dequeue=dequeue, sharding=sharding)
+    sharding = Sharding(zero=zero, gather=1, reduce=1, enqueue=enqueue, dequeue=dequeue)
+    return step.with_changes(sharding=sharding)
 
 
 def _read(

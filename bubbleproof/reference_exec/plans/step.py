@@ -17,12 +17,10 @@ from bubbleproof.reference_exec.plans.sharded_step import sharded
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
 
 
@@ -118,7 +116,6 @@ def _with_choices(problem: Problem, step: Pipeline) -> Pipeline:
     )
     if not samples and not evictions and not updated and not offloads:
         return step
-    fields = {name: getattr(step, name) for name in Pipeline.__dataclass_fields__}
     rest = tuple(sample for sample in samples if sample[0] not in whole)
     recompute = Recompute(stages=tuple(whole), samples=rest) if samples else None
     if updated and (evictions or offloads):
@@ -126,8 +123,8 @@ def _with_choices(problem: Problem, step: Pipeline) -> Pipeline:
             "replay runs stages that hosts update or activations that move; the problem has both"
         )
     if updated:
-        return OffloadingPipeline(**fields, recompute=recompute, offload=Offload(stages=updated))
-    return ChosenPipeline(**fields, recompute=recompute, evictions=evictions, offloads=offloads)
+        return step.with_changes(recompute=recompute, state_offload=StateOffload(stages=updated))
+    return step.with_changes(recompute=recompute, evictions=evictions, offloads=offloads)
 
 
 def _offload(problem: Problem, task: int) -> ActivationOffload:
@@ -166,7 +163,7 @@ def _require_same_tasks(problem: Problem, pipeline: Pipeline) -> None:
     step = pipeline.problem()
     missing = problem.locate(step.actions) == NONE
     located = step.locate(problem.actions)
-    if not isinstance(pipeline, ShardedPipeline):  # collectives then belong to no step
+    if pipeline.choices.sharding is None:  # collectives then belong to no step
         located[problem.actions.is_kind(*COLLECTIVE_KINDS)] = 0
     if missing.any():
         raise ValueError(

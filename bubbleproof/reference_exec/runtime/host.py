@@ -1,8 +1,9 @@
 """The host beside a rank: weights that come up, gradients that go down, and the step in between.
 
 A stage with a STEP in its program is updated by the host (T-Pipe section 5,
-``theory.pipelines.offload``). The host keeps its master weights and, to begin with, a copy to bring
-up. Each task has a beginning and an end, with the memory of ``theory.pipelines.offload``:
+``theory.pipelines.state_offload``). The host keeps its master weights and, to begin with, a copy to
+bring up. Each task has a beginning and an end, with the memory of
+``theory.pipelines.state_offload``:
 
     RELOAD   begins: the weights' storages and those of their gradients are allocated on the rank
              ends:   the weights are there; the host's copy is freed

@@ -19,6 +19,7 @@ from bubbleproof.theory.families.parameters import Parameters, make_parameters
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 
@@ -48,6 +49,7 @@ class Family(ABC):
     placement: ClassVar[str] = "loop"
     is_split: ClassVar[bool] = False
     cuts_weights: ClassVar[bool] = False
+    adds: ClassVar[frozenset[str]] = frozenset()  # the choices (``Choices.added``) that it orders
 
     @abstractmethod
     def program(self, pipeline: Pipeline) -> Program:
@@ -69,17 +71,23 @@ class Family(ABC):
             return f"{self.name} overlaps no forward with a backward, got overlaps"
         if pipeline.weight_parts and not self.cuts_weights:
             return f"{self.name} runs each W whole, got weight_parts"
+        if beyond := pipeline.choices.added - self.adds:
+            return f"{self.name} gives no order of tasks that {', '.join(sorted(beyond))} add"
         return None
 
     def fitted(self, pipeline: Pipeline) -> Pipeline:
-        """The pipeline with this family's placement, splits and overlaps in place of its own.
+        """The pipeline with this family's choices in place of its own; parts of W stay if it can.
 
         Precondition: the numbers per stage stay right for the family's number of chunks. Whether
         the family takes the result is for ``refusal`` to say.
         """
-        taken = pipeline if self.cuts_weights else pipeline.with_whole_weights()
-        return taken.with_changes(
-            placement=self.placement, split_backward=self.is_split, overlaps=()
+        fitting = pipeline if self.cuts_weights else pipeline.with_whole_weights()
+        return fitting.with_changes(
+            choices=Choices(
+                placement=self.placement,
+                split_backward=self.is_split,
+                weight_parts=fitting.weight_parts,
+            )
         )
 
     def prepared(self, pipeline: Pipeline) -> Pipeline:

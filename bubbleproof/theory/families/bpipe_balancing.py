@@ -19,7 +19,7 @@ from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction, Wait, link_resources
+from bubbleproof.theory.pipelines.transfers import Eviction, Wait, link_resources
 
 
 class BalancedFamily(Family):
@@ -30,19 +30,20 @@ class BalancedFamily(Family):
     """
 
     base: ClassVar[Family]
+    adds = frozenset({"evictions"})
 
     @abstractmethod
     def objective(self, p: int, m: int, v: int = 1) -> int:
         """mu_opt: the activations that no rank of a transferring pair exceeds."""
 
-    def pipeline(self, params: Parameters) -> EvictingPipeline:
+    def pipeline(self, params: Parameters) -> Pipeline:
         return self.balanced(super().pipeline(params))
 
     def fitted(self, pipeline: Pipeline) -> Pipeline:
         plain = super().fitted(pipeline)
         return plain if self.base.refusal(plain) is not None else self.balanced(plain)
 
-    def balanced(self, pipeline: Pipeline, *, transfer: int | None = None) -> EvictingPipeline:
+    def balanced(self, pipeline: Pipeline, *, transfer: int | None = None) -> Pipeline:
         """The pipeline with this family's evictions; each takes ``transfer`` ticks each way.
 
         Raises ``ValueError`` where the base family refuses the pipeline.
@@ -63,10 +64,8 @@ class BalancedFamily(Family):
             for moved in transfers
             if moved.kind is Kind.EVICT
         )
-        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
-        return EvictingPipeline(
-            **fields, evictions=evictions, waits=tuple(self._waits(pipeline, plan))
-        )
+        waits = tuple(self._waits(pipeline, plan))
+        return pipeline.with_changes(evictions=evictions, waits=waits)
 
     def transfers(self, p: int, m: int, v: int = 1) -> dict[int, tuple[Transfer, ...]]:
         """The transfers of each evictor that has any, in slot order, by its rank."""
@@ -85,7 +84,7 @@ class BalancedFamily(Family):
         if (why := super().refusal(pipeline)) is not None:
             return why
         planned = {m.saved for moves in self._plan(pipeline).values() for m in moves}
-        given = pipeline.evictions if isinstance(pipeline, EvictingPipeline) else ()
+        given = pipeline.choices.evictions
         if {(eviction.stage, eviction.microbatch) for eviction in given} != planned:
             return (
                 f"{self.name} needs its {len(planned)} evictions among the pipeline's choices, got "
@@ -94,14 +93,13 @@ class BalancedFamily(Family):
         return None
 
     def program(self, pipeline: Pipeline) -> Program:
-        if not isinstance(pipeline, EvictingPipeline) and self._plan(pipeline):
+        if self._plan(pipeline) and not pipeline.choices.evictions:
             raise ValueError(self.refusal(pipeline))
         p = pipeline.num_ranks
         orders = self.base.program(pipeline).orders(p)
-        given = pipeline.evictions if isinstance(pipeline, EvictingPipeline) else ()
         links: dict[int, list[Action]] = {}
         for rank, transfers in self._plan(pipeline).items():
-            link = link_resources(given, p)[rank, p - 1 - rank]
+            link = link_resources(pipeline.choices.evictions, p)[rank, p - 1 - rank]
             links[link] = [transfer.action for transfer in transfers]
         return Program.from_orders(orders + [links[link] for link in sorted(links)])
 

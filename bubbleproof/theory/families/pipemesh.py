@@ -2,7 +2,7 @@
 
 The family is the order of computations (``pipemesh_order``). The command has no parameter for ZeRO,
 so its problem has none of the collectives; ``PipeMesh.sharded`` adds them as tasks on NICs
-(``theory.pipelines.collectives``), which the same checker judges. Their order on each NIC follows
+(``theory.pipelines.sharding``), which the same checker judges. Their order on each NIC follows
 from the computations' left-shifted starts at tF = 1, tB = 2: a parameter gather is asked for when
 the visit before starts, a reduction when the visit ends (sections III-C and V).
 
@@ -16,6 +16,8 @@ min((M-1) q + 2(p-r-1) + 1, M m) activations (swept), where q = e_1 unless deque
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bubbleproof.theory.families.base import Family
@@ -23,14 +25,13 @@ from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_program
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.collectives import (
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import (
     Collective,
     Computations,
     Sharding,
     collectives,
 )
-from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.visits import Visit, visits
 
@@ -43,6 +44,7 @@ class PipeMesh(Family):
     source = "PipeMesh (TPDS 2025) sections III-B and V, Algorithm 1"
     options = frozenset({"v", "e", "d"})
     default_chunks = 2
+    adds = frozenset({"sharding"})
 
     def __init__(
         self, enqueue: tuple[int, ...] | None = None, dequeue: tuple[int, ...] | None = None
@@ -71,30 +73,29 @@ class PipeMesh(Family):
                     f"{name} must be numbers of 1 or more that add up to the {m} microbatches, "
                     f"got {','.join(map(str, given))}"
                 )
-        if isinstance(pipeline, ShardedPipeline):
-            theirs = pipeline.enqueue, pipeline.dequeue
+        if pipeline.choices.sharding is not None:
+            theirs = pipeline.choices.sharding.sequences(m)
             if theirs != sequences:
                 return f"the collectives follow e, d = {theirs}, the order follows {sequences}"
         return None
 
-    def sharded(self, pipeline: Pipeline, sharding: Sharding) -> ShardedPipeline:
+    def sharded(self, pipeline: Pipeline, sharding: Sharding) -> Pipeline:
         """The pipeline with the collectives of ``sharding`` for this family's sequences.
 
         Raises ``ValueError`` where the family refuses the pipeline.
         """
-        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
-        if (why := self.refusal(Pipeline(**fields))) is not None:
+        if (why := self.refusal(pipeline.with_changes(sharding=None))) is not None:
             raise ValueError(why)
         enqueue, dequeue = self.sequences(pipeline)
-        return ShardedPipeline(**fields, enqueue=enqueue, dequeue=dequeue, sharding=sharding)
+        return pipeline.with_changes(sharding=replace(sharding, enqueue=enqueue, dequeue=dequeue))
 
     def program(self, pipeline: Pipeline) -> Program:
         sequences = self.sequences(pipeline)
         compute = elastic_program(pipeline, sequences)
-        if not isinstance(pipeline, ShardedPipeline):
+        if pipeline.choices.sharding is None:
             return compute
         listed = visits(pipeline.stage_ranks, *sequences)
-        return _with_nics(pipeline, compute, collectives(listed, pipeline.sharding))
+        return _with_nics(pipeline, compute, collectives(listed, pipeline.choices.sharding))
 
     def full_params(
         self, params: Parameters, pipeline: Pipeline
@@ -106,8 +107,9 @@ class PipeMesh(Family):
 def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -> Program:
     """The program with each rank's NIC and buffer manager, in the order collectives fall due."""
     p = pipeline.num_ranks
-    fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
-    clock = Pipeline(**{**fields, "forward": 1, "backward": 2, "latency": 0, "links": ()}).problem()
+    clock = pipeline.with_changes(
+        sharding=None, forward=1, backward=2, latency=0, links=()
+    ).problem()
     schedule = left_shift(clock, compute)
     start = np.zeros(clock.num_tasks, dtype=np.int64)
     start[clock.locate(compute.actions)] = schedule.start

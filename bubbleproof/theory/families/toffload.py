@@ -2,9 +2,9 @@
 
 The order of computations is T-Pipe's (T-Recomp's where the pipeline recomputes, which the paper
 calls TPipe ALL). Each deep stage g = p..2p-1 brings RELOAD before its first forward, OFFLOAD after
-its last backward and STEP after that, each on an engine of its rank (``theory.pipelines.offload``),
-so no engine has more than one task and their order is given. A schedule hides them if its makespan
-is T-Pipe's and the last STEP ends no later.
+its last backward and STEP after that, each on an engine of its rank
+(``theory.pipelines.state_offload``), so no engine has more than one task and their order is given.
+A schedule hides them if its makespan is T-Pipe's and the last STEP ends no later.
 
 The command has no parameters for them: RELOAD, OFFLOAD and STEP take the ticks of a deep forward
 each, and weights, gradients and optimizer state weigh nothing; ``offloading`` takes other numbers.
@@ -22,9 +22,8 @@ from bubbleproof.theory.families.tpipe import TPipe, TwoChunks
 from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.offload import ENGINES, Offload, OffloadingPipeline
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import RecomputingPipeline
+from bubbleproof.theory.pipelines.state_offload import ENGINES, StateOffload
 
 
 class TOffload(TwoChunks):
@@ -33,36 +32,36 @@ class TOffload(TwoChunks):
     name = "toffload"
     title = "T-Pipe with T-Offload"
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 5, Appendix D"
+    adds = frozenset({"state_offload", "recompute"})
 
-    def pipeline(self, params: Parameters) -> OffloadingPipeline:
+    def pipeline(self, params: Parameters) -> Pipeline:
         ticks = params.tF
         return self.offloading(super().pipeline(params), offload=ticks, step=ticks, reload=ticks)
 
-    def prepared(self, pipeline: Pipeline) -> OffloadingPipeline:
+    def prepared(self, pipeline: Pipeline) -> Pipeline:
         """The deep chunk off-loaded; each transfer and step as long as the longest forward."""
         problem = pipeline.problem()
         ticks = int(problem.duration[problem.actions.is_kind(Kind.F)].max(initial=0))
         return self.offloading(pipeline, offload=ticks, step=ticks, reload=ticks)
 
-    def offloading(self, pipeline: Pipeline, **numbers: int) -> OffloadingPipeline:
-        """The pipeline with its deep chunk off-loaded; ``numbers`` as in ``Offload``."""
+    def offloading(self, pipeline: Pipeline, **numbers: int) -> Pipeline:
+        """The pipeline with its deep chunk off-loaded; ``numbers`` as in ``StateOffload``."""
         p = pipeline.num_ranks
-        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
-        recompute = pipeline.recompute if isinstance(pipeline, RecomputingPipeline) else None
-        choice = Offload(stages=tuple(range(p, 2 * p)), **numbers)
-        return OffloadingPipeline(**fields, recompute=recompute, offload=choice)
+        choice = StateOffload(stages=tuple(range(p, 2 * p)), **numbers)
+        return pipeline.with_changes(state_offload=choice)
 
     def refusal(self, pipeline: Pipeline) -> str | None:
         if (why := super().refusal(pipeline)) is not None:
             return why
         p = pipeline.num_ranks
-        choice = pipeline.offload if isinstance(pipeline, OffloadingPipeline) else None
+        choice = pipeline.choices.state_offload
         if choice is None or set(choice.stages) != set(range(p, 2 * p)):
             return (
                 f"{self.name} off-loads stages {p}..{2 * p - 1}; make the pipeline with "
                 f"family({self.name!r}).offloading(pipeline)"
             )
-        return self._computations(pipeline).refusal(pipeline)
+        computed = pipeline.with_changes(state_offload=None)
+        return self._computations(pipeline).refusal(computed)
 
     def program(self, pipeline: Pipeline) -> Program:
         p, m = pipeline.num_ranks, pipeline.num_microbatches
@@ -81,5 +80,4 @@ class TOffload(TwoChunks):
 
     @staticmethod
     def _computations(pipeline: Pipeline) -> TPipe | TRecomp:
-        recomputes = isinstance(pipeline, RecomputingPipeline) and pipeline.recompute is not None
-        return TRecomp() if recomputes else TPipe()
+        return TPipe() if pipeline.choices.recompute is None else TRecomp()

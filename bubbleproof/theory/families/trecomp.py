@@ -35,32 +35,33 @@ from bubbleproof.theory.families.tpipe_formulas import (
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute, RecomputingPipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
 
 
 class Recomputing(TwoChunks):
     """Two chunks per rank, of which the shallow one is recomputed."""
 
-    def pipeline(self, params: Parameters) -> RecomputingPipeline:
+    adds = frozenset({"recompute"})
+
+    def pipeline(self, params: Parameters) -> Pipeline:
         return self.recomputing(super().pipeline(params))
 
-    def prepared(self, pipeline: Pipeline) -> RecomputingPipeline:
+    def prepared(self, pipeline: Pipeline) -> Pipeline:
         """The shallow chunk recomputed, nothing of it kept."""
         return self.recomputing(pipeline)
 
     def recomputing(
         self, pipeline: Pipeline, *, kept: int = 0, duration: int | None = None
-    ) -> RecomputingPipeline:
+    ) -> Pipeline:
         """The pipeline with its shallow chunk recomputed; see ``Recompute`` for the numbers."""
-        fields = {name: getattr(pipeline, name) for name in Pipeline.__dataclass_fields__}
         stages = tuple(range(pipeline.num_ranks))
         choice = Recompute(stages=stages, kept=kept, duration=duration)
-        return RecomputingPipeline(**fields, recompute=choice)
+        return pipeline.with_changes(recompute=choice)
 
     def refusal(self, pipeline: Pipeline) -> str | None:
         if (why := super().refusal(pipeline)) is not None:
             return why
-        choice = pipeline.recompute if isinstance(pipeline, RecomputingPipeline) else None
+        choice = pipeline.choices.recompute
         if choice is None or set(choice.stages) != set(range(pipeline.num_ranks)):
             return (
                 f"{self.name} recomputes stages 0..{pipeline.num_ranks - 1}; make the pipeline "

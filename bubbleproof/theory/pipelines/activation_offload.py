@@ -19,10 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
+from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.extension import backwards_of, extended
+from bubbleproof.theory.pipelines.extension import backwards_of, extended, numbered
 from bubbleproof.theory.pipelines.transfers import left_behind
+
+ENGINES = ("download engine", "upload engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,12 @@ def with_activation_offloads(
     rank = problem.rank_of_task[forward]
     used, row = np.unique(rank, return_inverse=True)
     down = problem.num_tasks + np.arange(len(offloads))
-    up, host = down + len(offloads), len(problem.stores) + row
+    up = down + len(offloads)
+    engines, new_engines = numbered(
+        problem.resources, [f"{name} of rank {r}" for r in used for name in ENGINES]
+    )
+    hosts, new_hosts = numbered(problem.stores, [f"host memory of rank {r}" for r in used])
+    host = hosts[row]
     units = left_behind(problem, forward, rank)
     return extended(
         problem,
@@ -73,10 +80,7 @@ def with_activation_offloads(
             ActionTable.of(int(kind), *columns) for kind in (Kind.OFFLOAD, Kind.RELOAD)
         ),
         duration=np.array([o.offload for o in offloads] + [o.reload for o in offloads]),
-        homes=[
-            (down, len(problem.resources) + 2 * row),
-            (up, len(problem.resources) + 2 * row + 1),
-        ],
+        homes=[(down, engines[2 * row]), (up, engines[2 * row + 1])],
         waits=[(forward, down), (down, up), (up, backward)],
         changes=[
             (down, False, host, units),
@@ -84,11 +88,6 @@ def with_activation_offloads(
             (up, False, rank, units),
             (up, True, host, -units),
         ],
-        resources=_engines(used),
-        stores=[Store(name=f"host memory of rank {r}", capacity=host_capacity) for r in used],
+        resources=[Resource(name=name) for name in new_engines],
+        stores=[Store(name=name, capacity=host_capacity) for name in new_hosts],
     )
-
-
-def _engines(ranks: Ints) -> list[Resource]:
-    names = ("download engine", "upload engine")
-    return [Resource(name=f"{name} of rank {rank}") for rank in ranks.tolist() for name in names]

@@ -5,7 +5,7 @@
 - off-load of activations to the host (``theory.pipelines.activation_offload``), likewise.
 
 One sample of a stage is recomputed, evicted or off-loaded, but not two of these at once. What is
-chosen in the end is a ``theory.pipelines.chosen.ChosenPipeline``.
+chosen in the end is a ``Pipeline`` with these ``Choices``.
 """
 
 from __future__ import annotations

@@ -68,6 +68,14 @@ def extended(
     )
 
 
+def numbered(present: Sequence[Resource | Store], names: Sequence[str]) -> tuple[Ints, list[str]]:
+    """The number of each name, and the names that are new: they follow those that are present."""
+    known = {one.name: number for number, one in enumerate(present)}
+    new = [name for name in dict.fromkeys(names) if name not in known]
+    known.update({name: len(present) + number for number, name in enumerate(new)})
+    return np.array([known[name] for name in names], dtype=np.int64), new
+
+
 def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     """The problem with more memory events; changes of 0 are left out."""
     return replace(problem, events=_joined(problem.events, changes))

@@ -3,17 +3,27 @@
 Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
 ``theory.pipelines.pipeline_problem`` states the rules of the Problem: dependencies and memory.
 
-A pipeline has every choice fixed: what is split is a field, so the Problem has no optional task.
+A pipeline has every choice fixed (``theory.pipelines.choices``), so the Problem has no optional
+task.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from inspect import signature
+from typing import Unpack, final
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.choices import (
+    CHOICES,
+    Choices,
+    ChoiceValues,
+    Flags,
+    refuse_clashes,
+)
 from bubbleproof.theory.pipelines.limits import require_size
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
@@ -34,6 +44,8 @@ from bubbleproof.theory.pipelines.stage_numbers import (
     workspace_rows,
 )
 
+PLAIN = Choices()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
@@ -43,50 +55,79 @@ class Link:
     latency: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Pipeline:
     """A training step of ``num_ranks`` x ``num_chunks`` stages over ``num_microbatches`` samples.
 
     ``forward``, ``backward`` (full), ``input_backward`` (I) and ``weight_backward`` (W) are ticks
     of one action, given once, per stage, or as rows of one number per slice (see
-    ``theory.pipelines.stage_numbers``). ``weight_parts`` are the ticks of the GEMMs that each W is
-    cut into, in the order in which they run, one row for all stages or a row per stage; they add up
-    to ``weight_backward``, and with none W is one task. ``activation``, ``released_at_input`` and
-    ``static`` are memory units, given once or per stage; ``weight_workspace`` is what each GEMM of
-    a W holds while it runs, given once or in rows like ``weight_parts``; ``capacity`` is the memory
-    of each rank, given once, per rank, or None.
-    ``placement`` is ``loop``, ``wave``, ``bidirectional`` or the rank of each stage.
-    ``split_backward`` is one choice for all or a row per stage with one flag per microbatch.
-    ``latency`` holds for every pair of ranks that ``links`` does not name. ``overlaps`` lists pairs
-    ((stage, microbatch) of an F, (stage, microbatch) of a B) that run as one task of the summed
-    duration.
+    ``theory.pipelines.stage_numbers``); the parts of a W add up to its ``weight_backward``.
+    ``activation``, ``released_at_input`` and ``static`` are memory units, given once or per stage;
+    ``weight_workspace`` is what each GEMM of a W holds while it runs, given once or in rows like
+    ``weight_parts``; ``capacity`` is the memory of each rank, given once, per rank, or None.
+    ``latency`` holds for every pair of ranks that ``links`` does not name.
 
-    Raises ``ValueError`` naming the field, the rule and the value when a number is out of range.
+    ``choices`` hold what is decided beyond that. Each may also be given by its own name:
+    ``Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)``; what is given by name
+    replaces what ``choices`` says.
+
+    Raises ``ValueError`` naming the field, the rule and the value when a number is out of range,
+    and the choices that have no meaning together.
     """
 
     num_ranks: int
     num_microbatches: int
-    num_chunks: int = 1
-    num_slices: int = 1
-    placement: str | tuple[int, ...] = "loop"
-    split_backward: bool | tuple[tuple[bool, ...], ...] = False
-    forward: Ticks = 1
-    backward: Ticks = 2
-    input_backward: Ticks = 1
-    weight_backward: Ticks = 1
-    weight_parts: Parts = ()
-    latency: int = 0
-    links: tuple[Link, ...] = ()
-    activation: PerStage = 1
-    released_at_input: PerStage = 0
-    weight_workspace: int | Parts = ()
-    static: PerStage = 0
-    capacity: int | tuple[int | None, ...] | None = None
-    overlaps: tuple[Overlap, ...] = ()
-    unit: str = "tick"
-    memory_unit: str = "activation"
+    num_chunks: int
+    num_slices: int
+    forward: Ticks
+    backward: Ticks
+    input_backward: Ticks
+    weight_backward: Ticks
+    activation: PerStage
+    released_at_input: PerStage
+    weight_workspace: int | Parts
+    static: PerStage
+    capacity: int | tuple[int | None, ...] | None
+    latency: int
+    links: tuple[Link, ...]
+    choices: Choices
+    unit: str
+    memory_unit: str
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        num_ranks: int,
+        num_microbatches: int,
+        num_chunks: int = 1,
+        num_slices: int = 1,
+        forward: Ticks = 1,
+        backward: Ticks = 2,
+        input_backward: Ticks = 1,
+        weight_backward: Ticks = 1,
+        activation: PerStage = 1,
+        released_at_input: PerStage = 0,
+        weight_workspace: int | Parts = (),
+        static: PerStage = 0,
+        capacity: int | tuple[int | None, ...] | None = None,
+        latency: int = 0,
+        links: tuple[Link, ...] = (),
+        choices: Choices = PLAIN,
+        unit: str = "tick",
+        memory_unit: str = "activation",
+        **chosen: Unpack[ChoiceValues],
+    ) -> None:
+        given = locals()
+        for name in (field.name for field in fields(self)):
+            object.__setattr__(self, name, given[name])
+        if unknown := chosen.keys() - {*CHOICES}:
+            raise TypeError(f"a Pipeline has no field {min(unknown)}")
+        if chosen:
+            object.__setattr__(self, "choices", replace(choices, **chosen))
+        self._check()
+
+    def _check(self) -> None:
         for name in ("num_ranks", "num_microbatches", "num_chunks", "num_slices"):
             require_whole(name, getattr(self, name), minimum=1)
         self._check_size()
@@ -108,6 +149,7 @@ class Pipeline:
                     f"split_backward must be one flag or {self.num_stages} rows (stages) of "
                     f"{self.num_microbatches} flags (microbatches)"
                 )
+        refuse_clashes(self)
 
     def _normalize(self) -> None:
         """Bring every number per stage to one form, so that equal pipelines compare equal."""
@@ -118,9 +160,10 @@ class Pipeline:
         for name in TICKS:
             ticks = stage_ticks(name, getattr(self, name), num_stages=stages, num_slices=slices)
             object.__setattr__(self, name, ticks)
-        parts = weight_rows(self.weight_parts, num_stages=stages)
+        parts = weight_rows(self.choices.weight_parts, num_stages=stages)
         require_sums(parts, self.ticks.weight_backward)
-        object.__setattr__(self, "weight_parts", parts)
+        if parts != self.choices.weight_parts:
+            object.__setattr__(self, "choices", replace(self.choices, weight_parts=parts))
         workspace = workspace_rows(self.weight_workspace, num_parts=self.num_parts.tolist())
         object.__setattr__(self, "weight_workspace", workspace)
 
@@ -161,9 +204,22 @@ class Pipeline:
         for name in (*_PER_STAGE, *TICKS):
             if len(set(values[name])) == 1:  # one number for all stages
                 values[name] = values[name][0]
-        defaults = {field.name: field.default for field in fields(self)}
-        told = [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
-        return f"{type(self).__name__}({', '.join(told)})"
+        choices = values.pop("choices")
+        values |= {name: getattr(choices, name) for name in CHOICES}
+        told = [f"{name}={value!r}" for name, value in values.items() if value != _DEFAULTS[name]]
+        return f"Pipeline({', '.join(told)})"
+
+    @property
+    def placement(self) -> str | tuple[int, ...]:
+        return self.choices.placement
+
+    @property
+    def split_backward(self) -> Flags:
+        return self.choices.split_backward
+
+    @property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        return self.choices.overlaps
 
     @property
     def num_stages(self) -> int:
@@ -209,13 +265,13 @@ class Pipeline:
     @property
     def num_parts(self) -> Ints:
         """How many tasks a W of each stage is, shape (num_stages,): its parts, or 1 where whole."""
-        sizes = [max(1, len(row)) for row in self.part_ticks]
+        sizes = [max(1, len(row)) for row in self.weight_parts]
         return np.array(sizes or [1] * self.num_stages, dtype=np.int64)
 
     @property
-    def part_ticks(self) -> tuple[tuple[int, ...], ...]:
-        """``weight_parts``, a row per stage; no rows where every W is whole."""
-        return self.weight_parts  # type: ignore[return-value]  # brought to this form at the start
+    def weight_parts(self) -> tuple[tuple[int, ...], ...]:
+        """The ticks of the parts of W, a row per stage; no rows where every W is whole."""
+        return self.choices.weight_parts  # type: ignore[return-value]  # brought to this form at the start
 
     @property
     def workspace(self) -> tuple[tuple[int, ...], ...]:
@@ -238,3 +294,7 @@ class Pipeline:
 
 TICKS = ("forward", "backward", "input_backward", "weight_backward")
 _PER_STAGE: dict[str, int | None] = {"activation": 0, "released_at_input": None, "static": 0}
+_DEFAULTS: dict[str, object] = {
+    **{name: given.default for name, given in signature(Pipeline.__init__).parameters.items()},
+    **{field.name: field.default for field in fields(Choices)},
+}

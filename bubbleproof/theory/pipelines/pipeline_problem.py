@@ -1,7 +1,10 @@
 """The Problem of a training step: its tasks, precedences and memory.
 
 Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
-This module is the one place that states the rules of a training step (docs/design.md §2):
+``problem_of`` is the one place where a pipeline becomes tasks. First those of the computation, by
+the rules of a training step (docs/design.md §2) below; then what is chosen adds its own, each by
+the text of its module: ``transfers``, ``activation_offload``, ``recompute``, ``state_offload``,
+``sharding``; last, overlapped pairs become one task each (``overlaps``).
 
 Dependencies
     F(j,k,g) after F(j,k,g-1) and F(j,k-1,g);
@@ -35,15 +38,38 @@ from bubbleproof.theory.model.problem import (
     Resource,
     Store,
 )
+from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.overlaps import fuse
+from bubbleproof.theory.pipelines.recompute import with_recompute
+from bubbleproof.theory.pipelines.sharding import with_collectives
+from bubbleproof.theory.pipelines.state_offload import with_state_offload
+from bubbleproof.theory.pipelines.transfers import with_evictions, with_waits
 
 if TYPE_CHECKING:
     from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 def problem_of(pipeline: Pipeline) -> Problem:
-    """The tasks, resources, precedences and memory of a training step."""
-    return _ProblemBuilder(pipeline).build()
+    """The tasks, resources, precedences and memory of a training step with all its choices.
+
+    Raises ``ValueError`` for a choice that names what the pipeline does not have.
+    """
+    choices = pipeline.choices
+    problem = extended_by(_ProblemBuilder(pipeline).build(), choices)
+    if choices.state_offload is not None:
+        problem = with_state_offload(problem, choices.state_offload)
+    if choices.sharding is not None:
+        problem = with_collectives(problem, choices.sharding)
+    problem = with_waits(problem, choices.waits)
+    return fuse(problem, choices.overlaps) if choices.overlaps else problem
+
+
+def extended_by(problem: Problem, choices: Choices) -> Problem:
+    """The problem with what the choices do with activations: evict, off-load and recompute them."""
+    problem = with_evictions(problem, choices.evictions)
+    problem = with_activation_offloads(problem, choices.offloads, choices.host_capacity)
+    return problem if choices.recompute is None else with_recompute(problem, choices.recompute)
 
 
 class _ProblemBuilder:
@@ -85,7 +111,7 @@ class _ProblemBuilder:
         w_stage, w_microbatch, w_slice = (
             grid[split][self.weight_of] for grid in (stage, microbatch, slice_)
         )
-        is_cut = np.array([bool(row) for row in pipeline.part_ticks] or [False] * len(split))
+        is_cut = np.array([bool(row) for row in pipeline.weight_parts] or [False] * len(split))
         part = np.where(is_cut[w_stage], self.part, NONE)
         actions = ActionTable.concatenate(
             [
@@ -103,7 +129,7 @@ class _ProblemBuilder:
             ]
         )
         task = np.arange(self.num_tasks)
-        problem = Problem(
+        return Problem(
             resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(pipeline.num_ranks)),
             actions=actions,
             duration=duration,
@@ -114,14 +140,13 @@ class _ProblemBuilder:
             unit=pipeline.unit,
             memory_unit=pipeline.memory_unit,
         )
-        return fuse(problem, pipeline.overlaps) if pipeline.overlaps else problem
 
     def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
         """The ticks of each weight task."""
         ticks = self.pipeline.ticks.weight_backward[stage, slice_]
-        if not self.pipeline.part_ticks:
+        if not self.pipeline.weight_parts:
             return ticks
-        rows = self.pipeline.part_ticks
+        rows = self.pipeline.weight_parts
         table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
         for row, values in enumerate(rows):
             table[row, : len(values)] = values

@@ -22,7 +22,6 @@ import numpy as np
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import backwards_of, extended, tasks_of_stage
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +102,3 @@ def _acquired(problem: Problem, forward: Ints) -> Ints:
     total = np.zeros(problem.num_tasks, dtype=np.int64)
     np.add.at(total, events.task[own], events.delta[own])
     return total[forward]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecomputingPipeline(Pipeline):
-    """A pipeline whose choices include what is recomputed; None recomputes nothing."""
-
-    recompute: Recompute | None = None
-
-    def problem(self) -> Problem:
-        """The tasks, resources, precedences and memory, recomputations included."""
-        plain = Pipeline.problem(self)  # a slotted dataclass has no zero-argument super()
-        return plain if self.recompute is None else with_recompute(plain, self.recompute)

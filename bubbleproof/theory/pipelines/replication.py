@@ -2,7 +2,7 @@
 
 A schedule whose problem has no collectives gets them where its orders leave room for them. What the
 papers say of forwards and full backwards (``theory.pipelines.visits``,
-``theory.pipelines.collectives``) is said here of every computation, by what each does with a
+``theory.pipelines.sharding``) is said here of every computation, by what each does with a
 stage's parameters and gradient:
 
     F           reads the parameters

@@ -11,8 +11,8 @@ microbatch, and a the units that F leaves in the store of the source:
   adds a to the source at its start and takes a from the target at its end. So a transfer in flight
   counts on both ends (docs/design.md §2).
 
-``EvictingPipeline`` is a pipeline with evictions among its choices. ``waits`` are the precedences
-by which an author makes sure that there is room; the checker measures whether there is.
+A *wait* is a precedence by which an author makes sure that there is room; the checker measures
+whether there is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Edges, Problem, Resource
 from bubbleproof.theory.pipelines.extension import extended
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Wait = tuple[Action, Action]
 
@@ -64,15 +63,14 @@ def link_resources(evictions: Sequence[Eviction], num_resources: int) -> dict[tu
     return {link: num_resources + number for number, link in enumerate(links)}
 
 
-def with_evictions(
-    problem: Problem, evictions: Sequence[Eviction], waits: Sequence[Wait] = ()
-) -> Problem:
-    """The problem with an EVICT and a LOAD per eviction, and ``waits`` (before, after) at lag 0.
+def with_evictions(problem: Problem, evictions: Sequence[Eviction]) -> Problem:
+    """The problem with an EVICT and a LOAD per eviction.
 
     Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
-    or backward is no task of its source rank, where one is named twice, or where a wait names no
-    task.
+    or backward is no task of its source rank.
     """
+    if not evictions:
+        return problem
     columns = np.array(
         [(e.stage, e.microbatch, e.slice, e.source, e.target, e.duration) for e in evictions],
         dtype=np.int64,
@@ -84,7 +82,7 @@ def with_evictions(
     evict = problem.num_tasks + np.arange(len(evictions))
     load = evict + len(evictions)
     units = left_behind(problem, forward, source)
-    parked = extended(
+    return extended(
         problem,
         actions=ActionTable.concatenate(
             ActionTable.of(int(kind), stage, microbatch, slice_) for kind in (Kind.EVICT, Kind.LOAD)
@@ -100,7 +98,6 @@ def with_evictions(
         ],
         resources=[Resource(name=f"link {a}-{b}") for a, b in links],
     )
-    return _with_waits(parked, waits)
 
 
 def _ends(problem: Problem, columns: Ints) -> tuple[Ints, Ints]:
@@ -130,8 +127,13 @@ def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
     return np.asarray(total[forward, source], dtype=np.int64)
 
 
-def _with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
-    """The problem with a precedence from the first to the second action of each wait."""
+def with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
+    """The problem with a precedence from the first to the second action of each wait, at lag 0.
+
+    Raises ``ValueError`` where a wait names no task.
+    """
+    if not waits:
+        return problem
     before, after = (
         problem.locate(ActionTable.from_actions(wait[side] for wait in waits)) for side in (0, 1)
     )
@@ -148,16 +150,3 @@ def _with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
             lag=np.concatenate([edges.lag, np.zeros_like(before)]),
         ),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvictingPipeline(Pipeline):
-    """A pipeline whose choices include evictions, and the waits that keep room for them."""
-
-    evictions: tuple[Eviction, ...] = ()
-    waits: tuple[Wait, ...] = ()
-
-    def problem(self) -> Problem:
-        """The tasks, resources, precedences and memory, transfers and their links included."""
-        plain = Pipeline.problem(self)  # a slotted dataclass has no zero-argument super()
-        return with_evictions(plain, self.evictions, self.waits)

@@ -4,7 +4,7 @@ Precedences are not read: rule 7 states by itself what needs what, so it also fi
 forgot one. The choices of a problem show in its tasks: a forward with an R is recomputed, a stage
 with UNSHARD has its parameters gathered, one with REDUCE_GRAD has its gradient reduced. A stage is
 *hosted* where it has OFFLOAD, RELOAD and a STEP that runs on no rank: OFFLOAD and RELOAD then move
-its gradient and weights (``theory.pipelines.offload``); elsewhere they move activations.
+its gradient and weights (``theory.pipelines.state_offload``); elsewhere they move activations.
 """
 
 from __future__ import annotations

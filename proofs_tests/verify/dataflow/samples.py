@@ -15,11 +15,10 @@ from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Kind
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.chosen import ChosenPipeline
-from bubbleproof.theory.pipelines.collectives import Sharding
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.cases import Case
@@ -56,7 +55,7 @@ def chosen() -> Case:
     """1F1B on three ranks with an eviction, an activation on the host, and a recomputed stage."""
     plain = member("1f1b", p=3, m=4)
     fields = {name: getattr(plain.pipeline, name) for name in Pipeline.__dataclass_fields__}
-    pipeline = ChosenPipeline(
+    pipeline = Pipeline(
         **fields,
         recompute=Recompute(stages=(1,)),
         evictions=(Eviction(stage=0, microbatch=1, source=0, target=2, duration=1),),

@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.collectives import Sharding
-from bubbleproof.theory.pipelines.offload import Offload, OffloadingPipeline
-from bubbleproof.theory.pipelines.sharded import ShardedPipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Sharding
+from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.verify.dataflow import check_training
 from proofs_tests.verify.dataflow.samples import of_family
 from proofs_tests.verify.dataflow.test_passes import judged, said, without
 
-GATHERED = ShardedPipeline(
-    num_ranks=1, num_microbatches=1, enqueue=(1,), dequeue=(1,),
+GATHERED = Pipeline(
+    num_ranks=1, num_microbatches=1,
     sharding=Sharding(zero=3, gather=1, reduce=1, parameter=1, gradient=1),
 ).problem()  # fmt: skip
-HOSTED = OffloadingPipeline(
+HOSTED = Pipeline(
     num_ranks=1, num_microbatches=1,
-    offload=Offload(stages=(0,), offload=1, step=1, reload=1, weight=1, gradient=1, state=1),
+    state_offload=StateOffload(stages=(0,), offload=1, step=1, reload=1, weight=1, gradient=1,
+    state=1),
 ).problem()  # fmt: skip
 # What runs beside computation stands twice: where it begins and where it ends.
 _FORWARD = ["0UNSHARD", "0UNSHARD", "0F0", "0RESHARD"]

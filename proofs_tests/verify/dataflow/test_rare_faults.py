@@ -7,7 +7,7 @@ import pytest
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.transfers import EvictingPipeline, Eviction
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify.dataflow import check_dataflow_of_program
 from proofs_tests.verify.dataflow.samples import of_family, sharded, stepped, texts
 from proofs_tests.verify.dataflow.test_moved_state import GATHERED
@@ -144,7 +144,7 @@ def test_a_standstill_is_counted_with_the_mistakes_before_it() -> None:
 
 def test_activations_on_a_link_are_waited_for() -> None:
     """The link evicts twice before it brings back, and the second waits for what 0B1 holds up."""
-    problem = EvictingPipeline(
+    problem = Pipeline(
         num_ranks=2,
         num_microbatches=3,
         evictions=tuple(

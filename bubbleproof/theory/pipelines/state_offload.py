@@ -20,20 +20,19 @@ RELOAD carries microbatch 0, whose forward it must precede, and OFFLOAD microbat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.extension import extended, tasks_of_stage
-from bubbleproof.theory.pipelines.recompute import RecomputingPipeline
+from bubbleproof.theory.pipelines.extension import extended, numbered, tasks_of_stage
 
 ENGINES = ("download engine", "host", "upload engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offload:
+class StateOffload:
     """``stages`` are updated by the host; ticks of the three tasks and memory units of one stage.
 
     ``weight``, ``gradient`` and ``state`` default to 0: T-Pipe's activation figures leave model
@@ -56,11 +55,11 @@ class Offload:
                 raise ValueError(f"{name} of an off-load must be 0 or more, got {value}")
 
 
-def with_offload(problem: Problem, choice: Offload) -> Problem:
+def with_state_offload(problem: Problem, choice: StateOffload) -> Problem:
     """The problem with RELOAD, OFFLOAD and STEP for each chosen stage, on three engines per rank.
 
-    Engines and host stores are added for every rank. Preconditions: the problem's resources are its
-    ranks, and each chosen stage runs on one rank. Raises ``ValueError`` for a stage that is not.
+    Engines and host stores are there for every rank; those that off-loads of activations use are
+    the same. Raises ``ValueError`` for a stage that does not run on one rank.
     """
     if not choice.stages:
         return problem
@@ -72,10 +71,13 @@ def with_offload(problem: Problem, choice: Offload) -> Problem:
     rank = np.array([homes[g] for g in choice.stages])
     last = int(problem.actions.microbatch.max())
     down, step, up = (problem.num_tasks + k * count + np.arange(count) for k in range(3))
-    host = np.full(count, len(problem.stores)) + rank
-    engines = [p + len(ENGINES) * rank + k for k in range(3)]
+    engines, new_engines = numbered(
+        problem.resources, [f"{name} of rank {r}" for r in range(p) for name in ENGINES]
+    )
+    hosts, new_hosts = numbered(problem.stores, [f"host memory of rank {r}" for r in range(p)])
+    host = hosts[rank]
     state = np.bincount(rank, minlength=p) * (choice.state + choice.weight)
-    return extended(
+    updated = extended(
         problem,
         actions=ActionTable.concatenate(
             [
@@ -85,7 +87,9 @@ def with_offload(problem: Problem, choice: Offload) -> Problem:
             ]
         ),
         duration=np.repeat([choice.offload, choice.step, choice.reload], count),
-        homes=list(zip((down, step, up), engines, strict=True)),
+        homes=[
+            (tasks, engines[len(ENGINES) * rank + k]) for k, tasks in enumerate((down, step, up))
+        ],
         waits=[(down, step), *_waits(problem, choice, down, up)],
         changes=[
             (up, False, rank, choice.weight + choice.gradient),
@@ -96,12 +100,16 @@ def with_offload(problem: Problem, choice: Offload) -> Problem:
             (step, True, host, -choice.gradient),
             (step, False, host, choice.weight),
         ],
-        resources=[Resource(name=f"{name} of rank {r}") for r in range(p) for name in ENGINES],
-        stores=[Store(name=f"host memory of rank {r}", base=int(state[r])) for r in range(p)],
+        resources=[Resource(name=name) for name in new_engines],
+        stores=[Store(name=name) for name in new_hosts],
     )
+    stores = list(updated.stores)
+    for store, load in zip(hosts.tolist(), state.tolist(), strict=True):
+        stores[store] = replace(stores[store], base=stores[store].base + load)
+    return replace(updated, stores=tuple(stores))
 
 
-def _waits(problem: Problem, choice: Offload, down: Ints, up: Ints) -> list[tuple[Ints, Ints]]:
+def _waits(problem: Problem, choice: StateOffload, down: Ints, up: Ints) -> list[tuple[Ints, Ints]]:
     """Every forward after its stage's RELOAD; OFFLOAD after every backward."""
     found = []
     for row, g in enumerate(choice.stages):
@@ -110,15 +118,3 @@ def _waits(problem: Problem, choice: Offload, down: Ints, up: Ints) -> list[tupl
         found.append((np.full_like(forward, up[row]), forward))
         found.append((backward, np.full_like(backward, down[row])))
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffloadingPipeline(RecomputingPipeline):
-    """A pipeline whose choices include what is off-loaded (and recomputed); None is nothing."""
-
-    offload: Offload | None = None
-
-    def problem(self) -> Problem:
-        """The tasks, resources, precedences and memory, recomputation and off-load included."""
-        plain = RecomputingPipeline.problem(self)  # slotted: no zero-argument super()
-        return plain if self.offload is None else with_offload(plain, self.offload)

@@ -10,14 +10,16 @@ dequeued together (``theory.pipelines.visits``).
 3   also UNSHARD before every other forward visit and every backward visit, and RESHARD after every
     visit. A rank's first backward visit copies the parameters of the forward: 0 ticks.
 
-Precedences, with visits n of one rank and direction: UNSHARD(n) before the visit's tasks,
-RESHARD(n) and REDUCE_GRAD(n) after them; UNSHARD(n+2) after RESHARD(n) and the tasks of visit n+2
-after REDUCE_GRAD(n), because one buffer computes while the other communicates. An UNSHARD without
-RESHARD comes before all forwards of its stage, REDUCE_GRAD also after the visits without one.
-UNSHARD and REDUCE_GRAD occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager.
-Memory: UNSHARD acquires ``parameter`` units at its start and RESHARD gives them back (ZeRO-3);
-the first backward of a visit acquires ``gradient`` units and REDUCE_GRAD gives them back (ZeRO-2
-and 3). What is never sharded is static.
+A forward visit reads parameters in its Fs; a backward visit reads them in its Bs and Is and in the
+Rs of what it recomputes, and adds to the gradient in its Bs, Is and Ws. Precedences, with visits n
+of one rank and direction: UNSHARD(n) before what reads, RESHARD(n) after it, REDUCE_GRAD(n) after
+what adds; UNSHARD(n+2) after RESHARD(n) and the Bs and Is of visit n+2 after REDUCE_GRAD(n),
+because one buffer computes while the other communicates. An UNSHARD without RESHARD comes before
+all forwards of its stage, REDUCE_GRAD also after the visits without one. UNSHARD and REDUCE_GRAD
+occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager. Memory: UNSHARD acquires
+``parameter`` units at its start and RESHARD gives them back (ZeRO-3); the first B or I of a visit
+(of its first microbatch, the last slice), which the others wait for, acquires ``gradient`` units
+and REDUCE_GRAD gives them back (ZeRO-2 and 3). What is never sharded is static.
 
 A stage may have several collectives of one kind; their ``slice`` numbers them: forward visits by
 enqueue operation, then backward visits by dequeue operation.
@@ -35,10 +37,16 @@ from bubbleproof.theory.pipelines.extension import Wait, extended
 from bubbleproof.theory.pipelines.stage_numbers import PerStage, stage_numbers
 from bubbleproof.theory.pipelines.visits import Visit, visits
 
+FORWARDS, BACKWARDS = (Kind.F,), (Kind.B, Kind.I)
+READERS, ADDERS = (Kind.R, Kind.B, Kind.I), (Kind.B, Kind.I, Kind.W)  # of a backward visit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharding:
     """Which collectives there are, their ticks, and the memory units of one stage.
+
+    ``enqueue`` and ``dequeue`` are how many microbatches each enqueue and dequeue operation takes,
+    in order; None takes all of them at once.
 
     ``gather`` and ``reduce`` are the ticks of all parameters and gradients of a stage (C_DP);
     ``regather`` and ``rereduce`` those of the ZeRO-3 parameters (C_DP^p) and of the ZeRO-2 and 3
@@ -54,6 +62,8 @@ class Sharding:
     rereduce: int | None = None
     parameter: int | tuple[int, ...] = 0
     gradient: int | tuple[int, ...] = 0
+    enqueue: tuple[int, ...] | None = None
+    dequeue: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.zero not in (1, 2, 3):
@@ -63,6 +73,21 @@ class Sharding:
             lowest = min(value, default=0) if isinstance(value, tuple) else value
             if lowest is not None and lowest < 0:
                 raise ValueError(f"{name} of a sharding must be 0 or more, got {lowest}")
+
+    def sequences(self, num_microbatches: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(enqueue, dequeue) with all microbatches at once where None was given."""
+        whole = (num_microbatches,)
+        return self.enqueue or whole, self.dequeue or whole
+
+    def require_samples(self, num_microbatches: int) -> None:
+        """Raise ``ValueError`` where a sequence does not go through the microbatches."""
+        sequences = self.sequences(num_microbatches)
+        for name, sizes in zip(("enqueue", "dequeue"), sequences, strict=True):
+            if min(sizes) < 1 or sum(sizes) != num_microbatches:
+                raise ValueError(
+                    f"{name} of a sharding must be numbers of 1 or more that add up to the "
+                    f"{num_microbatches} microbatches, got {','.join(map(str, sizes))}"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,22 +139,18 @@ def _backward_needs(visit: Visit, sharding: Sharding, *, is_last: bool) -> list[
     return needs
 
 
-def with_collectives(
-    problem: Problem,
-    sharding: Sharding,
-    enqueue: tuple[int, ...],
-    dequeue: tuple[int, ...],
-) -> Problem:
+def with_collectives(problem: Problem, sharding: Sharding) -> Problem:
     """The problem with its collectives; each rank gets a NIC and a buffer manager.
 
-    Preconditions: the problem's resources are its ranks, store r is the memory of rank r, every
-    stage runs on one rank, backwards are full, and no sample is sliced. Raises ``ValueError`` for
-    memory units that are neither one number nor one per stage.
+    Preconditions: store r is the memory of rank r, every stage runs on one rank, and no F and B are
+    one task yet. Raises ``ValueError`` for memory units that are neither one number nor one per
+    stage.
     """
     homes = problem.stage_to_rank
-    listed = visits(tuple(homes[g] for g in sorted(homes)), enqueue, dequeue)
+    count = 1 + int(problem.actions.microbatch.max())
+    listed = visits(tuple(homes[g] for g in sorted(homes)), *sharding.sequences(count))
     needed = collectives(listed, sharding)
-    p = problem.num_ranks
+    p, beside = problem.num_ranks, len(problem.resources)
     task = problem.num_tasks + np.arange(len(needed))
     rank = np.array([c.visit.rank for c in needed])
     kind = np.array([int(c.kind) for c in needed])
@@ -151,7 +172,7 @@ def with_collectives(
             np.array([c.slice for c in needed]),
         ),
         duration=np.array([c.ticks for c in needed]),
-        homes=[(task, p + 2 * rank + frees)],
+        homes=[(task, beside + 2 * rank + frees)],
         waits=builder.waits(),
         changes=[
             (task[gathers], False, rank[gathers], held[gathers]),
@@ -171,23 +192,28 @@ def _units(name: str, given: PerStage, num_stages: int) -> Ints:
 
 
 class Computations:
-    """The forwards and backwards of a problem by stage and microbatch, looked up all at once.
-
-    Precondition: backwards are full and no sample is sliced.
-    """
+    """The computations of a problem by what they do with a stage's parameters and gradient."""
 
     def __init__(self, problem: Problem) -> None:
         actions = problem.actions
-        stage, microbatch = actions.stage, actions.microbatch
-        self._tasks = np.full((2, stage.max() + 1, microbatch.max() + 1), NONE)
-        for is_forward, kind in ((0, Kind.B), (1, Kind.F)):
-            task = np.flatnonzero(actions.is_kind(kind))
-            self._tasks[is_forward, stage[task], microbatch[task]] = task
+        self._count = 1 + int(actions.microbatch.max())
+        self._by: dict[tuple[Kind, ...], tuple[Ints, Ints]] = {}
+        for kinds in (FORWARDS, BACKWARDS, READERS, ADDERS):
+            task = np.flatnonzero(actions.is_kind(*kinds))
+            slices = actions.slice[task] if kinds == FORWARDS else -actions.slice[task]
+            key = actions.stage[task] * self._count + actions.microbatch[task]
+            order = np.lexsort((task, slices, key))
+            self._by[kinds] = key[order], task[order]
 
-    def of(self, visit: Visit) -> Ints:
-        """The tasks of a visit, in microbatch order."""
-        found: Ints = self._tasks[int(visit.is_forward), visit.stage, visit.first : visit.end]
-        return found
+    def of(self, visit: Visit, backward: tuple[Kind, ...] = BACKWARDS) -> Ints:
+        """The Fs of a forward visit, or what ``backward`` names of a backward one.
+
+        By microbatch; forwards by slice, backwards from the last slice on.
+        """
+        keys, tasks = self._by[FORWARDS if visit.is_forward else backward]
+        ends = visit.stage * self._count + np.array([visit.first, visit.end])
+        first, end = np.searchsorted(keys, ends)
+        return tasks[first:end]
 
 
 class _Waits:
@@ -195,7 +221,7 @@ class _Waits:
 
     def __init__(self, problem: Problem, needed: list[Collective], listed: list[Visit]) -> None:
         self.problem, self.needed = problem, needed
-        self.computations = Computations(problem).of
+        self.computations = Computations(problem)
         self.task = {
             (c.kind, c.visit.rank, c.visit.is_forward, c.visit.number): problem.num_tasks + row
             for row, c in enumerate(needed)
@@ -209,32 +235,33 @@ class _Waits:
         """The first backward of the visit of each REDUCE_GRAD."""
         chosen = np.flatnonzero(reduces).tolist()
         return np.array(
-            [self.computations(self.needed[row].visit)[0] for row in chosen], dtype=np.int64
+            [self.computations.of(self.needed[row].visit)[0] for row in chosen], dtype=np.int64
         )
 
     def waits(self) -> list[Wait]:
         found = []
         for row, collective in enumerate(self.needed):
             task, visit = self.problem.num_tasks + row, collective.visit
-            own = self.computations(visit)
             if collective.kind is Kind.UNSHARD:
                 users = self._served(visit)
                 found.append((np.full_like(users, task), users))
                 found += self._after_reshard(visit, task)
             elif collective.kind is Kind.RESHARD:
-                found.append((own, np.full_like(own, task)))
+                readers = self.computations.of(visit, READERS)
+                found.append((readers, np.full_like(readers, task)))
             else:
                 summed = self._summed(visit)
                 found.append((summed, np.full_like(summed, task)))
+                own = self.computations.of(visit)
                 found.append((np.full_like(own[1:], own[0]), own[1:]))
                 found += self._frees_buffer(visit, task)
         return found
 
     def _served(self, visit: Visit) -> Ints:
-        """What needs a visit's UNSHARD: its own tasks, or all forwards where it is never freed."""
+        """What needs a visit's UNSHARD: its readers, or all forwards where it is never freed."""
         if (Kind.RESHARD, visit.rank, visit.is_forward, visit.number) in self.task:
-            return self.computations(visit)
-        return self._tasks_of(self.alike[visit.stage, visit.is_forward])
+            return self.computations.of(visit, READERS)
+        return self._tasks_of(self.alike[visit.stage, visit.is_forward], READERS)
 
     def _summed(self, visit: Visit) -> Ints:
         """What a visit's REDUCE_GRAD needs: its own tasks and those that nothing else reduces."""
@@ -243,10 +270,10 @@ class _Waits:
             for v in self.alike[visit.stage, visit.is_forward]
             if (Kind.REDUCE_GRAD, v.rank, v.is_forward, v.number) not in self.task
         ]
-        return self._tasks_of([*lone, visit])
+        return self._tasks_of([*lone, visit], ADDERS)
 
-    def _tasks_of(self, chosen: list[Visit]) -> Ints:
-        return np.concatenate([self.computations(visit) for visit in chosen])
+    def _tasks_of(self, chosen: list[Visit], kinds: tuple[Kind, ...]) -> Ints:
+        return np.concatenate([self.computations.of(visit, kinds) for visit in chosen])
 
     def _after_reshard(self, visit: Visit, task: int) -> list[Wait]:
         key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
@@ -256,5 +283,5 @@ class _Waits:
         later = self.visit.get((visit.rank, False, visit.number + 2))
         if later is None:
             return []
-        own = self.computations(later)
+        own = self.computations.of(later)
         return [(np.full_like(own, task), own)]
