@@ -164,5 +164,4 @@ def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
         "peak_memory": result.measured.peak_memory,
     }
     claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
-    pipeline = posed.pipeline if posed.choices is None else None
-    return ScheduleFile.of(posed.problem, claimed, pipeline=pipeline, name=posed.name)
+    return ScheduleFile.of(posed.problem, claimed, pipeline=posed.pipeline, name=posed.name)

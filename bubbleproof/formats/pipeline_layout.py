@@ -2,29 +2,36 @@
 
 Per-stage fields are a number or a list with one number per stage; they are written as lists, the
 way a ``Pipeline`` keeps them, so that a pipeline reads back equal. Ticks may also be rows with one
-number per slice, and ``weight_parts`` and ``weight_workspace`` (left out where there is none) hold
-rows with one number per part of W (see ``theory.pipelines.stage_numbers``). Overlapped pairs are
-written in text form, ``["0F7", "7B3"]``.
+number per slice, and ``weight_workspace`` holds rows with one number per part of W (see
+``theory.pipelines.stage_numbers``). ``choices`` are told in ``pipeline_choices_layout``; files of
+version 1 have four of them beside the numbers and know no others.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from bubbleproof.formats.action_text import parse_action
-from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.errors import values_at
+from bubbleproof.formats.pipeline_choices_layout import (
+    Pair,
+    PerStage,
+    PipelineChoicesLayout,
+    Placement,
+    Rows,
+    choices_from_layout,
+    choices_to_json,
+    frozen,
+    overlaps_from,
+    plain,
+)
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
-from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.pipelines.overlaps import Overlap
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
 
-PerStage = Natural | list[Natural]
-Rows = list[list[Natural]]
-Pair = Annotated[tuple[str, str], Field(strict=False)]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 Json = dict[str, object]
 
@@ -36,45 +43,51 @@ class LinkLayout(Layout):
     latency: Natural
 
 
-class PipelineLayout(Layout):
-    """A training step by its shape; absent keys take the defaults of ``Pipeline``."""
+class NumbersLayout(Layout):
+    """The numbers of a training step; absent keys take the defaults of ``Pipeline``."""
 
     num_ranks: Count
     num_microbatches: Count
     num_chunks: Count = 1
     num_slices: Count = 1
-    placement: Literal["loop", "wave", "bidirectional"] | list[Natural] = "loop"
-    split_backward: bool | list[list[bool]] = False
     forward: PerStage | Rows = 1
     backward: PerStage | Rows = 2
     input_backward: PerStage | Rows = 1
     weight_backward: PerStage | Rows = 1
-    weight_parts: list[Natural] | Rows = Field(default_factory=list)
-    latency: Natural = 0
-    links: list[LinkLayout] = Field(default_factory=list)
     activation: PerStage = 1
     released_at_input: Whole | list[Whole] = 0
     weight_workspace: Natural | list[Natural] | Rows = Field(default_factory=list)
     static: PerStage = 0
     capacity: Natural | list[Natural | None] | None = None
-    overlaps: list[Pair] = Field(default_factory=list)
+    latency: Natural = 0
+    links: list[LinkLayout] = Field(default_factory=list)
     unit: str = "tick"
     memory_unit: str = "activation"
 
 
+class PipelineLayout(NumbersLayout):
+    """A training step: its numbers, and what is chosen."""
+
+    choices: PipelineChoicesLayout = PipelineChoicesLayout()
+
+
+class PipelineLayout1(NumbersLayout):
+    """A training step in a file of version 1."""
+
+    placement: Placement = "loop"
+    split_backward: bool | list[list[bool]] = False
+    weight_parts: list[Natural] | Rows = Field(default_factory=list)
+    overlaps: list[Pair] = Field(default_factory=list)
+
+
 def pipeline_to_json(pipeline: Pipeline) -> Json:
     """Every field of the pipeline under its own name."""
-    data = {field.name: _plain(getattr(pipeline, field.name)) for field in fields(pipeline)}
-    if not pipeline.workspace:
-        del data["weight_workspace"]  # readers of older versions do not know it
-    data["links"] = [
-        {"ranks": list(link.ranks), "latency": link.latency} for link in pipeline.links
-    ]
-    data["overlaps"] = [[f"{f}F{i}", f"{b}B{j}"] for (f, i), (b, j) in pipeline.overlaps]
+    data = {field.name: plain(getattr(pipeline, field.name)) for field in fields(pipeline)}
+    data["choices"] = choices_to_json(pipeline.choices)
     return data
 
 
-def pipeline_from_layout(layout: PipelineLayout) -> Pipeline:
+def pipeline_from_layout(layout: PipelineLayout | PipelineLayout1) -> Pipeline:
     """The pipeline described. Raises ``UnusableInput`` where its fields do not fit together."""
     refuse_oversize(
         ranks=layout.num_ranks,
@@ -82,27 +95,21 @@ def pipeline_from_layout(layout: PipelineLayout) -> Pipeline:
         chunks=layout.num_chunks,
         slices=layout.num_slices,
     )
-    values = {name: _frozen(getattr(layout, name)) for name in PipelineLayout.model_fields}
+    values = {name: frozen(getattr(layout, name)) for name in NumbersLayout.model_fields}
     values["links"] = tuple(Link(ranks=link.ranks, latency=link.latency) for link in layout.links)
-    values["overlaps"] = tuple(
-        _overlap(f"pipeline.overlaps[{row}]", pair) for row, pair in enumerate(layout.overlaps)
-    )
+    choices = _choices(layout)
     with values_at("pipeline"):
-        pipeline = Pipeline(**values)  # type: ignore[arg-type]  # the layout has checked each field
+        pipeline = Pipeline(**values, choices=choices)  # type: ignore[arg-type]  # checked above
     refuse_overflow(pipeline)
     return pipeline
 
 
-def _overlap(where: str, pair: tuple[str, str]) -> Overlap:
-    forward, backward = (parse_action(f"{where}[{side}]", text) for side, text in enumerate(pair))
-    if (forward.kind, backward.kind) != (Kind.F, Kind.B) or forward.slice or backward.slice:
-        raise UnusableInput(where, "an F and a B action", quoted(" ".join(pair)))
-    return (forward.stage, forward.microbatch), (backward.stage, backward.microbatch)
-
-
-def _plain(value: object) -> object:
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _frozen(value: object) -> object:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+def _choices(layout: PipelineLayout | PipelineLayout1) -> Choices:
+    if isinstance(layout, PipelineLayout):
+        return choices_from_layout(layout.choices, "pipeline.choices")
+    return Choices(
+        placement=frozen(layout.placement),  # type: ignore[arg-type]  # the layout checked it
+        split_backward=frozen(layout.split_backward),  # type: ignore[arg-type]  # likewise
+        weight_parts=frozen(layout.weight_parts),  # type: ignore[arg-type]  # likewise
+        overlaps=overlaps_from(layout.overlaps, "pipeline.overlaps"),
+    )

@@ -1,10 +1,10 @@
 """Schedules in our own JSON: a schedule together with the problem that it solves.
 
-The file is one object, its layout fixed by ``docs/schemas/schedule-1.json``::
+The file is one object, its layout fixed by ``docs/schemas/schedule-2.json``::
 
     {
       "format": "bubbleproof/schedule",
-      "version": 1,
+      "version": 2,
       "name": "1F1B on two ranks",
       "pipeline": {"num_ranks": 2, "num_microbatches": 1},
       "orders": {
@@ -14,12 +14,12 @@ The file is one object, its layout fixed by ``docs/schemas/schedule-1.json``::
       "claims": {"makespan": 6, "idle_ratio": "1/2"}
     }
 
-The problem is either a ``pipeline`` (every field of ``Pipeline``) or, for one built by hand, a
-``problem`` (see ``formats.problem_layout``). ``orders`` gives each resource its actions in order,
-each with its start in ticks; ``program`` gives the orders alone, and the reader then starts each
-action as early as it can. A claim is a whole number, a ratio ``"a/b"`` or a list in rank order,
-under the name of a field of ``Measures``. The key ``format`` stands within the first 64 KiB of
-the file.
+The problem is either a ``pipeline`` (every field of ``Pipeline``, its choices included) or, for one
+built by hand, a ``problem`` (see ``formats.problem_layout``). ``orders`` gives each resource its
+actions in order, each with its start in ticks; ``program`` gives the orders alone, and the reader
+then starts each action as early as it can. A claim is a whole number, a ratio ``"a/b"`` or a list
+in rank order, under the name of a field of ``Measures``. The key ``format`` stands within the first
+64 KiB of the file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from bubbleproof.formats.orders_layout import orders_to_json, program_from_order
 from bubbleproof.formats.pipeline_layout import pipeline_from_layout, pipeline_to_json
 from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.formats.problem_layout import index_names, problem_from_layout, problem_to_json
-from bubbleproof.formats.schedule_layout import ScheduleLayout
+from bubbleproof.formats.schedule_layout import VERSIONS, ScheduleLayout, ScheduleLayout1
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
@@ -47,7 +47,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 FORMAT = "bubbleproof/schedule"
-VERSION = 1
+VERSION = 2
 SIZE_LIMIT = 256 * MEBIBYTE
 
 
@@ -99,10 +99,12 @@ def read_schedule(path: FilePath) -> ScheduleFile:
     """
     with about(path):
         text = read_text(path, limit=SIZE_LIMIT, opening=_refuse_other)
-        return _schedule_file(validate(ScheduleLayout, parse_json(text)))
+        data = parse_json(text)
+        version = data.get("version") if isinstance(data, Mapping) else None
+        return _schedule_file(validate(VERSIONS.get(version, ScheduleLayout), data))
 
 
-def _schedule_file(layout: ScheduleLayout) -> ScheduleFile:
+def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
     pipeline, problem = _read_problem(layout)
     resources = index_names("resources", [r.name for r in problem.resources])
     claims = claims_from_layout(layout.claims)
@@ -135,14 +137,16 @@ def write_schedule(path: FilePath, file: ScheduleFile) -> None:
     Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not pose
     the problem beside it, a resource that the problem does not have, a negative start.
     """
-    tables = frozenset({"resources", "tasks", "edges", "stores", "events"})
+    tables = frozenset(
+        {"resources", "tasks", "edges", "stores", "events", "evictions", "offloads", "waits"}
+    )
     with about(path):
         write_text(path, render_json(_content(file), table_keys=tables))
 
 
 def _content(file: ScheduleFile) -> dict[str, object]:
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": file.name}
-    if type(file.pipeline) is not Pipeline:  # one with transfers is told as its problem
+    if file.pipeline is None:
         content["problem"] = problem_to_json(file.problem)
     else:
         if not is_same_problem(file.pipeline.problem(), file.problem):
@@ -159,15 +163,17 @@ def _refuse_other(opening: str) -> None:
     if not opening.lstrip().startswith("{"):
         found = quoted(opening.lstrip()[:20]) if opening.strip() else "an empty file"
         raise UnusableInput("", "a JSON object", found)
-    for key, expected in (("format", f'"{FORMAT}"'), ("version", str(VERSION))):
+    versions = [str(version) for version in VERSIONS]
+    for key, known in (("format", [f'"{FORMAT}"']), ("version", versions)):
+        expected = " or ".join(known)
         match = re.search(rf'"{key}"\s*:\s*("[^"]*"|[^\s,}}]+)', opening)
         if match is None and key == "format":
             raise UnusableInput(key, expected, "no such key at the beginning of the file")
-        if match is not None and match[1] != expected:
+        if match is not None and match[1] not in known:
             raise UnusableInput(key, expected, quoted(match[1].strip('"')))
 
 
-def _read_problem(layout: ScheduleLayout) -> tuple[Pipeline | None, Problem]:
+def _read_problem(layout: ScheduleLayout | ScheduleLayout1) -> tuple[Pipeline | None, Problem]:
     if layout.pipeline is not None and layout.problem is None:
         pipeline = pipeline_from_layout(layout.pipeline)
         with values_at("pipeline"):

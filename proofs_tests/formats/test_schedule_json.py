@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bubbleproof.formats import ScheduleFile, UnusableInput, read_schedule, write_schedule
-from bubbleproof.formats.pipeline_layout import PipelineLayout
+from bubbleproof.formats.pipeline_choices_layout import PipelineChoicesLayout
+from bubbleproof.formats.pipeline_layout import PipelineLayout, pipeline_from_layout
 from bubbleproof.formats.problem_equality import is_same_problem
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable
@@ -29,8 +32,16 @@ from bubbleproof.theory.model.problem import (
     Store,
 )
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.sharding import Sharding
+from bubbleproof.theory.pipelines.state_offload import StateOffload
+from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.required import differences
 from proofs_tests.formats.strategies import pipelines, schedules
+from proofs_tests.random_choices import combined
 
 
 def assert_same(one: ScheduleFile, other: ScheduleFile) -> None:
@@ -109,13 +120,58 @@ def test_hand_built_problem_is_written_in_words(tmp_path: Path) -> None:
 
 
 def test_layout_has_every_field_of_a_pipeline() -> None:
-    known = {field.name: field.default for field in fields(Pipeline)}
-    assert set(PipelineLayout.model_fields) == set(known)
+    assert list(PipelineLayout.model_fields) == [
+        *(f.name for f in fields(Pipeline) if f.name != "choices"), "choices",
+    ]  # fmt: skip
     plain = PipelineLayout(num_ranks=1, num_microbatches=1)
-    required = {"num_ranks", "num_microbatches"}
-    for name in set(known) - required:
-        value = getattr(plain, name)
-        assert (tuple(value) if isinstance(value, list) else value) == known[name]
+    assert pipeline_from_layout(plain) == Pipeline(num_ranks=1, num_microbatches=1)
+
+
+def test_layout_has_every_choice() -> None:
+    assert list(PipelineChoicesLayout.model_fields) == [field.name for field in fields(Choices)]
+    kinds = {
+        "recompute": Recompute, "evictions": Eviction, "offloads": ActivationOffload,
+        "state_offload": StateOffload, "sharding": Sharding,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        told = PipelineChoicesLayout.model_json_schema()["properties"][name]
+        layout = re.search(r"#/\$defs/(\w+)", str(told))
+        assert layout is not None
+        properties = PipelineChoicesLayout.model_json_schema()["$defs"][layout[1]]["properties"]
+        assert set(properties) == {field.name for field in fields(kind)}
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_combined_choices_are_read_back_as_they_were(number: int, tmp_path: Path) -> None:
+    pipeline = combined(Random(number))
+    if number % 3 == 0:
+        wait = (Action.parse("0F0"), Action.parse("0B0"))
+        pipeline = pipeline.with_changes(split_backward=False, waits=(wait,))
+    problem = pipeline.problem()
+    program = Program.from_orders([])
+    path = tmp_path / "a.json"
+    write_schedule(path, ScheduleFile(problem=problem, program=program, pipeline=pipeline))
+    again = read_schedule(path)
+    assert again.pipeline == pipeline
+    assert differences(again.pipeline, again.problem) == []
+
+
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    shape = {
+        "num_ranks": 2,
+        "num_microbatches": 2,
+        "placement": [1, 0],
+        "overlaps": [["0F1", "0B0"]],
+    }
+    content = {
+        "format": "bubbleproof/schedule", "version": 1, "pipeline": shape,
+        "program": {"rank 0": [], "rank 1": []},
+    }  # fmt: skip
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content))
+    assert read_schedule(path).pipeline == Pipeline(
+        num_ranks=2, num_microbatches=2, placement=(1, 0), overlaps=(((0, 1), (0, 0)),)
+    )
 
 
 PIPELINE = {"num_ranks": 2, "num_microbatches": 1}

@@ -57,8 +57,8 @@ def raw(tmp_path: Path, **changes: object) -> str:
             "file",
         ),
         ('{"format": "tessel"}', "format: expected \"bubbleproof/schedule\", found 'tessel'"),
-        ('{"format": "bubbleproof/schedule", "version": 2}', "version: expected 1, found '2'"),
-        ('{"format": "bubbleproof/schedule", "version": "1"}', "version: expected 1, found '1'"),
+        ('{"format": "bubbleproof/schedule", "version": 3}', "version: expected 1 or 2, found '3'"),
+        ('{"format": "bubbleproof/schedule", "version": ""}', "version: expected 1 or 2, found ''"),
         ('{"format": "bubbleproof/schedule"}', "version: expected this key, found nothing"),
         (
             '{"format": "bubbleproof/schedule", "version": 1, "pipeline": {',
@@ -94,8 +94,8 @@ def test_every_truncation_is_refused(tmp_path: Path) -> None:
 
 def test_keys(tmp_path: Path) -> None:
     assert changed(tmp_path, pipline={}) == (
-        "expected one of the keys format, version, name, pipeline, problem, orders, program, "
-        "claims, found 'pipline'; did you mean 'pipeline'?"
+        "expected one of the keys format, name, problem, orders, program, claims, version, "
+        "pipeline, found 'pipline'; did you mean 'pipeline'?"
     )
     assert "pipeline: expected one of the keys" in pipeline(tmp_path, forwrd=1)
     assert pipeline(tmp_path, forwrd=1).endswith("found 'forwrd'; did you mean 'forward'?")

@@ -22,7 +22,8 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 @pytest.mark.parametrize(
     ("name", "schema"),
     [
-        ("schedule-1", schedule_schema()),
+        ("schedule-1", schedule_schema(1)),
+        ("schedule-2", schedule_schema()),
         ("problem-1", problem_schema()),
         ("certificate-1", certificate_schema()),
         ("replay-1", replay_schema()),
