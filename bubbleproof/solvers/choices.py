@@ -1,7 +1,7 @@
 """Solving with choices: the best schedule over everything that a menu leaves open.
 
-``solvers.menu_search`` tells the steps. The concrete problem of what was chosen is built anew from
-the pipeline, and the checker judges the schedule there.
+``solvers.choices_search`` tells the steps. The concrete problem of what was chosen is built anew
+from the pipeline, and the checker judges the schedule there.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from bubbleproof.solvers.choices_search import ChoicesSearch, MenuResult, Starts
 from bubbleproof.solvers.menu import Menu
-from bubbleproof.solvers.menu_search import MenuResult, MenuSearch, Starts
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
 from bubbleproof.solvers.result import Result
@@ -79,4 +79,4 @@ def solve_menu(
         raise ValueError(f"choices are made for the makespan, got {options.objective!r}")
     if options.engine not in ("auto", "cpsat"):
         raise ValueError(f"choices are made by engine cpsat (or auto), got {options.engine!r}")
-    return MenuSearch(menu, options, problem_of or menu.taken).run(tuple(starts))
+    return ChoicesSearch(menu, options, problem_of or menu.taken).run(tuple(starts))

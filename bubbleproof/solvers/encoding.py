@@ -57,6 +57,11 @@ class Load:
     most: int | None
 
 
+def longest_makespan(problem: Problem) -> int:
+    """No shortest schedule takes longer (ticks), transfers outside its computation included."""
+    return int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+
+
 class Encoding:
     """The constraint families of a problem for objective values up to ``limit`` (None for any)."""
 
@@ -78,7 +83,7 @@ class Encoding:
         """
         self.problem, self.bounds, self.objective = problem, bounds, objective
         self.extra = extra or Edges()
-        longest = int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
+        longest = longest_makespan(problem)
         self.limit = longest if limit is None else limit
         known = bounds.best.bound if bounds.best.objective == objective else 0
         self.least = max(least, known)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -55,7 +56,7 @@ def good_orders(
                     name=name,
                     makespan=verdict.measured.makespan,
                     excess=_excess(menu.plain, schedule),
-                    tasks=_orders(menu, starts_of(floor, schedule)),
+                    tasks=_orders(menu, starts_by_task(floor, schedule)),
                 )
             )
     return sorted(found, key=lambda order: (order.makespan, order.excess))
@@ -82,10 +83,3 @@ def _excess(problem: Problem, schedule: Schedule) -> int:
         for peak, store in zip(measured.peak_memory, problem.stores, strict=False)
         if store.capacity is not None
     )
-
-
-def starts_of(problem: Problem, schedule: Schedule) -> Ints:
-    """The start of each task (ticks), the first computation of all at 0."""
-    start = np.zeros(problem.num_tasks, dtype=np.int64)
-    start[problem.locate(schedule.program.actions)] = schedule.start
-    return np.asarray(start - start.min(), dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Certificate
@@ -65,12 +66,13 @@ def schedule_from(who: str, start: Ints, problem: Problem) -> Schedule:
     return schedule
 
 
-def require_accepted(who: str, verdict: Verdict) -> None:
-    """Raise ``FaultError`` with the first violation of a schedule that is refused."""
-    if not verdict.ok:
+def require_accepted(who: str, verdict: Verdict) -> Measures:
+    """The measures. Raises ``FaultError`` with the first violation of a refused schedule."""
+    if not verdict.ok or verdict.measured is None:
         first = next(iter(verdict.violations), None)
         why = "" if first is None else f" ({first.message})"
         raise FaultError(who, "a schedule", f"the checker refuses it{why}")
+    return verdict.measured
 
 
 def bound_from(who: str, bound: object) -> int:

@@ -1,39 +1,32 @@
-"""One search: the least makespan or span_idle of one problem.
+"""The search for the least makespan or span_idle of one problem.
 
 Bounds first, then published orders and list scheduling, then an exact engine; most instances need
-none. Everything is judged by ``verify`` before it counts: a schedule by the checker, a bound by its
-certificate. An engine runs in a thread of its own, so that Ctrl-C and time limits reach it.
-
-An answer that contradicts what is checked (``solvers.gate``) ends the search with ``FaultError``:
-a schedule that is refused, a bound above a checked schedule's value, whichever came first, a
-refuted limit within which a schedule is known. What remains is the engine's word, and the result
-calls it that (``Result.proof``). A certificate that its checker refuses is left out, and
-``Result.reason`` tells of it: it proves nothing, and what was accepted before stands.
+none. An engine runs in a thread of its own, so that Ctrl-C and time limits reach it. An engine's
+schedule that is refused, or a refuted limit within which a schedule is known, is a ``FaultError``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines import Budget, engine, has_sat
-from bubbleproof.solvers.engines.engine import Outcome, Report
+from bubbleproof.solvers.engines import engine, has_sat
+from bubbleproof.solvers.engines.engine import Outcome
 from bubbleproof.solvers.engines.thread import run_interruptibly
-from bubbleproof.solvers.gate import Claim, bound_from, refusal, schedule_from
+from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
@@ -46,11 +39,10 @@ MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 NARROWING, CERTIFYING = 4.0, 3.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
-INTERRUPTED = "interrupted: the best so far"
 
 
-class Search:
-    """The incumbent and the bounds of one problem as they improve.
+class Search(SearchState):
+    """The search on one problem.
 
     ``is_enough``: any schedule within ``options.within`` will do; ``is_certifying``: time is
     spent on certificates beyond the first. ``problem`` is the given one with the demands.
@@ -66,39 +58,30 @@ class Search:
         is_enough: bool = False,
         is_certifying: bool = True,
     ) -> None:
+        super().__init__(options, objective)
         demands = demands or Demands()
         self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
-        problem = self.problem
-        self.options, self.objective = options, objective
         self.is_enough, self.is_certifying = is_enough, is_certifying
-        self.began = time.perf_counter()
-        self.schedule: Schedule | None = None
-        self.measured: Measures | None = None
-        self.origin = ""
-        self.bounds: Bounds = lower_bounds(problem, objective)
-        self.certificate: Certificate | None = None
-        self.certified = Claim(who="no certificate", bound=0)
-        self.refusals: dict[str, None] = {}  # a line for each certificate that was refused
-        self.claimed: Claim | None = None  # by an engine alone
-        self.is_refuted = False
-        self.engine = ""  # the one that was called last
+        self.bounds: Bounds = lower_bounds(self.problem, objective)
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
         if (reason := overfull(self.problem, self.bounds.order)) is not None:
-            return self._result(Status.INFEASIBLE, reason)
+            return self.result(Status.INFEASIBLE, reason)
         if self.bounds.is_cyclic:
             reason, takes_time = cycle(self.problem, self.bounds.edges)
-            return self._result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
-        try:
-            self._certify()
-            self._try_programs(starts)
-            if self._is_open and self.is_certifying:
-                self._narrow(NARROWING)
-            self._search()
-        except KeyboardInterrupt:
-            self.options.stop.set()
-        return self._conclude(INTERRUPTED if self.options.stop.is_set() else "")
+            return self.result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
+        self.take(
+            lambda: self.admit(self.bounds.best, "bounds", self.problem),
+            lambda: self._try_programs(starts),
+            self._narrow_if_open,
+            self._search,
+        )
+        return self.conclude()
+
+    def _narrow_if_open(self) -> None:
+        if self._is_open and not self.is_refuted and self.is_certifying:
+            self._narrow(NARROWING)
 
     def _search(self) -> None:
         """Engines in turn; after each, its schedule may be all that a proof by probing needs."""
@@ -110,23 +93,8 @@ class Search:
                     continue
                 if self._is_open and not self.is_refuted:
                     self._call_engine(name, share)
-                if self._is_open and not self.is_refuted and self.is_certifying:
-                    self._narrow(NARROWING)
+                self._narrow_if_open()
         self._certify_claim()
-
-    def _conclude(self, reason: str) -> Result:
-        within = self.options.within
-        if self._value is not None and (within is None or self._value <= within):
-            return self._result(Status.OPTIMAL if self._closed else Status.FEASIBLE, reason)
-        self.schedule = self.measured = None
-        if within is not None and self._lower_bound > within:
-            reason = f"{self.objective} <= {within} cannot be: {self._lower_bound} is certified"
-            return self._result(Status.INFEASIBLE, reason)
-        if self.is_refuted:
-            limit = "" if within is None else f" with {self.objective} <= {within}"
-            reason = f"{self.engine} refuted every schedule{limit} (not certified)"
-            return self._result(Status.INFEASIBLE, reason)
-        return self._result(Status.UNKNOWN, reason)
 
     def _try_programs(self, starts: Iterable[tuple[str, Program]]) -> None:
         """Published orders, list scheduling and, for many microbatches, lengthened schedules."""
@@ -143,7 +111,7 @@ class Search:
         if large is not None and large.has_many:
             self._try_stretched(large, large.by_engine())
         elif large is not None:
-            self._try_stretched(large, large.above(self._lower_bound))
+            self._try_stretched(large, large.above(self.lower_bound))
 
     def _large_search(self) -> LargeSearch | None:
         order = self.bounds.order
@@ -151,96 +119,57 @@ class Search:
             return None
         if order is None or order.num_microbatches < LEAST_MICROBATCHES:
             return None
-        return LargeSearch(self.problem, order, self._budget(report=None))
+        return LargeSearch(self.problem, order, self.budget())
 
     def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
-        large.best = self._value
+        large.best = self.value
         while not self._done and (schedule := next(schedules, None)) is not None:
             self._try_schedule("stretch", schedule)
-            large.best = self._value
-
-    def _budget(self, report: Report | None) -> Budget:
-        options = self.options
-        return Budget(
-            deadline=self.began + options.time_limit,
-            seed=options.seed,
-            threads=options.threads,
-            report=report,
-            stop=options.stop,
-        )
+            large.best = self.value
 
     @property
     def _is_open(self) -> bool:
         """Whether an engine may still bring something, and the instance is not beyond it."""
         is_in_reach = self.problem.num_tasks <= MOST_SEARCHED
-        return not self._done and is_in_reach and self._budget(None).seconds > 0
+        return not self._done and is_in_reach and self.budget().seconds > 0
 
     @property
     def _done(self) -> bool:
         """Whether nothing more is wanted, or a certificate says that it cannot be had."""
         within = self.options.within
-        if within is not None and self._lower_bound > within:
+        if within is not None and self.lower_bound > within:
             return True
-        has_enough = self._value is not None and (within is None or self._value <= within)
-        return self._closed or (self.is_enough and has_enough)
-
-    @property
-    def _value(self) -> int | None:
-        """The objective's value of the incumbent."""
-        return None if self.measured is None else self._value_of(self.measured)
-
-    def _value_of(self, measured: Measures) -> int:
-        is_makespan = self.objective == "makespan"
-        return measured.makespan if is_makespan else measured.span_idle
-
-    @property
-    def _closed(self) -> bool:
-        """Whether the checked schedule meets a bound."""
-        return self._value is not None and self._value <= max(
-            self._lower_bound, self.engine_bound or 0
-        )
-
-    @property
-    def _lower_bound(self) -> int:
-        return self.certified.bound
-
-    @property
-    def engine_bound(self) -> int | None:
-        """The best bound that is only an engine's word."""
-        return None if self.claimed is None else self.claimed.bound
-
-    def _certify(self) -> None:
-        """The one-machine bound, checked."""
-        self._admit(self.bounds.best, "bounds")
+        has_enough = self.value is not None and (within is None or self.value <= within)
+        return self.is_closed or (self.is_enough and has_enough)
 
     def _narrow(self, seconds: float) -> None:
         """A better bound by propagation and probing, and the schedules met on the way."""
         upper = self._limit
-        if upper is not None and self._value is None:
+        if upper is not None and self.value is None:
             upper += 1  # beyond it lies nothing that is wanted
-        deadline = time.perf_counter() + min(seconds, self._budget(None).seconds)
-        found = narrow(self.problem, self.bounds, upper, deadline, known=self._lower_bound)
+        deadline = time.perf_counter() + min(seconds, self.budget().seconds)
+        found = narrow(self.problem, self.bounds, upper, deadline, known=self.lower_bound)
         if found.schedule is not None:
             self._try_schedule("probing", found.schedule)
         self._accept(found.certificate, "propagation")
 
     def _certify_claim(self) -> None:
         """A certificate for what so far is only an engine's word."""
-        if not self.is_certifying or not (self._closed or self.is_refuted):
+        if not self.is_certifying or not (self.is_closed or self.is_refuted):
             return
-        seconds = self._budget(None).seconds
+        seconds = self.budget().seconds
         end = time.perf_counter() + (
             seconds if self.options.certified else min(CERTIFYING, seconds)
         )
         for attempt, share in ((self._narrow, 0.6), (self._refute, 1.0)):
-            left = min(end - time.perf_counter(), self._budget(None).seconds)
-            if left > 0 and self.engine_bound is not None and self.engine_bound > self._lower_bound:
+            left = min(end - time.perf_counter(), self.budget().seconds)
+            if left > 0 and self.claimed.bound > self.lower_bound:
                 attempt(share * left)
 
     def _refute(self, seconds: float) -> None:
         """A DRUP certificate of the engine's bound, or a schedule that gives it the lie."""
-        claim = self.engine_bound
-        if claim is None or self.problem.num_tasks > MOST_REFUTED or not has_sat():
+        claim = self.claimed.bound
+        if self.problem.num_tasks > MOST_REFUTED or not has_sat():
             return
         from bubbleproof.solvers.proofs import settle
 
@@ -262,22 +191,13 @@ class Search:
 
     def _accept(self, certificate: Certificate | None, who: str) -> None:
         """Keep a certificate that proves more, if its checker accepts it."""
-        if certificate is not None and certificate.bound > self._lower_bound:
-            self._admit(certificate, who)
-
-    def _admit(self, certificate: Certificate, who: str) -> None:
-        if (refused := refusal(who, certificate, self.problem, self.objective)) is not None:
-            self.refusals[refused] = None
-            return
-        certified = Claim(who=f"the certificate of {who}", bound=certificate.bound)
-        certified.require(self._value, self.origin)
-        self.certified, self.certificate = certified, certificate
-        self._report(who)
+        if certificate is not None and certificate.bound > self.lower_bound:
+            self.admit(certificate, who, self.problem)
 
     @property
     def _limit(self) -> int | None:
         """The largest value of interest: the incumbent's, or what is wanted."""
-        wanted = [v for v in (self._value, self.options.within) if v is not None]
+        wanted = [v for v in (self.value, self.options.within) if v is not None]
         return min(wanted, default=None)
 
     def _try_program(self, name: str, program: Program) -> None:
@@ -294,12 +214,11 @@ class Search:
             return False
         if len(self.latest) and broken_by(self.problem, self.latest, schedule):
             return False
-        for claim in (self.certified, self.claimed):
-            if claim is not None:
-                claim.require(self._value_of(verdict.measured), name)
-        if self._value is None or self._value_of(verdict.measured) < self._value:
-            self.schedule, self.measured, self.origin = schedule, verdict.measured, name
-            self._report(name)
+        self.offer(
+            Incumbent(
+                problem=self.problem, schedule=schedule, measured=verdict.measured, origin=name
+            )
+        )
         return True
 
     def _call_engine(self, name: str, share: float) -> None:
@@ -310,13 +229,13 @@ class Search:
             self.bounds,
             objective=self.objective,
             limit=limit,
-            least=self._lower_bound,
+            least=self.lower_bound,
             extra=self.latest,
             windows=self._windows(limit),
         )
-        budget = self._budget(self._engine_progress)
-        budget = replace(budget, deadline=time.perf_counter() + share * budget.seconds)
-        hint = None if self.schedule is None else starts_by_task(self.problem, self.schedule)
+        budget = self.budget(share, lambda value, bound: self.report(name, value, bound))
+        best = self.best
+        hint = None if best is None else starts_by_task(self.problem, best.schedule)
         search = engine(name)
         self.engine = name
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)
@@ -329,41 +248,11 @@ class Search:
             if not self._try_schedule(name, found):
                 raise FaultError(name, "a schedule", "it does not keep the starts demanded")
         bound = 0 if outcome.bound is None else bound_from(name, outcome.bound)
-        claim = Claim(who=name, bound=max(bound, limit + 1) if outcome.is_refuted else bound)
-        claim.require(self._value, self.origin)
+        self.claim(name, max(bound, limit + 1) if outcome.is_refuted else bound)
         self.is_refuted |= outcome.is_refuted
-        if claim.bound > max(self._lower_bound, self.engine_bound or 0):
-            self.claimed = claim
 
     def _windows(self, limit: int | None) -> tuple[Ints, Ints] | None:
         """Where propagation puts every start, for an engine to begin from."""
         if limit is None or self.objective != "makespan" or len(self.latest):
             return None
         return windows(self.problem, self.bounds, limit)
-
-    def _engine_progress(self, value: int | None, bound: int | None) -> None:
-        if self.options.progress is not None:
-            seconds = time.perf_counter() - self.began
-            best = self._value if value is None else value
-            known = max(bound or 0, self._lower_bound)
-            self.options.progress(self.engine, best, known, seconds)
-
-    def _report(self, who: str) -> None:
-        if self.options.progress is not None:
-            seconds = time.perf_counter() - self.began
-            self.options.progress(who, self._value, self._lower_bound, seconds)
-
-    def _result(self, status: Status, reason: str = "") -> Result:
-        return Result(
-            status=status,
-            schedule=self.schedule,
-            measured=self.measured,
-            lower_bound=self._lower_bound,
-            certificate=self.certificate,
-            engine_bound=self.engine_bound,
-            origin=self.origin,
-            seconds=time.perf_counter() - self.began,
-            reason="; ".join(line for line in (reason, *self.refusals) if line),
-            objective=self.objective,
-            is_claimed=self.is_refuted and self.schedule is None,
-        )

@@ -24,7 +24,7 @@ import numpy as np
 
 from bubbleproof.cli import main
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers import Result, SolveOptions, Status, menu_search, search, solve
+from bubbleproof.solvers import Result, SolveOptions, Status, choices_search, search, solve
 from bubbleproof.solvers import repair as repair_room
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.choices import solve_menu
@@ -307,7 +307,7 @@ def choices() -> Cases:
 
             return searched
 
-        with patch.object(menu_search, "menu_engine", engine):
+        with patch.object(choices_search, "menu_engine", engine):
             yield f"choices: {what}", told(lambda: shown(solve_menu(menu, QUICK).result))
     bounds = lower_bounds(menu.floor)
     given = replace(bounds, best=replace(bounds.best, bound=99))

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
+from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.cpsat import require_valid
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
@@ -34,7 +35,7 @@ class MenuModel:
         self.model = cp_model.CpModel()
         self.duration: list[int] = self.problem.duration.tolist()
         self.is_anchored = is_anchored(self.menu)
-        self.horizon = frame.limit if self.is_anchored else frame.longest()
+        self.horizon = frame.limit if self.is_anchored else longest_makespan(self.problem)
         self.option = [self.model.new_bool_var("") for _ in self.menu.options]
         self.start = self._starts()
         self.interval = [self._interval(task) for task in range(self.problem.num_tasks)]

@@ -70,11 +70,6 @@ class Frame:
             raise ValueError("the precedences of the problem have a cycle")
         return heads, tails, edges
 
-    def longest(self) -> int:
-        """No shortest schedule of any choice takes longer, transfers outside it included."""
-        whole = self.menu.whole
-        return int(whole.duration.sum() + np.maximum(whole.edges.lag, 0).sum())
-
 
 class MenuEngine(Protocol):
     """A search of one of the models of a menu."""

@@ -1,0 +1,218 @@
+"""The search over all that a menu leaves open, for the least makespan.
+
+The steps, each only if the ones before left a gap:
+
+1. the floor (``solvers.menu``): what holds whatever is chosen. Its certified bound holds for every
+   choice, and so does what an engine claims of it;
+2. the plain problem, with nothing taken, and published orders;
+3. the order of computations of the best schedules of the floor, kept, with transfers put between;
+4. everything in index order. Where all options are for whole stages this is exact (lemma 1 of
+   ``solvers.menu_order``); else it only finds schedules;
+5. options per microbatch: the relaxation that forgets whose transfer is whose gives a bound
+   (``engines.cpsat_anonymous``), and last the exact model with one class in index order (lemma 2).
+
+OPTIMAL rests on the floor's certificate where the schedule meets it, else on the engine's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from bubbleproof.faults import FaultError
+from bubbleproof.solvers.encoding import longest_makespan
+from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored, menu_engine
+from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.floor_order import FloorOrder, good_orders
+from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
+from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.search_state import Incumbent, SearchState
+from bubbleproof.solvers.solve import solve
+from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.check import check
+
+Starts = Sequence[tuple[str, Program]]
+CPSAT = "cpsat"
+LEAST_SECONDS = 0.1  # for a search of the floor or of the plain problem
+RISE = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0)  # of the way from an order's floor to what is known
+MOST_ORDERS = 3  # published and floor orders that are tried with transfers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MenuResult:
+    """``result`` holds on ``problem``, the concrete problem in which ``taken`` options are taken.
+
+    Without a schedule nothing is taken. ``floor_certificate`` proves ``result.lower_bound`` on
+    ``floor``, which holds whatever is chosen.
+    """
+
+    result: Result
+    taken: tuple[int, ...]
+    problem: Problem
+    floor: Problem
+    floor_certificate: Certificate | None
+
+
+class ChoicesSearch(SearchState):
+    """The search on a menu; ``problem_of`` builds the concrete problem of what is taken."""
+
+    ALL_SCHEDULES: ClassVar[str] = "every schedule of every choice"
+    ALL_CHOICES: ClassVar[str] = " whatever is chosen"
+
+    def __init__(
+        self, menu: Menu, options: SolveOptions, problem_of: Callable[[Collection[int]], Problem]
+    ) -> None:
+        super().__init__(options)
+        self.menu, self.problem_of = menu, problem_of
+        self.floor: Result | None = None
+        longest = longest_makespan(menu.whole)
+        self.limit = longest if options.within is None else min(longest, options.within)
+
+    def run(self, starts: Starts) -> MenuResult:
+        """The steps of the module's text."""
+        if not self.menu.options:
+            return self._whole(solve(self.problem_of(()), self.options, starts))
+        self.take(
+            lambda: self._try_floor(starts),
+            lambda: self._try_plain(starts),
+            lambda: self._try_orders(starts),
+            self._search,
+        )
+        floor = self.floor
+        if floor is None or floor.status is not Status.INFEASIBLE:
+            return self._whole(self.conclude("" if floor is None else floor.reason))
+        reason = f"whatever is chosen: {floor.reason}"
+        return self._whole(replace(floor, reason=reason, certificate=None))
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether nothing more can be found or shown, or no time is left."""
+        is_decided = self.is_closed or self.is_refuted or self.bound > self.limit
+        return is_decided or self.budget().seconds <= 0
+
+    def _share(self, part: float) -> SolveOptions:
+        seconds = max(LEAST_SECONDS, self.budget(part).seconds)
+        return replace(self.options, engine="auto", time_limit=seconds, within=None, progress=None)
+
+    def _try_floor(self, starts: Starts) -> None:
+        """The bound of the floor."""
+        self.floor = solve(self.menu.floor, self._share(0.25), starts)
+        self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
+        self.claim("the floor's engine", self.floor.engine_bound or 0)
+        self.is_refuted = self.floor.status is Status.INFEASIBLE
+        self.report("floor")
+
+    def _try_plain(self, starts: Starts) -> None:
+        """Nothing taken."""
+        if self._is_done:
+            return
+        found = solve(self.menu.plain, self._share(0.1), starts)
+        if found.schedule is not None:
+            start = starts_by_task(self.menu.plain, found.schedule)
+            self._accept("nothing chosen", (), start, self.menu.plain)
+
+    def _try_orders(self, starts: Starts) -> None:
+        """Orders of computations that are good for the floor, with transfers put between.
+
+        A tight limit is what makes the search short, so limits rise in steps from the makespan that
+        the order has on the floor.
+        """
+        known = None if self.floor is None else self.floor.schedule
+        for order in good_orders(self.menu, known, starts)[:MOST_ORDERS]:
+            top = self._wanted
+            for part in RISE:
+                limit = order.makespan + int((top - order.makespan) * part)
+                if self._is_done or limit > self._wanted:
+                    break
+                if self._try_order(order, limit, 0.05 if part else 0.2):
+                    break
+
+    def _try_order(self, order: FloorOrder, limit: int, part: float) -> bool:
+        """Whether transfers fit the order within the limit, as far as was seen."""
+        frame = replace(self._frame(Symmetry.NONE), fixed=order.tasks, limit=limit)
+        return self._run("menu", frame, part, order.name).start is not None
+
+    @property
+    def _wanted(self) -> int:
+        """The longest makespan that would be news."""
+        return self.limit if self.value is None else min(self.limit, self.value - 1)
+
+    def _frame(self, order: Symmetry) -> Frame:
+        return Frame(menu=self.menu, limit=self._wanted, order=order, least=self.bound)
+
+    def _search(self) -> None:
+        """Steps 4 and 5."""
+        exact = symmetry(self.menu)
+        if exact is Symmetry.ONE:
+            if self.value is None:
+                self._relax(0.3)  # else what cannot be done at all is sought for long
+            if not self._is_done:
+                self._run("menu", self._frame(Symmetry.ALL), 0.25, "index order")
+            self._relax(0.75)
+        if not self._is_done:
+            self._exact(exact)
+
+    def _relax(self, part: float) -> None:
+        """The bound that forgets whose transfer is whose, where there is one."""
+        if not self._is_done and can_be_anonymous(self.menu) and is_anchored(self.menu):
+            frame = self._frame(Symmetry.ALL)
+            self._believe(self._run("anonymous", frame, part, ""), frame.limit)
+
+    def _exact(self, order: Symmetry) -> None:
+        frame = self._frame(order)
+        self._believe(self._run("menu", frame, 1.0, CPSAT), frame.limit)
+
+    def _run(
+        self, model: Literal["menu", "anonymous"], frame: Frame, part: float, origin: str
+    ) -> Choice:
+        """What a model answers; the schedule that it found, if any, is judged."""
+        search, budget = menu_engine(model), self.budget(part)
+        self.engine = CPSAT
+        found = run_interruptibly(lambda: search(frame, budget), self.options.stop)
+        if found.start is None or found.taken is None:
+            return found
+        if found.is_refuted:
+            raise FaultError(CPSAT, "a schedule", "it says as well that there is none")
+        whole, taken = self.menu.whole, set(found.taken)
+        unknown = taken - set(range(len(self.menu.options)))
+        if unknown or any(len(taken.intersection(clash)) > 1 for clash in self.menu.clashes):
+            raise FaultError(CPSAT, f"the choice {found.taken}", "it is not one of the menu's")
+        self._accept(origin, found.taken, starts_from(CPSAT, found.start, whole), whole)
+        return found
+
+    def _believe(self, found: Choice, limit: int) -> None:
+        """Believe a bound of a model that loses no schedule, until a schedule contradicts it."""
+        self.is_refuted |= found.is_refuted and self.value is None
+        bound = bound_from(CPSAT, found.bound)
+        self.claim(CPSAT, max(bound, limit + 1) if found.is_refuted else bound)
+        self.report("bound")
+
+    def _accept(self, origin: str, taken: tuple[int, ...], start: Ints, named: Problem) -> None:
+        """Judge starts per task of ``named`` on the concrete problem of what is taken."""
+        problem = self.problem_of(taken)
+        schedule = schedule_of_starts(problem, start[named.locate(problem.actions)])
+        who = f"{CPSAT} ({origin})"
+        measured = require_accepted(who, check(problem, schedule))
+        self.offer(
+            Incumbent(
+                problem=problem, schedule=schedule, measured=measured, origin=origin, taken=taken
+            )
+        )
+
+    def _whole(self, result: Result) -> MenuResult:
+        best = self.best
+        return MenuResult(
+            result=result,
+            taken=() if best is None else best.taken,
+            problem=self.problem_of(()) if best is None else best.problem,
+            floor=self.menu.floor,
+            floor_certificate=None if self.floor is None else self.floor.certificate,
+        )

@@ -1,0 +1,175 @@
+"""What every search has: its incumbent, its bounds, its budget, its report, and its answer.
+
+A search (``search``, ``choices_search``) is this and its steps. Everything is judged by ``verify``
+before it counts: a schedule by the checker, a bound by its certificate. What contradicts it
+(``solvers.gate``) ends the search with ``FaultError``: a bound above a checked schedule's value,
+whichever came first. What remains is the engine's word, and the result calls it that
+(``Result.proof``). A certificate that its checker refuses is left out, and ``Result.reason`` tells
+of it: it proves nothing, and what was accepted before stands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bubbleproof.solvers.encoding import Objective
+from bubbleproof.solvers.engines.engine import Budget, Report
+from bubbleproof.solvers.gate import Claim, refusal
+from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.result import Result, Status
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify.certificates.certificate import Certificate
+
+INTERRUPTED = "interrupted: the best so far"
+
+
+def value_of(measured: Measures, objective: Objective) -> int:
+    """The objective's value in ticks."""
+    return measured.makespan if objective == "makespan" else measured.span_idle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Incumbent:
+    """A schedule of ``problem`` that the checker accepts, and who found it.
+
+    Where choices are left to the search, ``problem`` is the one in which the options ``taken`` are.
+    """
+
+    problem: Problem
+    schedule: Schedule
+    measured: Measures
+    origin: str
+    taken: tuple[int, ...] = ()
+
+
+class SearchState:
+    """The incumbent and the bounds as they improve."""
+
+    ALL_SCHEDULES: ClassVar[str] = "every schedule"  # what an engine refutes
+    ALL_CHOICES: ClassVar[str] = ""  # what a certified bound is about, beyond that
+
+    def __init__(self, options: SolveOptions, objective: Objective = "makespan") -> None:
+        self.options, self.objective = options, objective
+        self.began = time.perf_counter()
+        self.best: Incumbent | None = None
+        self.certificate: Certificate | None = None
+        self.certified = Claim(who="no certificate", bound=0)
+        self.claimed = Claim(who="no engine", bound=0)
+        self.refusals: dict[str, None] = {}  # a line for each certificate that was refused
+        self.is_refuted = False
+        self.engine = ""  # the one that was called last
+
+    @property
+    def value(self) -> int | None:
+        """The objective's value of the incumbent."""
+        return None if self.best is None else value_of(self.best.measured, self.objective)
+
+    @property
+    def lower_bound(self) -> int:
+        """The best certified bound."""
+        return self.certified.bound
+
+    @property
+    def bound(self) -> int:
+        """The best bound, certified or an engine's word."""
+        return max(self.certified.bound, self.claimed.bound)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the incumbent meets a bound."""
+        return self.value is not None and self.value <= self.bound
+
+    def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
+        """A share of the time left."""
+        now = time.perf_counter()
+        left = max(0.0, self.began + self.options.time_limit - now)
+        return Budget(
+            deadline=now + share * left,
+            seed=self.options.seed,
+            threads=self.options.threads,
+            report=report,
+            stop=self.options.stop,
+        )
+
+    def take(self, *steps: Callable[[], None]) -> None:
+        """The steps in turn; Ctrl-C ends them with what there is."""
+        try:
+            for step in steps:
+                step()
+        except KeyboardInterrupt:
+            self.options.stop.set()
+
+    def offer(self, found: Incumbent) -> None:
+        """Keep a schedule that the checker accepts if it is the best so far."""
+        value = value_of(found.measured, self.objective)
+        for claim in (self.certified, self.claimed):
+            claim.require(value, found.origin)
+        if self.value is None or value < self.value:
+            self.best = found
+            self.report(found.origin)
+
+    def admit(self, certificate: Certificate, who: str, problem: Problem) -> None:
+        """Keep a certificate, if its checker accepts it."""
+        if (refused := refusal(who, certificate, problem, self.objective)) is not None:
+            self.refusals[refused] = None
+            return
+        certified = Claim(who=f"the certificate of {who}", bound=certificate.bound)
+        self.require(certified)
+        self.certified, self.certificate = certified, certificate
+        self.report(who)
+
+    def claim(self, who: str, bound: int) -> None:
+        """Keep an engine's bound if it is the best, unless a schedule contradicts it."""
+        claim = Claim(who=who, bound=bound)
+        self.require(claim)
+        if bound > self.bound:
+            self.claimed = claim
+
+    def require(self, claim: Claim) -> None:
+        """Raise ``FaultError`` where the incumbent contradicts the claim."""
+        claim.require(self.value, "" if self.best is None else self.best.origin)
+
+    def report(self, who: str, value: int | None = None, bound: int | None = None) -> None:
+        """Tell the caller what is known, or what an engine says that it knows."""
+        if self.options.progress is not None:
+            best = self.value if value is None else value
+            seconds = time.perf_counter() - self.began
+            self.options.progress(who, best, max(bound or 0, self.bound), seconds)
+
+    def conclude(self, reason: str = "") -> Result:
+        """The answer; a schedule beyond ``options.within`` is none."""
+        within, objective = self.options.within, self.objective
+        reason = INTERRUPTED if self.options.stop.is_set() else reason
+        if self.value is not None and (within is None or self.value <= within):
+            return self.result(Status.OPTIMAL if self.is_closed else Status.FEASIBLE, reason)
+        self.best = None
+        if within is not None and self.lower_bound > within:
+            bound = f"{self.lower_bound} is certified{self.ALL_CHOICES}"
+            return self.result(Status.INFEASIBLE, f"{objective} <= {within} cannot be: {bound}")
+        if self.is_refuted or (within is not None and self.bound > within):
+            limit = "" if within is None else f" with {objective} <= {within}"
+            reason = f"{self.engine} refuted {self.ALL_SCHEDULES}{limit} (not certified)"
+            return self.result(Status.INFEASIBLE, reason, is_claimed=True)
+        return self.result(Status.UNKNOWN, reason)
+
+    def result(self, status: Status, reason: str = "", *, is_claimed: bool = False) -> Result:
+        """The answer as it stands."""
+        best = self.best
+        return Result(
+            status=status,
+            schedule=None if best is None else best.schedule,
+            measured=None if best is None else best.measured,
+            lower_bound=self.lower_bound,
+            certificate=self.certificate,
+            engine_bound=self.claimed.bound or None,
+            origin="" if best is None else best.origin,
+            seconds=time.perf_counter() - self.began,
+            reason="; ".join(line for line in (reason, *self.refusals) if line),
+            objective=self.objective,
+            is_claimed=is_claimed,
+        )
