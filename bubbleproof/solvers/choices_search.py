@@ -22,8 +22,8 @@ from typing import ClassVar, Literal
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import longest_makespan
+from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored, menu_engine
-from bubbleproof.solvers.engines.thread import run_interruptibly
 from bubbleproof.solvers.floor_order import FloorOrder, good_orders
 from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
 from bubbleproof.solvers.menu import Menu

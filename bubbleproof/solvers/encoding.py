@@ -125,6 +125,22 @@ class Encoding:
         order = self.bounds.order
         return Edges() if order is None else order.memory_edges
 
+    @property
+    def spans(self) -> list[tuple[list[int], int]]:
+        """(tasks, work) of each part that the objective measures: last end - first start - work.
+
+        For the makespan all computations, and no work; for ``span_idle`` those of each rank.
+        """
+        if self.objective == "makespan":
+            return [(np.flatnonzero(self.problem.rank_of_task != NONE).tolist(), 0)]
+        homes = [self.tasks_on(rank) for rank in self.ranks]
+        return [(tasks.tolist(), int(self.problem.duration[tasks].sum())) for tasks in homes]
+
+    @property
+    def starts_at_0(self) -> bool:
+        """Whether the first start of the one span is time 0."""
+        return self.objective == "makespan" and self.only_compute
+
     @cached_property
     def memory(self) -> MemoryRules:
         """What the memory asks beyond its edges."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.faults import FaultError
+from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import Measures
@@ -64,6 +65,19 @@ def schedule_from(who: str, start: Ints, problem: Problem) -> Schedule:
     schedule = schedule_of_starts(problem, starts_from(who, start, problem))
     require_accepted(who, check(problem, schedule))
     return schedule
+
+
+def value_of(measured: Measures, objective: Objective) -> int:
+    """The objective's value in ticks."""
+    return measured.makespan if objective == "makespan" else measured.span_idle
+
+
+def checked_value(encoding: Encoding, start: Ints) -> int | None:
+    """The objective's value of starts (ticks), or None where the checker refuses the schedule."""
+    verdict = check(encoding.problem, schedule_of_starts(encoding.problem, start))
+    if not verdict.ok or verdict.measured is None:
+        return None
+    return value_of(verdict.measured, encoding.objective)
 
 
 def require_accepted(who: str, verdict: Verdict) -> Measures:

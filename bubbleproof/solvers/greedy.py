@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -69,9 +70,7 @@ class _Setting:
             resources[task].append(resource)
         after: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         edges = bounds.edges
-        for before, later, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
+        for before, later, lag in rows(edges):
             after[before].append((later, lag))
         acquires: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         releases: list[list[tuple[int, int]]] = [[] for _ in range(n)]

@@ -24,7 +24,7 @@ import numpy as np
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
-from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task

@@ -28,7 +28,7 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.cpsat import CpSatModel, run
 from bubbleproof.solvers.engines.engine import Outcome
-from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import Claim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status

@@ -17,7 +17,7 @@ from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Outcome
-from bubbleproof.solvers.engines.thread import run_interruptibly
+from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch

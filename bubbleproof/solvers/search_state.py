@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from bubbleproof.solvers.encoding import Objective
 from bubbleproof.solvers.engines.engine import Budget, Report
-from bubbleproof.solvers.gate import Claim, refusal
+from bubbleproof.solvers.gate import Claim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.theory.model.measures import Measures
@@ -26,11 +26,6 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.certificate import Certificate
 
 INTERRUPTED = "interrupted: the best so far"
-
-
-def value_of(measured: Measures, objective: Objective) -> int:
-    """The objective's value in ticks."""
-    return measured.makespan if objective == "makespan" else measured.span_idle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

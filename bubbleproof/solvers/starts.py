@@ -1,11 +1,13 @@
-"""Schedules as the engines see them: one start per task, in ticks from 0."""
+"""Schedules as the engines see them, one start per task, in ticks from 0; precedences as rows."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 
 
@@ -25,3 +27,8 @@ def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     task = occupancy.task[rows]
     program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
     return Schedule(program=program, start=start[task])
+
+
+def rows(edges: Edges) -> Iterator[tuple[int, int, int]]:
+    """(before, after, lag) of each precedence."""
+    return zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)

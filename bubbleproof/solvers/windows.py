@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Bools
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.timing import in_order, successors
@@ -72,9 +73,7 @@ class Windows:
         self.rank = (rank, [-place for place in rank])  # the order in which to follow paths
         self.prior_event: dict[tuple[int, int], int] = {}
         edges = given.edges
-        for before, after, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
+        for before, after, lag in rows(edges):
             self._add_path(before, after, self.ticks[before] + lag, GIVEN)
         self._add_spans(limit, span)
         origin = num_tasks + (span or 0)

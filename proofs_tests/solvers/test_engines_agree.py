@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from itertools import product
 from typing import get_args
 
 import pytest
@@ -18,8 +17,8 @@ from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, engine
-from bubbleproof.solvers.engines.judged import value_of
-from bubbleproof.solvers.engines.pulp_milp import MODELS, Formulation, Solver, search_with
+from bubbleproof.solvers.engines.pulp_milp import Solver, search_with
+from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE, in_time
@@ -28,8 +27,7 @@ from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 
 FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 EXAMPLES = 300 if FULL else 40  # of each objective
-MOST_STEPS = 150  # 0-1 variables of a time-indexed program; MILPs are slow on larger problems
-MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}
+MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}  # MILPs are slow on larger problems
 INFEASIBLE = "infeasible"
 Search = Callable[[Encoding, Budget], Outcome]
 
@@ -40,21 +38,18 @@ def alone(name: str) -> Search:
     return lambda encoding, budget: run(encoding, None, budget)
 
 
-def as_milp(solver: Solver, form: Formulation) -> Search:
-    """The MILP engine with a given solver and formulation."""
-    return lambda encoding, budget: search_with(solver, form, encoding, None, budget)
+def as_milp(solver: Solver) -> Search:
+    """The MILP engine with a given solver."""
+    return lambda encoding, budget: search_with(solver, encoding, None, budget)
 
 
 def searches(problem: Problem, objective: Objective) -> dict[str, Search]:
-    """Every registered engine, and each way of the MILP engine that is quick enough."""
+    """Every registered engine, and the MILP engine on each solver where it is quick enough."""
     found = {name: alone(name) for name in ENGINES if not name.startswith("pulp")}
     if problem.num_tasks > MOST_MILP_TASKS[objective]:
         return found
-    encoding = Encoding(problem, lower_bounds(problem), objective=objective)
-    is_short = (encoding.latest - encoding.earliest).sum() <= MOST_STEPS
-    for solver, form in product(get_args(Solver), MODELS):
-        if is_short or form == "big-M":
-            found[f"pulp {solver} {form}"] = as_milp(solver, form)
+    for solver in get_args(Solver):
+        found[f"pulp {solver}"] = as_milp(solver)
     return found
 
 
@@ -66,7 +61,7 @@ def answer_of(search: Search, problem: Problem, objective: Objective) -> str:
         return INFEASIBLE if outcome.start is None else "refutes what it found"
     if outcome.start is None:
         return f"nothing found, bound {outcome.bound}"
-    value = value_of(encoding, outcome.start)
+    value = checked_value(encoding, outcome.start)
     if value is None:
         return "a schedule that the checker refuses"
     return str(value) if value == outcome.bound else f"{value}, bound {outcome.bound}"
@@ -135,9 +130,7 @@ def test_a_disagreement_shows_the_python_that_builds_the_problem(
     assert first == "engines disagree on the makespan of"
     assert eval(shown) == source  # the text is Python that anyone can run
     # 1F1B's (m + p - 1)(tF + tB) = 3 * 3.
-    assert {"  auto: 9", "  cpsat: 9", "  z3: 9", "  pulp CBC big-M: 9", "  brute force: 8"} <= set(
-        lines
-    )
+    assert {"  auto: 9", "  cpsat: 9", "  z3: 9", "  pulp CBC: 9", "  brute force: 8"} <= set(lines)
 
 
 @pytest.mark.parametrize(("is_duplex", "optimum"), [(True, 13), (False, 14)])

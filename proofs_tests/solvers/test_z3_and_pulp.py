@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -18,37 +17,24 @@ from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import Budget, Outcome, highs, pulp_milp, z3_difference
-from bubbleproof.solvers.engines.judged import value_of
-from bubbleproof.solvers.engines.milp import Answer
-from bubbleproof.solvers.engines.milp_big_m import BigMModel
-from bubbleproof.solvers.engines.milp_time_indexed import TimeIndexedModel
-from bubbleproof.solvers.engines.pulp_milp import Formulation, chosen_formulation, search_with
+from bubbleproof.solvers.engines.engine import Engine, Model
+from bubbleproof.solvers.engines.milp import Answer, MilpModel
 from bubbleproof.solvers.engines.z3_difference import Z3Model
+from bubbleproof.solvers.gate import checked_value
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
-from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.patience import FOREVER, PATIENCE, ended
 from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.engine_case import lenient
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch
 
-Search = Callable[[Encoding, Ints | None, Budget], Outcome]
-
-
-def milp(form: Formulation) -> Search:
-    return lambda encoding, hint, budget: search_with("HiGHS", form, encoding, hint, budget)
-
-
-def cbc(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
-    return search_with("CBC", "big-M", encoding, hint, budget)
-
-
-MODELS = {
+MODELS: dict[str, tuple[Engine, type[Model]]] = {
     "z3": (z3_difference.search, Z3Model),
-    "big-M": (milp("big-M"), BigMModel),
-    "time-indexed": (milp("time-indexed"), TimeIndexedModel),
+    "pulp": (pulp_milp.search, MilpModel),
 }
+ENGINES: list[Engine] = [z3_difference.search, pulp_milp.search, pulp_milp.search_with_cbc]
 LATE = Pipeline(num_ranks=2, num_microbatches=2, forward=2, backward=4, latency=3).problem()
 WIDE = Pipeline(num_ranks=2, num_microbatches=3).problem()
 TWO_CHUNKS = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem()
@@ -86,13 +72,6 @@ def encoded(
     return Encoding(problem, lower_bounds(problem), objective=objective, limit=limit)
 
 
-def lenient(encoding: Encoding, start: Ints) -> int:
-    """The makespan, whatever else the checker says."""
-    measured = check(encoding.problem, schedule_of_starts(encoding.problem, start)).measured
-    assert measured is not None
-    return measured.makespan
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("method", "problem", "rule"),
@@ -114,10 +93,10 @@ def test_each_family_is_needed(
     assert best is not None
     whole = search(encoded(problem), None, budget())
     assert whole.start is not None
-    assert (value_of(encoded(problem), whole.start), whole.bound) == (best.makespan,) * 2
+    assert (checked_value(encoded(problem), whole.start), whole.bound) == (best.makespan,) * 2
     monkeypatch.setattr(model, method, lambda _: None)
     for module in (pulp_milp, z3_difference):
-        monkeypatch.setattr(module, "value_of", lenient)
+        monkeypatch.setattr(module, "checked_value", lenient)
     broken = search(encoded(problem), None, budget())
     assert broken.start is not None
     assert rule in check(problem, schedule_of_starts(problem, broken.start)).broken
@@ -134,8 +113,8 @@ def test_limits_are_met_or_refuted(name: str) -> None:
     assert search(encoded(prefetch(), 1), None, budget()) == Outcome(bound=2, is_refuted=True)
 
 
-@pytest.mark.parametrize("search", [z3_difference.search, milp("big-M"), cbc])
-def test_a_known_schedule_is_never_lost(search: Search) -> None:
+@pytest.mark.parametrize("search", ENGINES)
+def test_a_known_schedule_is_never_lost(search: Engine) -> None:
     found = solve(HARD, SolveOptions(time_limit=1e-6))
     assert found.schedule is not None
     assert found.makespan is not None
@@ -144,18 +123,18 @@ def test_a_known_schedule_is_never_lost(search: Search) -> None:
     assert not outcome.is_refuted
     assert outcome.bound is None or outcome.bound <= 172
     if outcome.start is not None:
-        value = value_of(encoded(HARD), outcome.start)
+        value = checked_value(encoded(HARD), outcome.start)
         assert value is not None
         assert 172 <= value <= found.makespan
 
 
-@pytest.mark.parametrize("search", [z3_difference.search, milp("big-M"), cbc])
-def test_stop_ends_the_search_with_what_it_has(search: Search) -> None:
+@pytest.mark.parametrize("search", ENGINES)
+def test_stop_ends_the_search_with_what_it_has(search: Engine) -> None:
     limited = budget(FOREVER)
     threading.Timer(2.0, limited.stop.set).start()
     outcome = ended(lambda: search(encoded(HARD, objective="span_idle"), None, limited))
     assert not outcome.is_refuted
-    assert outcome.start is None or value_of(encoded(HARD), outcome.start) is not None
+    assert outcome.start is None or checked_value(encoded(HARD), outcome.start) is not None
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -194,7 +173,7 @@ def test_beyond_the_trusted_horizon_nothing_is_claimed(monkeypatch: pytest.Monke
     outcome = pulp_milp.search(encoded(long), None, budget())
     assert outcome.bound is None
     assert outcome.start is not None
-    assert value_of(encoded(long), outcome.start) == 12 * 100_000
+    assert checked_value(encoded(long), outcome.start) == 12 * 100_000
     answering(Answer(is_infeasible=True), monkeypatch)
     assert pulp_milp.search(encoded(long), None, budget()) == Outcome()
 
@@ -204,15 +183,6 @@ def test_a_schedule_that_the_checker_refuses_is_not_returned(
 ) -> None:
     monkeypatch.setattr(pulp_milp, "_rounded", lambda *_: np.zeros(WIDE.num_tasks, dtype=np.int64))
     assert pulp_milp.search(encoded(WIDE), None, budget()) == Outcome(bound=12)
-
-
-def test_short_windows_are_indexed_by_time() -> None:
-    mixed = Pipeline(
-        num_ranks=2, num_microbatches=4, split_backward=((True, False, True, False),) * 2,
-        capacity=2,
-    ).problem()  # fmt: skip
-    assert chosen_formulation(encoded(mixed)) == "big-M"
-    assert chosen_formulation(encoded(mixed, 14)) == "time-indexed"
 
 
 def test_weights_beyond_32_bits_are_added_up() -> None:
@@ -234,10 +204,10 @@ def test_highs_starts_from_a_known_schedule() -> None:
     # With no time to search, what it answers with can only be what it was given.
     found = solve(HARD, SolveOptions(time_limit=1e-6))
     assert found.schedule is not None
-    model = BigMModel(encoded(HARD, found.makespan))
+    model = MilpModel(encoded(HARD, found.makespan))
     model.build()
     start = starts_by_task(HARD, found.schedule)
-    known = model.values_of(start) | model.common_values(start, found.makespan or 0)
+    known = model.values_of(start, found.makespan or 0)
     answer = highs.minimize(model.program, known, budget(0.0))
     assert answer.values is not None
     assert [round(answer.values[variable]) for variable in model.start] == start.tolist()

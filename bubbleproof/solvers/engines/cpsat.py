@@ -12,10 +12,9 @@ from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
-from bubbleproof.solvers.engines.thread import watching
+from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.memory_rules import Held
-from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.problem import Edges
+from bubbleproof.theory.model.actions import Ints
 
 
 class CpSatModel(Model):
@@ -28,7 +27,6 @@ class CpSatModel(Model):
             self.model.new_int_var(low, max(low, high), "")
             for low, high in zip(encoding.earliest.tolist(), encoding.latest.tolist(), strict=True)
         ]
-        self.duration: list[int] = self.problem.duration.tolist()
         self.interval = [
             self.model.new_fixed_size_interval_var(start, size, "")
             for start, size in zip(self.start, self.duration, strict=True)
@@ -41,12 +39,9 @@ class CpSatModel(Model):
         """The end of a task."""
         return self.start[task] + self.duration[task]
 
-    def precede_all(self, edges: Edges) -> None:
-        """start(after) >= end(before) + lag, for every edge."""
-        for before, after, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
-            self.model.add(self.start[after] >= self.end(before) + lag)
+    def precede(self, before: int, after: int, lag: int) -> None:
+        """start(after) >= end(before) + lag."""
+        self.model.add(self.start[after] >= self.end(before) + lag)
 
     def exclude(self, resource: int) -> None:
         """One task at a time on a resource."""
@@ -103,26 +98,9 @@ class CpSatModel(Model):
         )
 
     def add_horizon(self) -> None:
-        """The objective, not above the limit."""
-        if self.encoding.objective == "makespan":
-            self._add_makespan()
-        else:
-            self._add_span_idle()
-
-    def _add_makespan(self) -> None:
-        """makespan >= end of any computation - start of any other; transfers do not count."""
-        compute = np.flatnonzero(self.problem.rank_of_task != NONE).tolist()
-        first: cp_model.IntVar | int = 0
-        if not self.encoding.only_compute:
-            first = self._first(compute)
-        for task in compute:
-            self.model.add(self.goal >= self.end(task) - first)
-
-    def _add_span_idle(self) -> None:
-        """span_idle >= last end - first start - work, on each rank."""
-        for rank in self.encoding.ranks:
-            tasks = self.encoding.tasks_on(rank).tolist()
-            first, work = self._first(tasks), sum(self.duration[task] for task in tasks)
+        """The objective, last end - first start - work of each span, not above the limit."""
+        for tasks, work in self.encoding.spans:
+            first = 0 if self.encoding.starts_at_0 else self._first(tasks)
             for task in tasks:
                 self.model.add(self.goal >= self.end(task) - first - work)
 
@@ -178,7 +156,7 @@ def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = No
     solver.parameters.random_seed = budget.seed
     callback = None if budget.report is None else _Reporter(budget.report)
     solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
-    with watching(budget.stop, solver.stop_search):
+    with watching(budget, solver.stop_search):
         status = solver.solve(model.model, callback)
     if status == cp_model.INFEASIBLE:
         return Outcome(bound=model.encoding.limit + 1, is_refuted=True)

@@ -17,8 +17,8 @@ from ortools.sat.python import cp_model
 from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.cpsat import require_valid
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
-from bubbleproof.solvers.engines.thread import watching
 from bubbleproof.solvers.menu_order import Symmetry, order_edges
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
 from bubbleproof.theory.model.actions import NONE, Ints
@@ -256,7 +256,7 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
     solver.parameters.random_seed = budget.seed
     solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
     model.model.minimize(model.goal)
-    with watching(budget.stop, solver.stop_search):
+    with watching(budget, solver.stop_search):
         status = solver.solve(model.model)
     if status == cp_model.INFEASIBLE:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)

@@ -14,9 +14,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges
 
@@ -41,6 +43,18 @@ class Budget:
         """What is left, 0 or more."""
         return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.perf_counter())
 
+    def require(self) -> None:
+        """Raise ``OutOfTimeError`` once nothing is left."""
+        if not self.seconds:
+            raise OutOfTimeError
+
+
+UNLIMITED = Budget(deadline=inf)
+
+
+class OutOfTimeError(Exception):
+    """The budget was spent while a model was being built."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -59,6 +73,7 @@ class Model(ABC):
 
     def __init__(self, encoding: Encoding) -> None:
         self.encoding, self.problem = encoding, encoding.problem
+        self.duration: list[int] = self.problem.duration.tolist()
 
     def build(self) -> None:
         """Add every family."""
@@ -87,9 +102,14 @@ class Model(ABC):
         for resource in self.encoding.links:
             self.exclude(resource)
 
-    @abstractmethod
     def precede_all(self, edges: Edges) -> None:
         """start(after) >= end(before) + lag, for every edge."""
+        for before, after, lag in rows(edges):
+            self.precede(before, after, lag)
+
+    @abstractmethod
+    def precede(self, before: int, after: int, lag: int) -> None:
+        """start(after) >= end(before) + lag."""
 
     @abstractmethod
     def exclude(self, resource: int) -> None:

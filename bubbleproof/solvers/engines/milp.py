@@ -1,25 +1,26 @@
-"""Mixed-integer models of an encoding, built with PuLP; a formulation adds the variables.
+"""A mixed-integer program of an encoding, built with PuLP: the disjunctive formulation.
+
+An integer start per task and a 0-1 variable per undecided pair. Of two tasks a and b of one
+resource either ``start(b) >= end(a)`` or ``start(a) >= end(b)``; the variable of the pair chooses,
+and the other inequality is relaxed by an M no larger than the two start windows need. Memory beyond
+its edges asks whether a moment is not after another: another 0-1 variable, or that of the pair
+where the two tasks share a resource (then one ends first).
 
 Numbers reach a MIP solver as floats, and what it calls 1 may be 1 - 1e-6. Two things keep that out
-of the results. Every start is an integer variable or a sum of them, so that a slack below one tick
-disappears in rounding; and beyond ``TRUSTED_HORIZON`` ticks, where a big M can turn that tolerance
-into a tick, the engine claims no bound. A schedule goes through the checker in any case.
+of the results. Every start is an integer variable, so that a slack below one tick disappears in
+rounding; and beyond ``TRUSTED_HORIZON`` ticks, where a big M can turn that tolerance into a tick,
+the engine claims no bound. A schedule goes through the checker in any case.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines.deadline import require_time
-from bubbleproof.solvers.engines.engine import Budget, Model
+from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, Model
 from bubbleproof.solvers.engines.pulp_alone import pulp
-from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.problem import Edges
+from bubbleproof.theory.model.actions import Ints
 
 TRUSTED_HORIZON = 100_000  # ticks: times the solvers' integrality tolerance of 1e-6, a tenth
 
@@ -39,11 +40,10 @@ class Answer:
 class MilpModel(Model):
     """Minimise the objective; rows say ``sum of coefficient * variable >= least``."""
 
-    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
+    def __init__(self, encoding: Encoding, budget: Budget = UNLIMITED) -> None:
         super().__init__(encoding)
         self.budget = budget
         self.program = pulp.LpProblem("schedule", pulp.LpMinimize)
-        self.duration: list[int] = self.problem.duration.tolist()
         self.earliest: list[int] = encoding.earliest.tolist()
         self.latest: list[int] = encoding.latest.tolist()
         least = 0
@@ -51,7 +51,14 @@ class MilpModel(Model):
             least = min(encoding.bounds.best.bound, encoding.limit)
         self.goal = self.integer("goal", least, encoding.limit)
         self.program.setObjective(pulp.LpAffineExpression({self.goal: 1}))
+        self.start = [
+            self.integer(f"s{task}", low, max(low, high))
+            for task, (low, high) in enumerate(zip(self.earliest, self.latest, strict=True))
+        ]
         self.firsts: list[tuple[pulp.LpVariable, list[int]]] = []
+        self.pairs: dict[tuple[int, int], pulp.LpVariable] = {}  # 1: the first task comes first
+        self.moments: dict[tuple[Moment, Moment], pulp.LpVariable] = {}  # 1: not after
+        self.implied: set[tuple[Moment, Moment, bool]] = set()
 
     def integer(self, name: str, low: int, high: int) -> pulp.LpVariable:
         """A new integer variable."""
@@ -59,7 +66,7 @@ class MilpModel(Model):
 
     def require(self, terms: Iterable[Term], least: int) -> None:
         """A row; a variable may stand in it several times."""
-        require_time(self.budget)
+        self.budget.require()
         row: dict[pulp.LpVariable, int] = {}
         for coefficient, variable in terms:
             row[variable] = row.get(variable, 0) + coefficient
@@ -71,52 +78,98 @@ class MilpModel(Model):
             pulp.LpConstraint(expression, sense=pulp.LpConstraintGE, rhs=least)
         )
 
-    @abstractmethod
-    def start_of(self, task: int, sign: int = 1) -> tuple[list[Term], int]:
-        """``sign`` times the start of a task, as terms and a constant."""
-
-    @abstractmethod
     def precede(self, before: int, after: int, lag: int) -> None:
         """start(after) >= end(before) + lag."""
+        self.require(
+            [(1, self.start[after]), (-1, self.start[before])], self.duration[before] + lag
+        )
 
-    @abstractmethod
     def exclude(self, resource: int) -> None:
-        """One task at a time."""
+        """One task at a time on a resource."""
+        for a, b in self.encoding.undecided_pairs(resource):
+            if (a, b) not in self.pairs:
+                first = self.integer(f"o{a}_{b}", 0, 1)
+                self.pairs[a, b] = first
+                self._apart(Moment(a, True), Moment(b, False), 0, (1, first))
+                self._apart(Moment(b, True), Moment(a, False), 0, (0, first))
 
-    @abstractmethod
-    def values_of(self, start: Ints) -> dict[pulp.LpVariable, int]:
-        """Every variable's value in a schedule (ticks per task)."""
+    def _apart(
+        self, earlier: Moment, later: Moment, ticks: int, when: tuple[int, pulp.LpVariable]
+    ) -> None:
+        """later >= earlier + ticks where the variable has the given value."""
+        value, variable = when
+        shift = [self.duration[m.task] if m.at_end else 0 for m in (earlier, later)]
+        least = shift[0] - shift[1] + ticks
+        gap = [(1, self.start[later.task]), (-1, self.start[earlier.task])]
+        relaxed = least - (self.earliest[later.task] - self.latest[earlier.task])
+        if relaxed <= 0:
+            return
+        if value:
+            self.require([*gap, (-relaxed, variable)], least - relaxed)
+        else:
+            self.require([*gap, (relaxed, variable)], least)
 
-    def precede_all(self, edges: Edges) -> None:
-        """start(after) >= end(before) + lag, for every edge."""
-        for before, after, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
-            self.precede(before, after, lag)
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+        self.precede_all(self.encoding.memory_edges)
+        for stair in self.encoding.memory.stairs:
+            by = Moment(stair.later, False)
+            ended = [self._not_after(Moment(task, True), by, True) for task in stair.either]
+            self._sum([(1, literal) for literal in ended], 1)
+        for load in self.encoding.loads:
+            self._add_load(load)
+
+    def _add_load(self, load: Load) -> None:
+        """least <= known + sum of the deltas of the moments not after ``load.at`` <= most."""
+        for limit, sign in ((load.least, 1), (load.most, -1)):
+            if limit is not None:
+                # What helps may count only if it happens, what hurts only fail to if it does not.
+                counted = [
+                    (sign * delta, self._not_after(moment, load.at, sign * delta > 0))
+                    for moment, delta in load.undecided
+                ]
+                self._sum(counted, sign * (limit - load.known))
+
+    def _sum(self, counted: list[tuple[int, tuple[int, pulp.LpVariable]]], least: int) -> None:
+        """The sum of the weights whose literal (value, variable) holds is at least ``least``."""
+        terms = []
+        for weight, (value, variable) in counted:
+            terms.append((weight if value else -weight, variable))
+            least -= 0 if value else weight
+        self.require(terms, least)
+
+    def _not_after(self, moment: Moment, at: Moment, helps: bool) -> tuple[int, pulp.LpVariable]:
+        """A literal that is true only if (or, unless it ``helps``, whenever) moment <= at."""
+        if self._is_order(moment, at):
+            if (moment.task, at.task) in self.pairs:
+                return 1, self.pairs[moment.task, at.task]
+            if (at.task, moment.task) in self.pairs:
+                return 0, self.pairs[at.task, moment.task]
+        if (moment, at) not in self.moments:
+            self.moments[moment, at] = self.integer(f"m{len(self.moments)}", 0, 1)
+        literal = self.moments[moment, at]
+        if (moment, at, helps) not in self.implied:
+            self.implied.add((moment, at, helps))
+            if helps:
+                self._apart(moment, at, 0, (1, literal))
+            else:
+                self._apart(at, moment, 1, (0, literal))
+        return 1, literal
+
+    def _is_order(self, moment: Moment, at: Moment) -> bool:
+        """Whether tasks that exclude each other make it the question which comes first."""
+        ticks, other = self.duration[moment.task], self.duration[at.task]
+        if at.at_end:
+            return moment.at_end and ticks > 0
+        return other > 0 or (moment.at_end and ticks > 0)
 
     def add_horizon(self) -> None:
-        """The objective, not above the limit."""
-        if self.encoding.objective == "makespan":
-            self._add_makespan()
-        else:
-            self._add_span_idle()
-
-    def _add_makespan(self) -> None:
-        """makespan >= end of any computation - start of any other; transfers do not count."""
-        compute = np.flatnonzero(self.problem.rank_of_task != NONE).tolist()
-        self._add_span(compute, 0, [] if self.encoding.only_compute else self._first(compute))
-
-    def _add_span_idle(self) -> None:
-        """span_idle >= last end - first start - work, on each rank."""
-        for rank in self.encoding.ranks:
-            tasks = self.encoding.tasks_on(rank).tolist()
-            self._add_span(tasks, sum(self.duration[t] for t in tasks), self._first(tasks))
-
-    def _add_span(self, tasks: Sequence[int], work: int, first: list[Term]) -> None:
-        """goal >= last end - first start - work, over the tasks."""
-        for task in tasks:
-            terms, constant = self.start_of(task, sign=-1)
-            self.require([(1, self.goal), *terms, *first], self.duration[task] - work - constant)
+        """The objective, last end - first start - work of each span, not above the limit."""
+        for tasks, work in self.encoding.spans:
+            first = [] if self.encoding.starts_at_0 else self._first(tasks)
+            for task in tasks:
+                row = [(1, self.goal), (-1, self.start[task]), *first]
+                self.require(row, self.duration[task] - work)
 
     def _first(self, tasks: list[int]) -> list[Term]:
         """A variable that is not above the start of any of the tasks."""
@@ -127,11 +180,20 @@ class MilpModel(Model):
         first = self.integer(f"first{len(self.firsts)}", low, max(low, high))
         self.firsts.append((first, tasks))
         for task in tasks:
-            terms, constant = self.start_of(task)
-            self.require([*terms, (-1, first)], -constant)
+            self.require([(1, self.start[task]), (-1, first)], 0)
         return [(1, first)]
 
-    def common_values(self, start: Ints, value: int) -> dict[pulp.LpVariable, int]:
-        """The objective's value, and the first starts."""
-        found = {first: int(start[tasks].min()) for first, tasks in self.firsts}
-        return found | {self.goal: value}
+    def values_of(self, start: Ints, value: int) -> Values:
+        """Every variable's value in a schedule (ticks per task) of that objective value."""
+        begin: list[int] = start.tolist()
+
+        def time(moment: Moment) -> int:
+            return begin[moment.task] + (self.duration[moment.task] if moment.at_end else 0)
+
+        found = {self.goal: value} | dict(zip(self.start, begin, strict=True))
+        found |= {first: min(begin[task] for task in tasks) for first, tasks in self.firsts}
+        for (a, b), first in self.pairs.items():
+            found[first] = int(time(Moment(a, True)) <= begin[b])
+        for (moment, at), literal in self.moments.items():
+            found[literal] = int(time(moment) <= time(at))
+        return found

@@ -7,21 +7,18 @@ that would be too large ends the search with what is known.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import numpy as np
 from pysat.solvers import Solver
 
+from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, Outcome
+from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.engines.sat_clauses import TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
-from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.solvers.gate import checked_value
+from bubbleproof.theory.model.actions import Ints
 
 SOLVER = "glucose4"
-POLL_SECONDS = 0.05
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
@@ -42,7 +39,7 @@ class _Search:
 
     def run(self, hint: Ints | None) -> Outcome:
         if hint is not None:
-            self.best = objective_value(self.encoding, hint)
+            self.best = checked_value(self.encoding, hint)
         step = 1
         while self.best is None or self.bound < self.best:
             limit = min(self.encoding.limit, self.bound + step - 1)
@@ -69,7 +66,9 @@ class _Search:
             found = solved(solver, self.budget)
             if found:
                 self.start = model.starts(solver.get_model())
-                self.best = objective_value(self.encoding, self.start)
+                self.best = checked_value(self.encoding, self.start)
+                if self.best is None:
+                    raise FaultError("sat", "a schedule", "the checker refuses it")
             elif found is not None:
                 self.bound = (limit // model.size + 1) * model.size
         return found
@@ -79,40 +78,8 @@ class _Search:
             self.budget.report(self.best, self.bound)
 
 
-def objective_value(encoding: Encoding, start: Ints) -> int:
-    """The makespan or ``span_idle`` of starts per task (ticks)."""
-    problem = encoding.problem
-    end = start + problem.duration
-    if encoding.objective == "makespan":
-        compute = problem.rank_of_task != NONE
-        return int(end[compute].max() - start[compute].min())
-    tasks = [encoding.tasks_on(rank) for rank in encoding.ranks]
-    idle = [end[t].max() - start[t].min() - problem.duration[t].sum() for t in tasks if len(t)]
-    return int(np.max(idle))
-
-
 def solved(solver: Solver, budget: Budget) -> bool | None:
     """The solver's answer; None once the budget is spent."""
-    with _interrupting(solver, budget):
+    with watching(budget, solver.interrupt):
         answer: bool | None = solver.solve_limited(expect_interrupt=True)
     return answer
-
-
-@contextmanager
-def _interrupting(solver: Solver, budget: Budget) -> Iterator[None]:
-    """Interrupt the solver when the budget is spent, as long as the context lasts."""
-    is_done = threading.Event()
-
-    def watch() -> None:
-        while not is_done.wait(min(POLL_SECONDS, budget.seconds)):
-            if not budget.seconds:
-                solver.interrupt()
-                is_done.wait()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        watcher.join()

@@ -27,8 +27,9 @@ import numpy as np
 from bubbleproof.solvers.encoding import Encoding, Load, Moment, Objective
 from bubbleproof.solvers.engines.engine import Model
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
+from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Edges, Problem
+from bubbleproof.theory.model.problem import Problem
 
 MAX_CLAUSES = 4_000_000  # about 1 GB while a solver takes them in
 MAX_PAIRS = 2_000_000  # of tasks that share a resource
@@ -55,7 +56,7 @@ class SatModel(Model):
             raise TooLargeError
         self.size = tick_size(self.problem, encoding.objective)
         self.limit = limit // self.size
-        self.duration: list[int] = (self.problem.duration // self.size).tolist()
+        self.duration = (self.problem.duration // self.size).tolist()
         self.longest = -(-int(encoding.horizon) // self.size)
         self.cnf = OrderClauses(most=MAX_CLAUSES, is_over=is_over)
         self.spans = self._spans()
@@ -67,14 +68,11 @@ class SatModel(Model):
 
     def _spans(self) -> list[Arc]:
         """Each computation lies within its span, whose first start is a variable of its own."""
-        num_tasks, is_makespan = self.problem.num_tasks, self.encoding.objective == "makespan"
         arcs = []
-        for rank in self.encoding.ranks:
-            tasks = self.encoding.tasks_on(rank).tolist()
-            length = self.limit + (0 if is_makespan else sum(self.duration[t] for t in tasks))
-            span = num_tasks + (0 if is_makespan else rank)
+        for number, (tasks, work) in enumerate(self.encoding.spans, start=self.problem.num_tasks):
+            length = self.limit + work // self.size
             for task in tasks:
-                arcs += [(span, task, 0), (task, span, self.duration[task] - length)]
+                arcs += [(number, task, 0), (task, number, self.duration[task] - length)]
         return arcs
 
     def _windows(self) -> tuple[list[int], list[int]]:
@@ -83,11 +81,10 @@ class SatModel(Model):
         With no pause in which nothing runs, all starts lie within ``longest`` of time 0.
         """
         count = self.problem.num_tasks
-        is_makespan = self.encoding.objective == "makespan"
-        num_spans = 1 if is_makespan else self.problem.num_ranks
+        num_spans = len(self.encoding.spans)
         low, high = [-self.longest] * (count + num_spans), [self.longest] * (count + num_spans)
         low[count] = high[count] = 0
-        if is_makespan and self.encoding.only_compute:
+        if self.encoding.starts_at_0:
             low[:count] = (-(-self.encoding.earliest // self.size)).tolist()
             high[:count] = [
                 min(latest // self.size, self.limit) for latest in self.encoding.latest.tolist()
@@ -101,18 +98,14 @@ class SatModel(Model):
     def _edges(self) -> Iterator[Arc]:
         encoding = self.encoding
         for edges in (encoding.dependencies, encoding.index_order, encoding.memory_edges):
-            yield from self._arcs(edges)
+            yield from (self._arc(*row) for row in rows(edges))
 
-    def _arcs(self, edges: Edges) -> Iterator[Arc]:
-        for before, after, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
-            yield before, after, self.duration[before] + lag // self.size
+    def _arc(self, before: int, after: int, lag: int) -> Arc:
+        return before, after, self.duration[before] + lag // self.size
 
-    def precede_all(self, edges: Edges) -> None:
-        """start(after) >= end(before) + lag, for every edge."""
-        for arc in self._arcs(edges):
-            self.cnf.differ(*arc)
+    def precede(self, before: int, after: int, lag: int) -> None:
+        """start(after) >= end(before) + lag."""
+        self.cnf.differ(*self._arc(before, after, lag))
 
     def exclude(self, resource: int) -> None:
         """One task at a time on a resource."""

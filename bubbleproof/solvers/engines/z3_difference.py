@@ -15,12 +15,16 @@ import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding, Load, Moment
-from bubbleproof.solvers.engines.deadline import OutOfTimeError, require_time
-from bubbleproof.solvers.engines.engine import Budget, Model, Outcome
-from bubbleproof.solvers.engines.judged import value_of
-from bubbleproof.solvers.engines.thread import watching
-from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.problem import Edges
+from bubbleproof.solvers.engines.engine import (
+    UNLIMITED,
+    Budget,
+    Model,
+    Outcome,
+    OutOfTimeError,
+)
+from bubbleproof.solvers.engines.interruption import watching
+from bubbleproof.solvers.gate import checked_value
+from bubbleproof.theory.model.actions import Ints
 
 BELLMAN_FORD = 1  # z3's solver for difference logic on sparse graphs
 LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger ones are added up
@@ -29,12 +33,11 @@ LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger on
 class Z3Model(Model):
     """The clauses of an encoding over integer starts, in a context of its own."""
 
-    def __init__(self, encoding: Encoding, budget: Budget | None = None) -> None:
+    def __init__(self, encoding: Encoding, budget: Budget = UNLIMITED) -> None:
         super().__init__(encoding)
         self.budget = budget
         self.context = z3.Context()
         self.solver = z3.SimpleSolver(ctx=self.context)
-        self.duration: list[int] = self.problem.duration.tolist()
         self.start = [z3.Int(f"s{task}", self.context) for task in range(self.problem.num_tasks)]
         self.spans: list[tuple[z3.ArithRef, list[int], int]] = []  # first start, tasks, work
         self.is_difference_logic = True
@@ -47,17 +50,14 @@ class Z3Model(Model):
         """start(after) >= end(before) + lag."""
         return self.start[after] - self.start[before] >= self.duration[before] + lag
 
-    def precede_all(self, edges: Edges) -> None:
-        """start(after) >= end(before) + lag, for every edge."""
-        for before, after, lag in zip(
-            edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True
-        ):
-            self.solver.add(self.ordered(before, after, lag))
+    def precede(self, before: int, after: int, lag: int) -> None:
+        """start(after) >= end(before) + lag."""
+        self.solver.add(self.ordered(before, after, lag))
 
     def exclude(self, resource: int) -> None:
         """One task at a time on a resource."""
         for a, b in self.encoding.undecided_pairs(resource):
-            require_time(self.budget)
+            self.budget.require()
             self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
 
     def add_memory(self) -> None:
@@ -67,7 +67,7 @@ class Z3Model(Model):
             ended = [self.ordered(task, stair.later) for task in stair.either]
             self.solver.add(z3.Or(ended, self.context))
         for load in self.encoding.loads:
-            require_time(self.budget)
+            self.budget.require()
             self._add_load(load)
 
     def not_after(self, moment: Moment, at: Moment) -> z3.BoolRef:
@@ -106,11 +106,14 @@ class Z3Model(Model):
         return z3.Sum([z3.If(happens, weight, zero) for happens, weight in terms]) <= most // unit
 
     def add_horizon(self) -> None:
-        """The objective, not above the limit."""
-        if self.encoding.objective == "makespan":
-            self._add_makespan()
-        else:
-            self._add_span_idle()
+        """The objective, last end - first start - work of each span, not above the limit."""
+        for number, (tasks, work) in enumerate(self.encoding.spans):
+            first = z3.IntVal(0, self.context)  # as the earliest start is
+            if not self.encoding.starts_at_0:
+                first = z3.Int(f"first{number}", self.context)
+                for task in tasks:
+                    self.solver.add(self.start[task] - first >= 0)
+            self.spans.append((first, tasks, work))
         self.ask_for(self.encoding.limit)
 
     def ask_for(self, most: int) -> None:
@@ -119,26 +122,6 @@ class Z3Model(Model):
             for task in tasks:
                 latest = most + work - self.duration[task]
                 self.solver.add(self.start[task] - first <= latest)
-
-    def _add_makespan(self) -> None:
-        """makespan >= end of any computation - start of any other; transfers do not count."""
-        compute = np.flatnonzero(self.problem.rank_of_task != NONE).tolist()
-        if self.encoding.only_compute:  # the first starts are the earliest of time 0
-            self.spans.append((z3.IntVal(0, self.context), compute, 0))
-        else:
-            self._add_span("first", compute, 0)
-
-    def _add_span_idle(self) -> None:
-        """span_idle >= last end - first start - work, on each rank."""
-        for rank in self.encoding.ranks:
-            tasks = self.encoding.tasks_on(rank).tolist()
-            self._add_span(f"first{rank}", tasks, sum(self.duration[task] for task in tasks))
-
-    def _add_span(self, name: str, tasks: list[int], work: int) -> None:
-        first = z3.Int(name, self.context)
-        for task in tasks:
-            self.solver.add(self.start[task] - first >= 0)
-        self.spans.append((first, tasks, work))
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
@@ -150,7 +133,7 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
         model.build()
     except OutOfTimeError:
         return Outcome()
-    with watching(budget.stop, model.context.interrupt):
+    with watching(budget, model.context.interrupt):
         return _Bisection(model, budget).run(hint)
 
 
@@ -169,7 +152,7 @@ class _Bisection:
         self.best: Ints | None = None
 
     def run(self, hint: Ints | None) -> Outcome:
-        value = None if hint is None else value_of(self.model.encoding, hint)
+        value = None if hint is None else checked_value(self.model.encoding, hint)
         if value is not None and value < self.high:
             self.best, self.high = hint, value
         while self.low < self.high:
@@ -177,7 +160,7 @@ class _Bisection:
             try:
                 answer = self._probe(middle)
             except z3.Z3Exception:
-                if not self.budget.stop.is_set():
+                if self.budget.seconds:
                     raise
                 break  # an interruption that met z3 outside of its search
             if answer == z3.unknown:
@@ -216,7 +199,7 @@ class _Bisection:
     def _keep(self, found: z3.ModelRef) -> None:
         starts = [found.eval(start, model_completion=True).as_long() for start in self.model.start]
         start = np.array(starts, dtype=np.int64)
-        value = value_of(self.model.encoding, start)
+        value = checked_value(self.model.encoding, start)
         if value is None:
             raise FaultError("z3", "a schedule", "the checker refuses it")
         if value >= self.high:

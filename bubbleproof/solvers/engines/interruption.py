@@ -1,4 +1,4 @@
-"""A call that Ctrl-C can reach although it sits in foreign code.
+"""Calls into foreign code that Ctrl-C and the end of a budget can reach.
 
 The call runs in a thread; the caller waits in Python. On Ctrl-C ``stop`` is set, which engines
 watch, and the caller goes on with what the call then returns; a second Ctrl-C gives up waiting.
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import TypeVar
+
+from bubbleproof.solvers.engines.engine import Budget
 
 Value = TypeVar("Value")
 POLL = 0.05  # seconds
@@ -42,13 +44,13 @@ def _wait_for(future: Future[Value]) -> None:
 
 
 @contextmanager
-def watching(stop: threading.Event, halt: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, call ``halt`` (which may be more than once) when ``stop`` is set."""
+def watching(budget: Budget, halt: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, call ``halt`` (which may be more than once) when nothing is left."""
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(POLL):
-            if stop.is_set():
+            if not budget.seconds:
                 halt()
 
     watcher = threading.Thread(target=watch, daemon=True)
