@@ -19,9 +19,10 @@ import numpy as np
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.memory_rules import memory_groups
 from bubbleproof.solvers.options import SolveOptions
+from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.model.problem import MemoryEvents, Problem
+from bubbleproof.theory.model.problem import Problem
 
 Item = TypeVar("Item")
 
@@ -166,13 +167,5 @@ def _holding(problem: Problem, held: Sequence[Held]) -> Problem:
         store if number in kept_tasks or store.capacity is None else replace(store, capacity=None)
         for number, store in enumerate(problem.stores)
     )
-    return replace(
-        problem,
-        stores=stores,
-        events=MemoryEvents(
-            task=events.task[kept],
-            at_end=events.at_end[kept],
-            store=events.store[kept],
-            delta=events.delta[kept],
-        ),
-    )
+    tasks, edges = (np.ones(count, dtype=bool) for count in (problem.num_tasks, len(problem.edges)))
+    return replace(part_of(problem, tasks, edges, kept), stores=stores)

@@ -12,7 +12,8 @@ needs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +21,8 @@ import numpy as np
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import IndexOrder
+
+Change = tuple[int, bool, int]  # task, at its end?, delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,52 +145,55 @@ def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
     first.
     """
     events, actions = problem.events, problem.actions
-    rows = np.flatnonzero((events.store == store) & (events.delta != 0))
-    groups: dict[tuple[int, int, int], list[int]] = {}
-    for row in rows.tolist():
+    groups: dict[tuple[int, int, int], list[Change]] = {}
+    for row in np.flatnonzero((events.store == store) & (events.delta != 0)).tolist():
         task = int(events.task[row])
         key = (int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task]))
-        groups.setdefault(key, []).append(row)
-    reach = _reach_within_stage(problem)
+        change = task, bool(events.at_end[row]), int(events.delta[row])
+        groups.setdefault(key, []).append(change)
+    behind = _behind_within_stage(problem)
     holds: list[Hold] = []
-    for group in groups.values():
-        paired = _pair(problem, group, reach)
-        if paired is None:
+    for changes in groups.values():
+        if (paired := paired_holds(changes, behind)) is None:
             return None
         holds += paired
     return tuple(holds)
 
 
-def _pair(problem: Problem, rows: list[int], reach: dict[int, set[int]]) -> list[Hold] | None:
-    events = problem.events
-    tasks = {int(events.task[row]) for row in rows}
-    rank = {task: sum(task in reach.get(other, ()) for other in tasks) for task in tasks}
-    if sorted(rank.values()) != list(range(len(tasks))):
+def paired_holds(
+    changes: Collection[Change],
+    behind: Mapping[int, Collection[int]],
+    *,
+    newest_first: bool = False,
+) -> list[Hold] | None:
+    """The changes of one group as holds, or None where some have no partner.
+
+    ``behind[task]`` are the tasks that start after it ends; they must put the group in one order.
+    """
+    tasks = {task for task, _, _ in changes}
+    place = {task: sum(task in behind.get(other, ()) for other in tasks) for task in tasks}
+    if sorted(place.values()) != list(range(len(tasks))):
         return None  # no chain
-    rows = sorted(rows, key=lambda row: (rank[int(events.task[row])], bool(events.at_end[row])))
-    open_holds: list[list[int]] = []
+    begun: deque[tuple[int, int]] = deque()
     holds = []
-    for row in rows:
-        task, delta, at_end = int(events.task[row]), int(events.delta[row]), events.at_end[row]
-        if (delta > 0) == bool(at_end):
+    for task, at_end, delta in sorted(changes, key=lambda change: (place[change[0]], change[1])):
+        if (delta > 0) == at_end:
             return None
         if delta > 0:
-            open_holds.append([task, delta])
-            continue
-        while delta:
-            if not open_holds:
+            begun.append((task, delta))
+        while delta < 0:
+            if not begun:
                 return None
-            first, left = open_holds[0]
-            amount = min(left, -delta)
+            first, held = begun.pop() if newest_first else begun.popleft()
+            amount = min(held, -delta)
             holds.append(Hold(first, task, amount))
+            if held > amount:
+                (begun.append if newest_first else begun.appendleft)((first, held - amount))
             delta += amount
-            open_holds[0][1] -= amount
-            if not open_holds[0][1]:
-                open_holds.pop(0)
-    return None if open_holds else holds
+    return None if begun else holds
 
 
-def _reach_within_stage(problem: Problem) -> dict[int, set[int]]:
+def _behind_within_stage(problem: Problem) -> dict[int, set[int]]:
     """For each task those of its stage, microbatch and slice that must start after its end."""
     edges, actions = problem.edges, problem.actions
     inside = edges.lag >= 0

@@ -29,8 +29,9 @@ from itertools import combinations
 import numpy as np
 
 from bubbleproof.solvers.memory_rules import holds_of
-from bubbleproof.theory.model.actions import NONE, Bools, Ints
-from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.solvers.part_of_problem import part_of
+from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.problem import MemoryEvents, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class Menu:
                 raise ValueError(f"these options exclude each other: {names}")
         kept = np.append(np.zeros(len(self.options), dtype=np.bool_), True)  # NONE: the last place
         kept[list(options)] = True
-        return _reduced(
+        return part_of(
             self.whole, kept[self.task_option], kept[self.edge_option], kept[self.event_option]
         )
 
@@ -191,25 +192,3 @@ class Menu:
             delta=events.delta[kept],
         )
         return replace(plain, stores=tuple(stores), events=changes)
-
-
-def _reduced(problem: Problem, tasks: Bools, edges: Bools, events: Bools) -> Problem:
-    """The problem's chosen rows; tasks are renumbered, resources and stores stay as they are."""
-    number = np.cumsum(tasks) - 1
-    occupancy, arcs, changes = problem.occupancy, problem.edges, problem.events
-    held = tasks[occupancy.task]
-    return replace(
-        problem,
-        actions=problem.actions.take(tasks),
-        duration=problem.duration[tasks],
-        occupancy=Occupancy(task=number[occupancy.task[held]], resource=occupancy.resource[held]),
-        edges=Edges(
-            before=number[arcs.before[edges]], after=number[arcs.after[edges]], lag=arcs.lag[edges]
-        ),
-        events=MemoryEvents(
-            task=number[changes.task[events]],
-            at_end=changes.at_end[events],
-            store=changes.store[events],
-            delta=changes.delta[events],
-        ),
-    )

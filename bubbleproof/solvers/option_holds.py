@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
+from operator import and_
 
 import numpy as np
 
+from bubbleproof.solvers.memory_rules import Hold, paired_holds
 from bubbleproof.solvers.menu import Menu
 from bubbleproof.theory.model.actions import NONE
 
@@ -85,23 +88,20 @@ def _holds_of_group(
     involved = sorted({option for *_, option in changes} - {NONE})
     if len(involved) > MOST_OPTIONS:
         return None
-    by_set: dict[tuple[int, ...], Counter[tuple[int, int, int]]] = {}
+    by_set: dict[tuple[int, ...], Counter[Hold]] = {}
     for taken in _sets(menu, involved):
-        there = [change for change in changes if change[3] == NONE or change[3] in taken]
-        paired = _paired(there, _behind(menu, tasks, taken))
+        there = [change[:3] for change in changes if change[3] in (NONE, *taken)]
+        paired = paired_holds(there, _behind(menu, tasks, taken), newest_first=True)
         if paired is None:
             return None
         by_set[taken] = Counter(paired)
-    always = None
-    for paired_holds in by_set.values():
-        always = paired_holds if always is None else always & paired_holds
-    assert always is not None, "the empty set of options may always be taken"
-    holds = [OptionalHold(*hold) for hold in always.elements()]
-    for taken, paired_holds in by_set.items():
+    always = reduce(and_, by_set.values())  # the empty set of options may always be taken
+    holds = [OptionalHold(hold.first, hold.last, hold.amount) for hold in always.elements()]
+    for taken, found in by_set.items():
         left = tuple(option for option in involved if option not in taken)
         holds += [
-            OptionalHold(*hold, taken=taken, left=left)
-            for hold in (paired_holds - always).elements()
+            OptionalHold(hold.first, hold.last, hold.amount, taken, left)
+            for hold in (found - always).elements()
         ]
     return holds
 
@@ -127,30 +127,3 @@ def _behind(menu: Menu, tasks: list[int], taken: tuple[int, ...]) -> dict[int, s
             if through in reached:
                 reached |= after[through]
     return after
-
-
-def _paired(
-    changes: list[Change], behind: dict[int, set[int]]
-) -> list[tuple[int, int, int]] | None:
-    """The changes as (first, last, amount), or None where some find no partner."""
-    tasks = {task for task, *_ in changes}
-    place = {task: sum(task in behind[other] for other in tasks) for task in tasks}
-    if sorted(place.values()) != list(range(len(tasks))):
-        return None  # no chain
-    begun: list[tuple[int, int]] = []
-    holds = []
-    for task, at_end, delta, _ in sorted(changes, key=lambda change: (place[change[0]], change[1])):
-        if (delta > 0) == at_end:
-            return None
-        if delta > 0:
-            begun.append((task, delta))
-        while delta < 0:
-            if not begun:
-                return None
-            first, held = begun.pop()
-            amount = min(held, -delta)
-            holds.append((first, task, amount))
-            if held > amount:
-                begun.append((first, held - amount))
-            delta += amount
-    return None if begun else holds

@@ -13,13 +13,14 @@ may be there at once (the cyclic form of the memory edges).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
@@ -39,27 +40,8 @@ class Band:
 def first_microbatches(problem: Problem, count: int) -> Problem:
     """The problem of the first ``count`` microbatches. Precondition: they are identical."""
     kept = problem.actions.microbatch < count
-    number = np.cumsum(kept) - 1
-    occupancy, edges, events = problem.occupancy, problem.edges, problem.events
-    homes, waits = kept[occupancy.task], kept[edges.before] & kept[edges.after]
-    changes = kept[events.task]
-    return replace(
-        problem,
-        actions=problem.actions.take(np.flatnonzero(kept)),
-        duration=problem.duration[kept],
-        occupancy=Occupancy(task=number[occupancy.task[homes]], resource=occupancy.resource[homes]),
-        edges=Edges(
-            before=number[edges.before[waits]],
-            after=number[edges.after[waits]],
-            lag=edges.lag[waits],
-        ),
-        events=MemoryEvents(
-            task=number[events.task[changes]],
-            at_end=events.at_end[changes],
-            store=events.store[changes],
-            delta=events.delta[changes],
-        ),
-    )
+    edges = problem.edges
+    return part_of(problem, kept, kept[edges.before] & kept[edges.after], kept[problem.events.task])
 
 
 def period_bound(problem: Problem, order: IndexOrder) -> Fraction:

@@ -7,6 +7,8 @@ by the start of y", holds a cumulative, and anything else a reservoir.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from ortools.sat.python import cp_model
 
@@ -15,6 +17,9 @@ from bubbleproof.solvers.engines.engine import Budget, Model, Outcome, Report
 from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.memory_rules import Held
 from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+
+FOUND = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 
 class CpSatModel(Model):
@@ -60,7 +65,7 @@ class CpSatModel(Model):
         for held in rules.held:
             self._add_cumulative(held)
         for store in rules.watched:
-            self._add_reservoir(store)
+            add_reservoir(self.model, self.problem, store, self.start)
 
     def ended(self, before: int, after: int) -> cp_model.IntVar:
         """A boolean that is true only if ``before`` has ended by the start of ``after``."""
@@ -79,23 +84,6 @@ class CpSatModel(Model):
             intervals.append(self.model.new_interval_var(self.start[hold.first], size, end, ""))
             demands.append(hold.amount)
         self.model.add_cumulative(intervals, demands, min(held.room, sum(demands)))
-
-    def _add_reservoir(self, number: int) -> None:
-        """The load's changes at the starts and ends of tasks; those of one instant are added up."""
-        events, store = self.problem.events, self.problem.stores[number]
-        rows = np.flatnonzero(events.store == number).tolist()
-        tasks = [int(events.task[row]) for row in rows]
-        acquired = int(np.maximum(events.delta[rows], 0).sum())
-        room = acquired if store.capacity is None else min(store.capacity - store.base, acquired)
-        self.model.add_reservoir_constraint(
-            [
-                self.end(task) if events.at_end[row] else self.start[task]
-                for row, task in zip(rows, tasks, strict=True)
-            ],
-            [int(events.delta[row]) for row in rows],
-            -store.base,
-            room,
-        )
 
     def add_horizon(self) -> None:
         """The objective, last end - first start - work of each span, not above the limit."""
@@ -141,29 +129,63 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
     return run(model, budget)
 
 
-def require_valid(model: cp_model.CpModel, status: cp_model.CpSolverStatus) -> None:
-    """Raise ``ValueError`` where CP-SAT refused a model, as it does numbers that are too large."""
-    if status == cp_model.MODEL_INVALID:
-        why = " ".join(model.validate().split())
-        raise ValueError(f"cpsat cannot take this problem, choose another engine: {why}")
-
-
 def run(model: CpSatModel, budget: Budget, solver: cp_model.CpSolver | None = None) -> Outcome:
     """Search a model that is complete, objective included; ``solver`` keeps the values found."""
     solver = solver or cp_model.CpSolver()
+    status, bound = solve_model(model.model, solver, budget)
+    if status == cp_model.INFEASIBLE:
+        return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
+    if status not in FOUND:
+        return Outcome(bound=bound)
+    return Outcome(start=values(solver, model.start), bound=bound)
+
+
+def solve_model(
+    model: cp_model.CpModel, solver: cp_model.CpSolver, budget: Budget
+) -> tuple[cp_model.CpSolverStatus, int]:
+    """The status within the budget, and the bound on the objective.
+
+    Raises ``ValueError`` where CP-SAT refuses a model, as it does numbers that are too large.
+    """
     solver.parameters.max_time_in_seconds = budget.seconds
     solver.parameters.num_workers = budget.threads
     solver.parameters.random_seed = budget.seed
     callback = None if budget.report is None else _Reporter(budget.report)
     solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
     with watching(budget, solver.stop_search):
-        status = solver.solve(model.model, callback)
-    if status == cp_model.INFEASIBLE:
-        return Outcome(bound=model.encoding.limit + 1, is_refuted=True)
-    require_valid(model.model, status)
-    bound = _rounded_up(solver.best_objective_bound)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Outcome(bound=bound)
-    return Outcome(
-        start=np.array([solver.value(s) for s in model.start], dtype=np.int64), bound=bound
+        status = solver.solve(model, callback)
+    if status == cp_model.MODEL_INVALID:
+        why = " ".join(model.validate().split())
+        raise ValueError(f"cpsat cannot take this problem, choose another engine: {why}")
+    return status, 0 if status == cp_model.INFEASIBLE else _rounded_up(solver.best_objective_bound)
+
+
+def values(solver: cp_model.CpSolver, variables: Sequence[cp_model.IntVar]) -> Ints:
+    """What a solver found."""
+    return np.array([solver.value(variable) for variable in variables], dtype=np.int64)
+
+
+def add_reservoir(
+    model: cp_model.CpModel,
+    problem: Problem,
+    number: int,
+    start: Sequence[cp_model.IntVar],
+    actives: Sequence[cp_model.LiteralT] | None = None,
+) -> None:
+    """A store's changes at the starts and ends of tasks; those of one instant are added up.
+
+    ``actives``, a literal for each row of the problem's events, tell which changes happen.
+    """
+    events, store = problem.events, problem.stores[number]
+    rows = np.flatnonzero(events.store == number).tolist()
+    delta = events.delta[rows]
+    acquired = int(np.maximum(delta, 0).sum())
+    room = acquired if store.capacity is None else min(store.capacity - store.base, acquired)
+    shift = np.where(events.at_end, problem.duration[events.task], 0)
+    model.add_reservoir_constraint_with_active(
+        [start[events.task[row]] + int(shift[row]) for row in rows],
+        delta.tolist(),
+        [1 if actives is None else actives[row] for row in rows],
+        -store.base,
+        room,
     )

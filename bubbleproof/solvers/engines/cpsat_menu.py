@@ -15,12 +15,12 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.encoding import longest_makespan
-from bubbleproof.solvers.engines.cpsat import require_valid
+from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.menu_order import Symmetry, order_edges
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
+from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import index_order
@@ -83,9 +83,7 @@ class MenuModel:
 
     def _precede(self, edges: Edges, options: Sequence[Sequence[int]] | None = None) -> None:
         """start(after) >= end(before) + lag where all of the options of the row are taken."""
-        for row, (before, after, lag) in enumerate(
-            zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
-        ):
+        for row, (before, after, lag) in enumerate(rows(edges)):
             rule = self.model.add(self.start[after] >= self.end(before) + lag)
             if options is not None and (needed := set(options[row]) - {NONE}):
                 rule.only_enforce_if([self.option[option] for option in needed])
@@ -107,9 +105,9 @@ class MenuModel:
         option = self.menu.task_option
         owners = [option[edges.before].tolist(), option[edges.after].tolist()]
         pairs = list(zip(*owners, strict=True))
-        rows = [row for row, pair in enumerate(pairs) if pair[0] == pair[1]]
-        kept = Edges(before=edges.before[rows], after=edges.after[rows], lag=edges.lag[rows])
-        self._precede(kept, [pairs[row] for row in rows])
+        same = [row for row, pair in enumerate(pairs) if pair[0] == pair[1]]
+        kept = Edges(before=edges.before[same], after=edges.after[same], lag=edges.lag[same])
+        self._precede(kept, [pairs[row] for row in same])
         for sequence in self.frame.fixed:
             for before, after in pairwise(sequence):
                 self.model.add(self.start[after] >= self.end(before))
@@ -144,10 +142,12 @@ class MenuModel:
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
+        options = self.menu.event_option.tolist()
+        actives = [1 if option == NONE else self.option[option] for option in options]
         for number, store in enumerate(self.problem.stores):
             holds = optional_holds(self.menu, (number,))
             if holds is None:
-                self._add_reservoir(number)
+                add_reservoir(self.model, self.problem, number, self.start, actives)
             elif store.capacity is not None:
                 self._add_cumulative(holds, store.capacity - store.base)
 
@@ -192,23 +192,6 @@ class MenuModel:
             self._all[key] = [both]
         return self._all[key][0]
 
-    def _add_reservoir(self, number: int) -> None:
-        events, store = self.problem.events, self.problem.stores[number]
-        rows = np.flatnonzero(events.store == number).tolist()
-        delta = events.delta[rows]
-        acquired = int(np.maximum(delta, 0).sum())
-        room = acquired if store.capacity is None else min(store.capacity - store.base, acquired)
-        self.model.add_reservoir_constraint_with_active(
-            [
-                self.end(task) if events.at_end[row] else self.start[task]
-                for row, task in zip(rows, events.task[rows].tolist(), strict=True)
-            ],
-            delta.tolist(),
-            [1 if o == NONE else self.option[o] for o in self.menu.event_option[rows].tolist()],
-            -store.base,
-            room,
-        )
-
     def add_clashes(self) -> None:
         """At most one option of each clash."""
         for clash in self.menu.clashes:
@@ -240,7 +223,7 @@ class MenuModel:
     def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
         """What the solver's values stand for."""
         return Choice(
-            start=np.array([solver.value(start) for start in self.start], dtype=np.int64),
+            start=values(solver, self.start),
             taken=tuple(o for o, taken in enumerate(self.option) if solver.value(taken)),
             bound=bound,
         )
@@ -251,18 +234,11 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
     if model.is_hopeless:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = budget.seconds
-    solver.parameters.num_workers = budget.threads
-    solver.parameters.random_seed = budget.seed
-    solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
     model.model.minimize(model.goal)
-    with watching(budget, solver.stop_search):
-        status = solver.solve(model.model)
+    status, bound = solve_model(model.model, solver, budget)
     if status == cp_model.INFEASIBLE:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
-    require_valid(model.model, status)
-    bound = int(np.ceil(solver.best_objective_bound - 1e-6))
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    if status not in FOUND:
         return Choice(bound=bound)
     return model.outcome(solver, bound)
 
