@@ -1,19 +1,36 @@
 # make run    the main job: solve, verify, draw and replay BPipe's GPT-3 13B on eight ranks
 # make test   the whole test suite        make lint   ruff and mypy
 # make bench  the benchmarks              make clean  remove what the others made
+# make coverage    the test suite, and which lines of the package it reached
+# make wheel-test  the README and the notebooks on a wheel, in an environment of its own
+# EXTRAS=report,test leaves the other extras out, CONSTRAINTS=build/lowest.txt takes the lowest versions
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+EXTRAS ?= all
+CONSTRAINTS ?= constraints.txt
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WHEEL := build/wheel
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 PROBLEM ?= examples/gpt3-13b-8xA100.toml
 
-.PHONY: run test lint bench clean
+.PHONY: run test coverage wheel-test lint bench clean
 
 run: $(READY)
 	$(BIN)/bubbleproof run $(PROBLEM)
 
 test: $(READY)
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+	$(PYTEST)
+
+coverage: $(READY)
+	$(PYTEST) --cov=bubbleproof --cov-report=term
+
+wheel-test:
+	rm -rf build
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
+	$(WHEEL)/bin/python -m pip install --quiet --constraint constraints.txt "$$(ls $(WHEEL)/*.whl)[exec,report]"
+	cd $(WHEEL) && bin/python -P ../../proofs_tests/shown.py ../../README.md ../../examples/*.ipynb
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -28,11 +45,15 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.replay_many
 	$(BIN)/python -m benchmarks.replay_speed
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[$(EXTRAS)]'
 	touch $@
 
+build/lowest.txt: pyproject.toml proofs_tests/lowest.py
+	mkdir -p build
+	$(PYTHON) proofs_tests/lowest.py > $@
+
 clean:
-	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Hypothesis settings of the whole suite: the same examples on every run, no deadline.
 
 ``HYPOTHESIS_PROFILE=explore`` draws fresh and more examples instead. ``benchmarks`` is importable
-also where pytest was not started as ``python -m pytest``. Without torch, what needs it is skipped.
+also where pytest was not started as ``python -m pytest``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ settings.register_profile(
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "proof"))
 
-HAS_TORCH = find_spec("torch") is not None
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without torch, what needs it is skipped, in the package too."""
+    if find_spec("torch") is None:
+        from proofs_tests import without_torch
+
+        config.pluginmanager.register(without_torch, "without torch")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -47,21 +53,3 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A module that cannot be imported without torch is skipped where there is none."""
-    report = yield
-    if not HAS_TORCH and report.failed and "No module named 'torch" in str(report.longrepr):
-        report.outcome = "skipped"
-        report.longrepr = (report.nodeid, 0, "Skipped: torch is not installed")
-    return report
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test with the marker ``torch`` is skipped where there is none."""
-    if not HAS_TORCH:
-        for item in items:
-            if item.get_closest_marker("torch") is not None:
-                item.add_marker(pytest.mark.skip(reason="torch is not installed"))

@@ -10,9 +10,6 @@ output into the pages.
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
 import os
 import re
 import shlex
@@ -24,17 +21,15 @@ from pathlib import Path
 import pytest
 
 import bubbleproof
+from proofs_tests.shown import PYTHON, normal, session
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
 MOST_BYTES = 6 * 1024  # of the README
 BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
-PYTHON = re.compile(r"```python\n(>>> .*?)```", re.DOTALL)
 QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
-SMALL = re.compile(r"\d\.\de-\d\d")
-SECONDS = re.compile(r"\d+\.\d+ s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +60,6 @@ def output(command: str) -> str:
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
-
-
-def normal(text: str) -> str:
-    return SECONDS.sub("<seconds>", SMALL.sub("<small>", text))
-
-
-def session(text: str) -> str:
-    """The ``>>>`` lines of a Python block, each with what it prints now."""
-    names: dict[str, object] = {}
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith(">>> "):
-            continue
-        lines.append(line)
-        code = line.removeprefix(">>> ")
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            if isinstance(ast.parse(code).body[0], ast.Expr):
-                value = eval(code, names)
-                if value is not None:
-                    print(repr(value))  # noqa: T201 - into the page
-            else:
-                exec(code, names)
-        lines += [shown.rstrip() for shown in printed.getvalue().splitlines()]
-    return "\n".join(lines) + "\n"
 
 
 def quotation(name: str, *, is_grid: bool) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.reference_exec.evidence.oracle import single_threaded
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread() -> Iterator[None]:
+    from bubbleproof.reference_exec.evidence.oracle import single_threaded  # needs torch
+
     with single_threaded():
         yield
