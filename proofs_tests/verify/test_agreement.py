@@ -75,7 +75,7 @@ def test_a_check_without_one_part_is_found_out(part: str, monkeypatch: pytest.Mo
 def test_a_check_without_one_part_on_transfers_is_found_out(
     part: str, nothing: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evict_load.Moves, part, lambda *_, **__: nothing)
+    monkeypatch.setattr(evict_load.PeerTransfers, part, lambda *_, **__: nothing)
     small = {TRANSFERS: evicting()[:1]}
     crippled = tally_of(small, 900, operators=TRANSFER_OPERATORS, to_the_first=True)
     assert crippled.disagreements != []

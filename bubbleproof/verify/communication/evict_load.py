@@ -1,12 +1,12 @@
 """Rule 6 for EVICT and LOAD that stand in the programs of ranks.
 
 There each stands twice on both of its ranks: where it is posted, which never waits, and where it is
-waited for. The *home* is the rank that runs the stage for that microbatch, the *guest* the other
-one; the home sends an EVICT, the guest a LOAD. Every EVICT and LOAD of the problem must stand so,
+waited for. The *home* is the rank that runs the stage for that microbatch, the *peer* the other
+one; the home sends an EVICT, the peer a LOAD. Every EVICT and LOAD of the problem must stand so,
 if any does (a lowered program leaves them all to their links), and
 
 - the home posts EVICT after F, and waits for LOAD before B or I;
-- the guest waits for EVICT before it posts LOAD;
+- the peer waits for EVICT before it posts LOAD;
 - for each ordered pair of ranks the k-th transfer sent is the k-th received.
 
 Under every semantics the transfers of an unordered pair of ranks are one in-order stream: a link
@@ -21,24 +21,23 @@ from itertools import pairwise
 
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-
-Fault = tuple[str, list[int]]  # a sentence, and the rows that it is about
+from bubbleproof.verify.explain.programs import Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Move:
+class _PeerTransfer:
     """An EVICT or a LOAD with the rows of its two posts and its two waits."""
 
     action: Action
     home: int
-    guest: int
+    peer: int
     post: Mapping[int, int]
     wait: Mapping[int, int]
 
     @property
     def channel(self) -> tuple[int, int]:
         """(sender, receiver)."""
-        ends = (self.home, self.guest)
+        ends = (self.home, self.peer)
         return ends if self.action.kind is Kind.EVICT else ends[::-1]
 
     @property
@@ -47,7 +46,7 @@ class _Move:
         return self.post[self.channel[0]]
 
 
-class Moves:
+class PeerTransfers:
     """The EVICTs and LOADs among the rows of a program, if there are any on ranks."""
 
     def __init__(
@@ -63,13 +62,13 @@ class Moves:
             self._row_of |= dict.fromkeys(_parts(actions[row]), row)
         self._rows: dict[Action, dict[int, list[int]]] = {}
         for row, action in enumerate(actions):
-            is_move = action.kind in (Kind.EVICT, Kind.LOAD) and action not in self._row_of
-            if is_move and rank[row] < problem.num_ranks:
+            is_transfer = action.kind in (Kind.EVICT, Kind.LOAD) and action not in self._row_of
+            if is_transfer and rank[row] < problem.num_ranks:
                 self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
         beside = problem.actions.is_kind(Kind.EVICT, Kind.LOAD) & (problem.rank_of_task == NONE)
         self._wanted = set(problem.actions.take(beside)) if self._rows else set()
         self._rank = rank
-        self._moves: list[_Move] = []
+        self._transfers: list[_PeerTransfer] = []
 
     def posts(self) -> set[int]:
         """The rows that post a transfer: the first of each rank."""
@@ -82,7 +81,7 @@ class Moves:
             found.append((f"{action} stands on no rank, must stand twice on two", []))
         for action, ranks in self._rows.items():
             found += self._placed(action, ranks)
-        found += [fault for move in self._moves for fault in self._in_order(move)]
+        found += [fault for transfer in self._transfers for fault in self._in_order(transfer)]
         return found or list(self._crossed())
 
     def _placed(self, action: Action, ranks: dict[int, list[int]]) -> Iterator[Fault]:
@@ -98,47 +97,47 @@ class Moves:
             for rank, rows in wrong.items():
                 yield f"{action} stands {len(rows)} times on rank {rank}, must stand twice", rows
             if not wrong:
-                (guest,) = ranks.keys() - {home}
+                (peer,) = ranks.keys() - {home}
                 post, wait = ({r: rows[i] for r, rows in ranks.items()} for i in (0, 1))
-                move = _Move(action=action, home=home, guest=guest, post=post, wait=wait)
-                self._moves.append(move)
+                transfer = _PeerTransfer(action=action, home=home, peer=peer, post=post, wait=wait)
+                self._transfers.append(transfer)
 
     def _home(self, action: Action) -> int | None:
         row = self._row_of.get(_sibling(action, Kind.F))
         return None if row is None else self._rank[row]
 
-    def _in_order(self, move: _Move) -> Iterator[Fault]:
-        """The home's F before EVICT and LOAD before its backward; the guest's EVICT before LOAD."""
-        action, post = move.action, move.post[move.channel[0]]
+    def _in_order(self, transfer: _PeerTransfer) -> Iterator[Fault]:
+        """The home's F before EVICT and LOAD before its backward; the peer's EVICT before LOAD."""
+        action, post = transfer.action, transfer.post[transfer.channel[0]]
         if action.kind is Kind.EVICT:
             forward = _sibling(action, Kind.F)
             if post < self._row_of[forward]:
                 sentence = f"{action} is sent before {forward} has run"
                 yield sentence, [post, self._row_of[forward]]
             return
-        back = move.wait[move.home]
+        back = transfer.wait[transfer.home]
         for backward in (_sibling(action, Kind.B), _sibling(action, Kind.I)):
             if self._row_of.get(backward, back) < back:
                 sentence = f"{backward} runs before {action} has brought its activations back"
                 yield sentence, [self._row_of[backward], back]
         evict = _sibling(action, Kind.EVICT)
-        for parked in self._moves:
-            if parked.action != evict:
+        for evicted in self._transfers:
+            if evicted.action != evict:
                 continue
-            if parked.guest != move.guest:
-                sentence = f"{action} comes from rank {move.guest}, {evict} went to {parked.guest}"
-                yield sentence, [post, parked.node]
-            elif post < parked.wait[move.guest]:
-                sentence = f"{action} is sent before {evict} has arrived on rank {move.guest}"
-                yield sentence, [post, parked.wait[move.guest]]
+            if evicted.peer != transfer.peer:
+                where = f"comes from rank {transfer.peer}, {evict} went to {evicted.peer}"
+                yield f"{action} {where}", [post, evicted.node]
+            elif post < evicted.wait[transfer.peer]:
+                sentence = f"{action} is sent before {evict} has arrived on rank {transfer.peer}"
+                yield sentence, [post, evicted.wait[transfer.peer]]
 
     def _crossed(self) -> Iterator[Fault]:
-        channels: dict[tuple[int, int], list[_Move]] = {}
-        for move in self._moves:
-            channels.setdefault(move.channel, []).append(move)
-        for (source, target), moves in channels.items():
-            sent = sorted(moves, key=lambda m: m.post[m.channel[0]])
-            received = sorted(moves, key=lambda m: m.post[m.channel[1]])
+        channels: dict[tuple[int, int], list[_PeerTransfer]] = {}
+        for transfer in self._transfers:
+            channels.setdefault(transfer.channel, []).append(transfer)
+        for (source, target), transfers in channels.items():
+            sent = sorted(transfers, key=lambda each: each.post[each.channel[0]])
+            received = sorted(transfers, key=lambda each: each.post[each.channel[1]])
             for number, (out, into) in enumerate(zip(sent, received, strict=True)):
                 if out is not into:
                     yield (
@@ -150,16 +149,16 @@ class Moves:
 
     def merged(self) -> dict[int, int]:
         """The receiver's post of each transfer -> the sender's, which stands for the transfer."""
-        return {move.post[move.channel[1]]: move.node for move in self._moves}
+        return {transfer.post[transfer.channel[1]]: transfer.node for transfer in self._transfers}
 
     def edges(self) -> list[tuple[int, int]]:
         """(before, after): each transfer before its waits and after the one before it."""
-        found = [(move.node, row) for move in self._moves for row in move.wait.values()]
+        found = [(each.node, row) for each in self._transfers for row in each.wait.values()]
         streams: dict[tuple[int, frozenset[int]], list[tuple[int, int]]] = {}
-        for move in self._moves:
-            pair = frozenset((move.home, move.guest))
+        for transfer in self._transfers:
+            pair = frozenset((transfer.home, transfer.peer))
             for rank in pair:
-                streams.setdefault((rank, pair), []).append((move.post[rank], move.node))
+                streams.setdefault((rank, pair), []).append((transfer.post[rank], transfer.node))
         for posts in streams.values():
             found += pairwise(node for _, node in sorted(posts))
         return found

@@ -22,11 +22,11 @@ waits for the RECVs of its inputs. The named semantics:
     as ``pair-stream``, but each rank has one stream for all its transfers (NCCL with eager
     initialisation, where all point-to-point operations share the group's communicator).
 
-EVICT and LOAD may stand in the programs of their ranks too; ``moves`` says how. So may the
-exchanges of a training and the barrier before its STEPs: ``meetings``. A program that is run
-several times, each pass after the other on every rank, needs no more than one pass: no wait leads
-from a later pass to an earlier one, so what has no cycle in one has none in all, and channels that
-match in each pass match in all.
+EVICT and LOAD may stand in the programs of their ranks too (``evict_load``), and so may the
+exchanges of a training and the barrier before its STEPs (``training_exchanges``). A program that is
+run several times, each pass after the other on every rank, needs no more than one pass: no wait
+leads from a later pass to an earlier one, so what has no cycle in one has none in all, and channels
+that match in each pass match in all.
 
 The rules give a graph of "waits for" over steps; the program is free of deadlock exactly when the
 graph has no cycle. Each semantics is deterministic in what can complete, so no interleaving needs
@@ -47,9 +47,9 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.messages import Message, messages
 from bubbleproof.theory.pipelines.timing import find_cycle
-from bubbleproof.verify.communication.evict_load import Fault, Moves
-from bubbleproof.verify.communication.training_exchanges import Meetings
-from bubbleproof.verify.explain.programs import of_rows
+from bubbleproof.verify.communication.evict_load import PeerTransfers
+from bubbleproof.verify.communication.training_exchanges import Exchanges
+from bubbleproof.verify.explain.programs import Fault, violation
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import SHOWN, Decision, Verdict
 
@@ -87,7 +87,7 @@ def check_communication(
                 rule=Rule.COMMUNICATION,
                 count=len(faults),
                 violations=tuple(
-                    of_rows(problem, program, Rule.COMMUNICATION, *fault) for fault in shown
+                    violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown
                 ),
                 detail=name.value,
             )
@@ -121,8 +121,10 @@ class _Steps:
         task, home = problem.locate(program.actions), np.append(problem.rank_of_task, NONE)
         on_rank = (home[task] != NONE).tolist()  # the others run beside the ranks' computations
         self.row_of_task = {t: row for row, t in enumerate(task.tolist()) if on_rank[row]}
-        self.moves = Moves(problem, self.actions, self.rank, self.row_of_task.values())
-        self.meetings = Meetings(
+        self.peer_transfers = PeerTransfers(
+            problem, self.actions, self.rank, self.row_of_task.values()
+        )
+        self.exchanges = Exchanges(
             problem, self.actions, self.rank, task.tolist(), has_barrier=has_barrier
         )
         self.transfers: list[_Transfer] = []
@@ -143,7 +145,7 @@ class _Steps:
         for (rank, action), where in rows.items():
             sentence = f"{action} on rank {rank} belongs to no message of the problem"
             found.append((sentence, where))
-        faults = (*self.moves.faults(), *self.meetings.faults())
+        faults = (*self.peer_transfers.faults(), *self.exchanges.faults())
         found += faults
         return found or self._crossed_channels()
 
@@ -172,7 +174,7 @@ class _Steps:
         for transfer in self.transfers:
             channel = (transfer.message.source, transfer.message.target)
             channels.setdefault(channel, []).append((transfer.send, transfer.recv))
-        for rank, row, peer, row_of_peer in self.meetings.ends():
+        for rank, row, peer, row_of_peer in self.exchanges.ends():
             channels.setdefault((rank, peer), []).append((row, row_of_peer))
         found = []
         for (source, target), ends in channels.items():
@@ -211,12 +213,12 @@ class _Steps:
     def _edges(self, semantics: Semantics) -> list[tuple[int, int]]:
         """(before, after) rows. Unless buffered, a message is one node: the row of its SEND."""
         buffered = semantics is Semantics.BUFFERED
-        merged = self.moves.merged() | self.meetings.merged()
+        merged = self.peer_transfers.merged() | self.exchanges.merged()
         if not buffered:
             merged |= {t.recv: t.send for t in self.transfers}
         node = [merged.get(row, row) for row in range(len(self.actions))]
         edges = self._program_order(node, blocking=semantics is Semantics.RENDEZVOUS)
-        edges += self._local_inputs() + self.moves.edges()
+        edges += self._local_inputs() + self.peer_transfers.edges()
         for transfer in self.transfers:
             if buffered:
                 edges.append((transfer.send, transfer.recv))
@@ -229,7 +231,7 @@ class _Steps:
         """Each row after the last its rank waited for: SEND and RECV only where they block."""
         edges = []
         last: dict[int, int] = {}
-        posts = self.moves.posts()
+        posts = self.peer_transfers.posts()
         for row, rank in enumerate(self.rank):
             if rank in last and last[rank] != node[row]:
                 edges.append((last[rank], node[row]))
@@ -253,7 +255,7 @@ class _Steps:
             for t in self.transfers
             for row in (t.send, t.recv)
         ]
-        for rank, row, peer, row_of_peer in self.meetings.ends():
+        for rank, row, peer, row_of_peer in self.exchanges.ends():
             ends += [(row, rank, peer), (row_of_peer, rank, peer)]
         for row, source, target in sorted(ends):
             if semantics is Semantics.PAIR_STREAM:

@@ -1,12 +1,12 @@
-"""Rule 6 for the rows of a training at which ranks meet: exchanges of gradients, and a barrier.
+"""Rule 6 for what the ranks of a training do together: exchanges of gradients, and a barrier.
 
 A REDUCE_GRAD that is no task of the problem brings the ranks of its stage together, where they are
 several; ``0REDUCE_GRAD.1`` those of the first and the last stage, whose embedding and head are
-tied, where they are not the same. With a barrier the first STEPs of all ranks are one more meeting.
-STEPs that are tasks of the problem are the host's. A rank that meets others sends to them and
-receives from them, and goes on when all of it has arrived: under every semantics a meeting is one
-step of all its ranks at once. Its messages stand in the channels of SENDs and RECVs, in both
-directions; those of a barrier between its lowest rank and each other one.
+tied, where they are not the same. With a barrier the first STEPs of all ranks are one exchange
+more. STEPs that are tasks of the problem are the host's. A rank sends to the others and receives
+from them, and goes on when all of it has arrived: under every semantics an exchange is one step of
+all its ranks at once. Its messages stand in the channels of SENDs and RECVs, in both directions;
+those of a barrier between its lowest rank and each other one.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from itertools import combinations
 
 from bubbleproof.theory.model.actions import FORWARD_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
-
-Fault = tuple[str, list[int]]  # a sentence, and the rows that it is about
+from bubbleproof.verify.explain.programs import Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meeting:
+class Exchange:
     """The row of each rank that takes part, and the pairs of ranks, lower first, that talk."""
 
     rows: dict[int, int]
     pairs: tuple[tuple[int, int], ...]
 
 
-class Meetings:
-    """The meetings among the rows of a program."""
+class Exchanges:
+    """The exchanges among the rows of a program."""
 
     def __init__(
         self,
@@ -46,35 +45,35 @@ class Meetings:
         self._holders = _holders(problem)
         self._hosted = set(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist())
         self._has_barrier = has_barrier
-        self._exchanges: dict[Action, dict[int, list[int]]] = {}
+        self._rows: dict[Action, dict[int, list[int]]] = {}
         self._steps: dict[int, int] = {}  # the first of each rank
         for row, action in enumerate(actions):
             if tasks[row] != NONE:
                 continue
             if action.kind is Kind.REDUCE_GRAD:
-                self._exchanges.setdefault(action, {}).setdefault(rank[row], []).append(row)
+                self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
             elif action.kind is Kind.STEP:
                 self._steps.setdefault(rank[row], row)
-        self.all: list[Meeting] = []
+        self.all: list[Exchange] = []
 
     def faults(self) -> list[Fault]:
         """Exchanges that do not stand once on each of their ranks, ranks without a barrier."""
-        found = [fault for action in self._exchanges for fault in self._of_exchange(action)]
+        found = [fault for action in self._rows for fault in self._of_exchange(action)]
         return [*found, *self._of_barrier()]
 
     def merged(self) -> dict[int, int]:
-        """Each row of a meeting -> the row that stands for it."""
-        return {row: min(m.rows.values()) for m in self.all for row in m.rows.values()}
+        """Each row of an exchange -> the row that stands for it."""
+        return {row: min(each.rows.values()) for each in self.all for row in each.rows.values()}
 
     def ends(self) -> Iterator[tuple[int, int, int, int]]:
-        """(rank, its row, peer, the peer's row) for each direction of each meeting."""
-        for meeting in self.all:
-            for low, high in meeting.pairs:
-                yield low, meeting.rows[low], high, meeting.rows[high]
-                yield high, meeting.rows[high], low, meeting.rows[low]
+        """(rank, its row, peer, the peer's row) for each direction of each exchange."""
+        for exchange in self.all:
+            for low, high in exchange.pairs:
+                yield low, exchange.rows[low], high, exchange.rows[high]
+                yield high, exchange.rows[high], low, exchange.rows[low]
 
     def _of_exchange(self, action: Action) -> Iterator[Fault]:
-        found, wanted = self._exchanges[action], self._parties(action)
+        found, wanted = self._rows[action], self._parties(action)
         everywhere = [row for rows in found.values() for row in rows]
         if {r: len(rows) for r, rows in found.items()} != dict.fromkeys(wanted, 1):
             where = " and ".join(f"{len(rows)} times on rank {r}" for r, rows in found.items())
@@ -85,7 +84,7 @@ class Meetings:
         else:
             pairs = tuple(combinations(sorted(wanted), 2))
             rows = {r: rows[0] for r, rows in found.items()}
-            self.all.append(Meeting(rows=rows, pairs=pairs))
+            self.all.append(Exchange(rows=rows, pairs=pairs))
 
     def _parties(self, action: Action) -> set[int]:
         """The ranks on which an exchange must stand."""
@@ -110,7 +109,7 @@ class Meetings:
         if needed <= self._steps.keys() and needed:
             first, *others = sorted(needed)
             rows = {r: self._steps[r] for r in needed}
-            self.all.append(Meeting(rows=rows, pairs=tuple((first, other) for other in others)))
+            self.all.append(Exchange(rows=rows, pairs=tuple((first, other) for other in others)))
 
 
 def _holders(problem: Problem) -> dict[int, set[int]]:

@@ -4,8 +4,8 @@ F leaves its activations on its rank. Each kind of action finds them in one plac
 another:
 
     R        dropped after F                  ->  on the rank
-    EVICT    on the rank                      ->  parked over its link
-    LOAD     parked over the same link        ->  on the rank
+    EVICT    on the rank                      ->  evicted over its link
+    LOAD     evicted over the same link        ->  on the rank
     OFFLOAD  on the rank                      ->  on the host
     RELOAD   on the host                      ->  on the rank
     B        on the rank where it runs itself ->  released
@@ -36,7 +36,7 @@ class Place(Enum):
     RANK = "they are on rank {rank} since {{}}"
     DROPPED = "they were dropped after {{}} and not recomputed since"
     MOVING = "{{}} is still at work on them"
-    PARKED = "{{}} has evicted them"
+    EVICTED = "{{}} has evicted them"
     HOST = "{{}} has off-loaded them"
     LEFT = "{{}} has left only what W needs"
     RELEASED = "{{}} has released them"
@@ -44,8 +44,8 @@ class Place(Enum):
 
 MOVES: dict[Kind, tuple[Place, Place]] = {
     Kind.R: (Place.DROPPED, Place.RANK),
-    Kind.EVICT: (Place.RANK, Place.PARKED),
-    Kind.LOAD: (Place.PARKED, Place.RANK),
+    Kind.EVICT: (Place.RANK, Place.EVICTED),
+    Kind.LOAD: (Place.EVICTED, Place.RANK),
     Kind.OFFLOAD: (Place.RANK, Place.HOST),
     Kind.RELOAD: (Place.HOST, Place.RANK),
     Kind.B: (Place.RANK, Place.RELEASED),
@@ -54,17 +54,17 @@ MOVES: dict[Kind, tuple[Place, Place]] = {
 }
 _PHRASES = {
     Place.DROPPED: ", dropped",
-    Place.PARKED: ", parked over the same link",
+    Place.EVICTED: ", parked over the same link",
     Place.HOST: " on the host",
     Place.LEFT: ", as left for W",
 }
 _ON_OWN_RANK = (Kind.R, Kind.B, Kind.I, Kind.W)
-_SUPPLIER = {Place.DROPPED: Kind.R, Place.PARKED: Kind.LOAD, Place.HOST: Kind.RELOAD}
+_SUPPLIER = {Place.DROPPED: Kind.R, Place.EVICTED: Kind.LOAD, Place.HOST: Kind.RELOAD}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place, the rank of the forward, the link where parked, and the work that put it there."""
+    """A place, the rank of the forward, the link where evicted, and the work that put it there."""
 
     place: Place
     rank: int

@@ -31,7 +31,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
-from bubbleproof.verify.explain.programs import of_rows
+from bubbleproof.verify.explain.programs import violation
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import SHOWN, Decision, Violation
 
@@ -72,7 +72,7 @@ def check_training(
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _JointWait:
     """Where the ranks that must all have come to it go on together."""
 
     ranks: frozenset[int]
@@ -124,19 +124,19 @@ class _Walk:
     def _advance(self, rank: int) -> bool:
         """Run a rank to where it waits for others; whether it ran at all."""
         queue, has_moved = self._queues[rank], False
-        while queue and self._meeting(rank, queue[0]) is None:
+        while queue and self._joint_wait(rank, queue[0]) is None:
             self._run(rank, queue.popleft())
             has_moved = True
         return has_moved
 
-    def _meeting(self, rank: int, row: _Row) -> _Meeting | None:
+    def _joint_wait(self, rank: int, row: _Row) -> _JointWait | None:
         """What a rank waits for before it runs a row."""
         action = row.action
         if self._is_exchange(action) and len(ranks := self._parties(action)) > 1 and rank in ranks:
-            return _Meeting(ranks, action)
+            return _JointWait(ranks, action)
         is_step = action.kind is Kind.STEP and not self._state.is_twice(action)
         if self._has_barrier and is_step and (rank, row.number) not in self._through:
-            return _Meeting(frozenset(r for r, _ in self._stepping), None)
+            return _JointWait(frozenset(r for r, _ in self._stepping), None)
         return None
 
     def _is_exchange(self, action: Action) -> bool:
@@ -155,25 +155,25 @@ class _Walk:
     def _meet(self) -> bool:
         """Let the first ranks go on that all wait for the same; whether there were any."""
         heads = {rank: queue[0] for rank, queue in self._queues.items() if queue}
-        waits = {rank: self._meeting(rank, row) for rank, row in heads.items()}
-        for rank, meeting in waits.items():
-            if meeting is None or any(waits.get(r) != meeting for r in meeting.ranks):
+        waits = {rank: self._joint_wait(rank, row) for rank, row in heads.items()}
+        for rank, wait in waits.items():
+            if wait is None or any(waits.get(r) != wait for r in wait.ranks):
                 continue
-            if meeting.exchange is None:
-                self._pass_barrier(rank, heads[rank], meeting)
+            if wait.exchange is None:
+                self._pass_barrier(rank, heads[rank], wait)
                 return True
-            self._exchange(meeting.exchange, meeting.ranks)
-            for each in meeting.ranks:
+            self._exchange(wait.exchange, wait.ranks)
+            for each in wait.ranks:
                 self._queues[each].popleft()
             return True
         return False
 
-    def _pass_barrier(self, rank: int, row: _Row, meeting: _Meeting) -> None:
+    def _pass_barrier(self, rank: int, row: _Row, wait: _JointWait) -> None:
         stages = sorted({stage for _, stage in self._stepping})
         for sentence in self._state.incomplete(row.number, iter(stages)):
             where = f"{row.action} on rank {rank} in pass {row.number}, behind the barrier,"
             self._found.append(_Mistake(row, f"{where} {sentence}"))
-        self._through |= {(r, self._queues[r][0].number) for r in meeting.ranks}
+        self._through |= {(r, self._queues[r][0].number) for r in wait.ranks}
 
     def _exchange(self, action: Action, ranks: frozenset[int]) -> None:
         if action.slice == TIE:
@@ -226,9 +226,9 @@ class _Walk:
     def _standstill(self) -> str:
         waits = []
         for rank, queue in self._queues.items():
-            meeting = self._meeting(rank, queue[0]) if queue else None
-            if meeting is not None:
-                others = ", ".join(str(r) for r in sorted(meeting.ranks - {rank}))
+            wait = self._joint_wait(rank, queue[0]) if queue else None
+            if wait is not None:
+                others = ", ".join(str(r) for r in sorted(wait.ranks - {rank}))
                 waits.append(f"{queue[0].action} on rank {rank} waits for rank {others}")
         return f"the training stops: {'; '.join(waits[:SHOWN])}"
 
@@ -240,4 +240,4 @@ def _is_used(step: TrainingStep, work: Action) -> bool:
 
 def _violation(problem: Problem, programs: Sequence[Program], mistake: _Mistake) -> Violation:
     number, rows = (0, []) if mistake.row is None else (mistake.row.number, [mistake.row.row])
-    return of_rows(problem, programs[number], Rule.DATAFLOW, mistake.sentence, rows)
+    return violation(problem, programs[number], Rule.DATAFLOW, (mistake.sentence, rows))

@@ -1,4 +1,4 @@
-"""The training step that a problem poses, read from its tasks and where they run.
+"""The training step of a problem, read from its tasks and where they run.
 
 Precedences are not read: rule 7 states by itself what needs what, so it also finds a problem that
 forgot one. The choices of a problem show in its tasks: a forward with an R is recomputed, a stage

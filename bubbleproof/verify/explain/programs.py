@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bubbleproof.theory.model.problem import Problem
@@ -12,11 +10,12 @@ from bubbleproof.verify.explain.grid import step_grid
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Violation
 
+Fault = tuple[str, list[int]]  # a sentence, and the rows that it is about
 
-def of_rows(
-    problem: Problem, program: Program, rule: Rule, sentence: str, rows: Sequence[int]
-) -> Violation:
-    """The violation of a program, its rows marked in the grid."""
+
+def violation(problem: Problem, program: Program, rule: Rule, fault: Fault) -> Violation:
+    """The fault of a program, its rows marked in the grid."""
+    sentence, rows = fault
     marked = np.array(sorted(rows), dtype=np.int64)
     return Violation(
         rule=rule,
