@@ -21,7 +21,10 @@ JUDGED = {
 }  # fmt: skip
 LISTED = {
     ("reference_exec/saved.py", "key in self._needs"): "the next line looks the key up",
-    ("solvers/engines/cpsat_anonymous.py", "other is not None"): "an edge of the menu's has an end",
+    (
+        "solvers/engines/cpsat_anonymous.py",
+        "other is not None",
+    ): "one end of the edge is of an option",
 }
 
 

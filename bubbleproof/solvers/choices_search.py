@@ -1,13 +1,13 @@
-"""The search over all that a menu leaves open, for the least makespan.
+"""The search over all that is left open, for the least makespan.
 
 The steps, each only if the ones before left a gap:
 
-1. the floor (``solvers.menu``): what holds whatever is chosen. Its certified bound holds for every
-   choice, and so does what an engine claims of it;
+1. the floor (``solvers.variants``): what holds whatever is chosen. Its certified bound holds for
+   every choice, and so does what an engine claims of it;
 2. the plain problem, with nothing taken, and published orders;
 3. the order of computations of the best schedules of the floor, kept, with transfers put between;
 4. everything in index order. Where all options are for whole stages this is exact (lemma 1 of
-   ``solvers.menu_order``); else it only finds schedules;
+   ``solvers.choices_symmetry``); else it only finds schedules;
 5. options per microbatch: the relaxation that forgets whose transfer is whose gives a bound
    (``engines.cpsat_anonymous``), and last the exact model with one class in index order (lemma 2).
 
@@ -21,18 +21,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from bubbleproof.faults import FaultError
+from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.encoding import longest_makespan
+from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine, is_anchored
 from bubbleproof.solvers.engines.interruption import run_interruptibly
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored, menu_engine
 from bubbleproof.solvers.floor_order import FloorOrder, good_orders
 from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
-from bubbleproof.solvers.menu import Menu
-from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.solve import solve
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -47,7 +47,7 @@ MOST_ORDERS = 3  # published and floor orders that are tried with transfers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MenuResult:
+class VariantsResult:
     """``result`` holds on ``problem``, the concrete problem in which ``taken`` options are taken.
 
     Without a schedule nothing is taken. ``floor_certificate`` proves ``result.lower_bound`` on
@@ -62,23 +62,26 @@ class MenuResult:
 
 
 class ChoicesSearch(SearchState):
-    """The search on a menu; ``problem_of`` builds the concrete problem of what is taken."""
+    """The search over variants; ``problem_of`` builds the concrete problem of what is taken."""
 
     ALL_SCHEDULES: ClassVar[str] = "every schedule of every choice"
     ALL_CHOICES: ClassVar[str] = " whatever is chosen"
 
     def __init__(
-        self, menu: Menu, options: SolveOptions, problem_of: Callable[[Collection[int]], Problem]
+        self,
+        variants: Variants,
+        options: SolveOptions,
+        problem_of: Callable[[Collection[int]], Problem],
     ) -> None:
         super().__init__(options)
-        self.menu, self.problem_of = menu, problem_of
+        self.variants, self.problem_of = variants, problem_of
         self.floor: Result | None = None
-        longest = longest_makespan(menu.whole)
+        longest = longest_makespan(variants.whole)
         self.limit = longest if options.within is None else min(longest, options.within)
 
-    def run(self, starts: Starts) -> MenuResult:
+    def run(self, starts: Starts) -> VariantsResult:
         """The steps of the module's text."""
-        if not self.menu.options:
+        if not self.variants.options:
             return self._whole(solve(self.problem_of(()), self.options, starts))
         self.take(
             lambda: self._try_floor(starts),
@@ -104,7 +107,7 @@ class ChoicesSearch(SearchState):
 
     def _try_floor(self, starts: Starts) -> None:
         """The bound of the floor."""
-        self.floor = solve(self.menu.floor, self._share(0.25), starts)
+        self.floor = solve(self.variants.floor, self._share(0.25), starts)
         self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
         self.claim("the floor's engine", self.floor.engine_bound or 0)
         self.is_refuted = self.floor.status is Status.INFEASIBLE
@@ -114,10 +117,10 @@ class ChoicesSearch(SearchState):
         """Nothing taken."""
         if self._is_done:
             return
-        found = solve(self.menu.plain, self._share(0.1), starts)
+        found = solve(self.variants.plain, self._share(0.1), starts)
         if found.schedule is not None:
-            start = starts_by_task(self.menu.plain, found.schedule)
-            self._accept("nothing chosen", (), start, self.menu.plain)
+            start = starts_by_task(self.variants.plain, found.schedule)
+            self._accept("nothing chosen", (), start, self.variants.plain)
 
     def _try_orders(self, starts: Starts) -> None:
         """Orders of computations that are good for the floor, with transfers put between.
@@ -126,7 +129,7 @@ class ChoicesSearch(SearchState):
         the order has on the floor.
         """
         known = None if self.floor is None else self.floor.schedule
-        for order in good_orders(self.menu, known, starts)[:MOST_ORDERS]:
+        for order in good_orders(self.variants, known, starts)[:MOST_ORDERS]:
             top = self._wanted
             for part in RISE:
                 limit = order.makespan + int((top - order.makespan) * part)
@@ -138,7 +141,7 @@ class ChoicesSearch(SearchState):
     def _try_order(self, order: FloorOrder, limit: int, part: float) -> bool:
         """Whether transfers fit the order within the limit, as far as was seen."""
         frame = replace(self._frame(Symmetry.NONE), fixed=order.tasks, limit=limit)
-        return self._run("menu", frame, part, order.name).start is not None
+        return self._run("choices", frame, part, order.name).start is not None
 
     @property
     def _wanted(self) -> int:
@@ -146,45 +149,45 @@ class ChoicesSearch(SearchState):
         return self.limit if self.value is None else min(self.limit, self.value - 1)
 
     def _frame(self, order: Symmetry) -> Frame:
-        return Frame(menu=self.menu, limit=self._wanted, order=order, least=self.bound)
+        return Frame(variants=self.variants, limit=self._wanted, order=order, least=self.bound)
 
     def _search(self) -> None:
         """Steps 4 and 5."""
-        exact = symmetry(self.menu)
+        exact = symmetry(self.variants)
         if exact is Symmetry.ONE:
             if self.value is None:
                 self._relax(0.3)  # else what cannot be done at all is sought for long
             if not self._is_done:
-                self._run("menu", self._frame(Symmetry.ALL), 0.25, "index order")
+                self._run("choices", self._frame(Symmetry.ALL), 0.25, "index order")
             self._relax(0.75)
         if not self._is_done:
             self._exact(exact)
 
     def _relax(self, part: float) -> None:
         """The bound that forgets whose transfer is whose, where there is one."""
-        if not self._is_done and can_be_anonymous(self.menu) and is_anchored(self.menu):
+        if not self._is_done and can_be_anonymous(self.variants) and is_anchored(self.variants):
             frame = self._frame(Symmetry.ALL)
             self._believe(self._run("anonymous", frame, part, ""), frame.limit)
 
     def _exact(self, order: Symmetry) -> None:
         frame = self._frame(order)
-        self._believe(self._run("menu", frame, 1.0, CPSAT), frame.limit)
+        self._believe(self._run("choices", frame, 1.0, CPSAT), frame.limit)
 
     def _run(
-        self, model: Literal["menu", "anonymous"], frame: Frame, part: float, origin: str
+        self, model: Literal["choices", "anonymous"], frame: Frame, part: float, origin: str
     ) -> Choice:
         """What a model answers; the schedule that it found, if any, is judged."""
-        search, budget = menu_engine(model), self.budget(part)
+        search, budget = choices_engine(model), self.budget(part)
         self.engine = CPSAT
         found = run_interruptibly(lambda: search(frame, budget), self.options.stop)
         if found.start is None or found.taken is None:
             return found
         if found.is_refuted:
             raise FaultError(CPSAT, "a schedule", "it says as well that there is none")
-        whole, taken = self.menu.whole, set(found.taken)
-        unknown = taken - set(range(len(self.menu.options)))
-        if unknown or any(len(taken.intersection(clash)) > 1 for clash in self.menu.clashes):
-            raise FaultError(CPSAT, f"the choice {found.taken}", "it is not one of the menu's")
+        whole, taken = self.variants.whole, set(found.taken)
+        unknown = taken - set(range(len(self.variants.options)))
+        if unknown or any(len(taken.intersection(clash)) > 1 for clash in self.variants.clashes):
+            raise FaultError(CPSAT, f"the choice {found.taken}", "it is not one of the variants")
         self._accept(origin, found.taken, starts_from(CPSAT, found.start, whole), whole)
         return found
 
@@ -207,12 +210,12 @@ class ChoicesSearch(SearchState):
             )
         )
 
-    def _whole(self, result: Result) -> MenuResult:
+    def _whole(self, result: Result) -> VariantsResult:
         best = self.best
-        return MenuResult(
+        return VariantsResult(
             result=result,
             taken=() if best is None else best.taken,
             problem=self.problem_of(()) if best is None else best.problem,
-            floor=self.menu.floor,
+            floor=self.variants.floor,
             floor_certificate=None if self.floor is None else self.floor.certificate,
         )

@@ -1,4 +1,4 @@
-"""Orders of computations that are good for the floor of a menu (``solvers.menu``).
+"""Orders of computations that are good for the floor (``solvers.variants``).
 
 The best schedule of the floor says in which order to compute if transfers were free, and published
 orders often need few of them. With the order kept, what remains to be found is where transfers go.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.solvers.menu import Menu
 from bubbleproof.solvers.starts import starts_by_task
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -34,13 +34,13 @@ class FloorOrder:
 
 
 def good_orders(
-    menu: Menu, known: Schedule | None, starts: Iterable[tuple[str, Program]]
+    variants: Variants, known: Schedule | None, starts: Iterable[tuple[str, Program]]
 ) -> list[FloorOrder]:
     """The orders of a ``known`` schedule of the floor and of the named programs that fit it.
 
     The shortest on the floor first, and of equals the one that needs the least help.
     """
-    floor = menu.floor
+    floor = variants.floor
     schedules = [] if known is None else [("the floor's order", known)]
     for name, program in starts:
         try:
@@ -55,16 +55,16 @@ def good_orders(
                 FloorOrder(
                     name=name,
                     makespan=verdict.measured.makespan,
-                    excess=_excess(menu.plain, schedule),
-                    tasks=_orders(menu, starts_by_task(floor, schedule)),
+                    excess=_excess(variants.plain, schedule),
+                    tasks=_orders(variants, starts_by_task(floor, schedule)),
                 )
             )
     return sorted(found, key=lambda order: (order.makespan, order.excess))
 
 
-def _orders(menu: Menu, start: Ints) -> tuple[tuple[int, ...], ...]:
+def _orders(variants: Variants, start: Ints) -> tuple[tuple[int, ...], ...]:
     """The tasks of each rank by their start in a schedule of the floor (ticks per task)."""
-    floor, always = menu.floor, np.flatnonzero(menu.task_option == NONE)
+    floor, always = variants.floor, np.flatnonzero(variants.task_option == NONE)
     orders = []
     for rank in range(floor.num_ranks):
         tasks = floor.occupancy.task[floor.occupancy.resource == rank]

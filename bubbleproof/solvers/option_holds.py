@@ -1,4 +1,4 @@
-"""The load of stores as holds, some of which depend on what is taken from a menu.
+"""The load of stores as holds, some of which depend on which options are taken.
 
 A hold lasts from the start of one task to the end of a later one. Changes are grouped by (stage,
 microbatch, slice). For each set of options that touch a group and may be taken together, the tasks
@@ -21,7 +21,7 @@ from operator import and_
 import numpy as np
 
 from bubbleproof.solvers.memory_rules import Hold, paired_holds
-from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE
 
 MOST_OPTIONS = 4  # of one group: 16 sets of options at most
@@ -42,12 +42,12 @@ class OptionalHold:
     left: tuple[int, ...] = ()
 
 
-def optional_holds(menu: Menu, stores: tuple[int, ...]) -> tuple[OptionalHold, ...] | None:
+def optional_holds(variants: Variants, stores: tuple[int, ...]) -> tuple[OptionalHold, ...] | None:
     """The joint load of the stores above their base; None where it is no sum of holds."""
     found: list[OptionalHold] = []
-    members = _tasks_by_sample(menu)
-    for sample, changes in _changes_by_sample(menu, stores).items():
-        holds = _holds_of_group(menu, members[sample], changes)
+    members = _tasks_by_sample(variants)
+    for sample, changes in _changes_by_sample(variants, stores).items():
+        holds = _holds_of_group(variants, members[sample], changes)
         if holds is None:
             return None
         found += holds
@@ -57,41 +57,41 @@ def optional_holds(menu: Menu, stores: tuple[int, ...]) -> tuple[OptionalHold, .
 Sample = tuple[int, int, int]
 
 
-def _sample(menu: Menu, task: int) -> Sample:
-    actions = menu.whole.actions
+def _sample(variants: Variants, task: int) -> Sample:
+    actions = variants.whole.actions
     return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
 
 
-def _tasks_by_sample(menu: Menu) -> dict[Sample, list[int]]:
+def _tasks_by_sample(variants: Variants) -> dict[Sample, list[int]]:
     found: dict[Sample, list[int]] = {}
-    for task in range(menu.whole.num_tasks):
-        found.setdefault(_sample(menu, task), []).append(task)
+    for task in range(variants.whole.num_tasks):
+        found.setdefault(_sample(variants, task), []).append(task)
     return found
 
 
-def _changes_by_sample(menu: Menu, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
-    events = menu.whole.events
+def _changes_by_sample(variants: Variants, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
+    events = variants.whole.events
     sums: Counter[tuple[int, bool, int]] = Counter()
     for row in np.flatnonzero(np.isin(events.store, stores)).tolist():
-        key = (int(events.task[row]), bool(events.at_end[row]), int(menu.event_option[row]))
+        key = (int(events.task[row]), bool(events.at_end[row]), int(variants.event_option[row]))
         sums[key] += int(events.delta[row])
     found: dict[Sample, list[Change]] = {}
     for (task, at_end, option), delta in sums.items():
         if delta:
-            found.setdefault(_sample(menu, task), []).append((task, at_end, delta, option))
+            found.setdefault(_sample(variants, task), []).append((task, at_end, delta, option))
     return found
 
 
 def _holds_of_group(
-    menu: Menu, tasks: list[int], changes: list[Change]
+    variants: Variants, tasks: list[int], changes: list[Change]
 ) -> list[OptionalHold] | None:
     involved = sorted({option for *_, option in changes} - {NONE})
     if len(involved) > MOST_OPTIONS:
         return None
     by_set: dict[tuple[int, ...], Counter[Hold]] = {}
-    for taken in _sets(menu, involved):
+    for taken in _sets(variants, involved):
         there = [change[:3] for change in changes if change[3] in (NONE, *taken)]
-        paired = paired_holds(there, _behind(menu, tasks, taken), newest_first=True)
+        paired = paired_holds(there, _behind(variants, tasks, taken), newest_first=True)
         if paired is None:
             return None
         by_set[taken] = Counter(paired)
@@ -106,17 +106,17 @@ def _holds_of_group(
     return holds
 
 
-def _sets(menu: Menu, involved: list[int]) -> Iterator[tuple[int, ...]]:
-    rivals = {frozenset(pair) for clash in menu.clashes for pair in combinations(clash, 2)}
+def _sets(variants: Variants, involved: list[int]) -> Iterator[tuple[int, ...]]:
+    rivals = {frozenset(pair) for clash in variants.clashes for pair in combinations(clash, 2)}
     for size in range(len(involved) + 1):
         for taken in combinations(involved, size):
             if not any(frozenset(pair) in rivals for pair in combinations(taken, 2)):
                 yield taken
 
 
-def _behind(menu: Menu, tasks: list[int], taken: tuple[int, ...]) -> dict[int, set[int]]:
+def _behind(variants: Variants, tasks: list[int], taken: tuple[int, ...]) -> dict[int, set[int]]:
     """For each task those of the sample that must start after it ends, by paths among them."""
-    edges, option = menu.whole.edges, menu.edge_option
+    edges, option = variants.whole.edges, variants.edge_option
     rows = np.flatnonzero(np.isin(edges.before, tasks) & np.isin(edges.after, tasks))
     after: dict[int, set[int]] = {task: set() for task in tasks}
     for row in rows.tolist():

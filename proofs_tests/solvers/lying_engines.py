@@ -27,11 +27,11 @@ from bubbleproof.faults import FaultError
 from bubbleproof.solvers import Result, SolveOptions, Status, choices_search, search, solve
 from bubbleproof.solvers import repair as repair_room
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.choices import solve_menu
+from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, cpsat
+from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine
 from bubbleproof.solvers.engines.engine import Engine
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame, menu_engine
 from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
 from bubbleproof.solvers.pareto import pareto
@@ -283,9 +283,9 @@ LATE_MANY = Pipeline(num_ranks=2, num_microbatches=16, forward=2, backward=4, la
 
 
 def choices() -> Cases:
-    """The models of a menu: 10 ticks at least, with its one option taken."""
-    menu = forced_apart()
-    zeros = np.zeros(menu.whole.num_tasks, dtype=np.int64)
+    """The models of open choices: 10 ticks at least, with its one option taken."""
+    variants = forced_apart()
+    zeros = np.zeros(variants.whole.num_tasks, dtype=np.int64)
     lies: dict[str, Callable[[Choice], Choice]] = {
         "starts at 0": lambda c: replace(c, start=zeros, taken=(0,), is_refuted=False),
         "starts of another size": lambda c: replace(
@@ -303,17 +303,17 @@ def choices() -> Cases:
 
         def engine(name: Any, lie: Callable[[Choice], Choice] = lie) -> Callable[..., Choice]:
             def searched(frame: Frame, budget: Budget) -> Choice:
-                return lie(menu_engine(name)(frame, budget))
+                return lie(choices_engine(name)(frame, budget))
 
             return searched
 
-        with patch.object(choices_search, "menu_engine", engine):
-            yield f"choices: {what}", told(lambda: shown(solve_menu(menu, QUICK).result))
-    bounds = lower_bounds(menu.floor)
+        with patch.object(choices_search, "choices_engine", engine):
+            yield f"choices: {what}", told(lambda: shown(solve_variants(variants, QUICK).result))
+    bounds = lower_bounds(variants.floor)
     given = replace(bounds, best=replace(bounds.best, bound=99))
     with patch.object(search, "lower_bounds", lambda *_: given):
-        found = told(lambda: reasoned(solve_menu(menu, QUICK).result))
-    yield "certificate: of a menu's floor", found
+        found = told(lambda: reasoned(solve_variants(variants, QUICK).result))
+    yield "certificate: of the floor of all choices", found
 
 
 def repairs() -> Cases:

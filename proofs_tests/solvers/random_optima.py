@@ -1,8 +1,8 @@
 """The sweep of solvers and certificates over random small problems with events anywhere.
 
 Each problem goes to ``solve`` as a user would call it, and every few to each engine alone; every
-few numbers stand for a menu of choices as well, and the smallest problems are solved for span_idle
-too (``brute_force`` knows that truth). What is claimed is held against ``exhaustive``,
+few numbers stand for open choices as well, and the smallest problems are solved for span_idle too
+(``brute_force`` knows that truth). What is claimed is held against ``exhaustive``,
 which knows no classes and no order. ``python -m proofs_tests.solvers.random_optima 20000`` prints
 the counts.
 """
@@ -18,17 +18,17 @@ from random import Random
 import numpy as np
 
 from bubbleproof.solvers import ENGINES, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.choices import solve_menu
-from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.choices import solve_variants
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork, obeys
-from proofs_tests.solvers.random_menus import random_menu
 from proofs_tests.solvers.random_problems import random_problem
+from proofs_tests.solvers.random_variants import random_variants
 
 EVERY = 100  # problems of which one goes to each engine alone
-EVERY_MENU = 40  # problems to one menu
+EVERY_CHOICE = 40  # problems to one with open choices
 SECONDS = 20.0  # for one solve
 
 
@@ -47,7 +47,7 @@ class Counts:
     undecided: int = 0
     given_up: int = 0
     by_engine: int = 0
-    menus: int = 0
+    variants: int = 0
     spans: int = 0
     refused: int = 0
     wrong_optima: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Counts:
         return (
             f"{self.problems} random problems ({self.optimal} optimal, {self.infeasible} "
             f"infeasible, {self.undecided} undecided, {self.given_up} too large to walk; "
-            f"{self.by_engine} more by one engine alone, {self.menus} menus, "
+            f"{self.by_engine} more by one engine alone, {self.variants} with choices, "
             f"{self.spans} for span_idle): "
             f"{len(self.wrong_optima)} wrong optima, {len(self.wrong_infeasible)} wrong "
             f"INFEASIBLE, {len(self.wrong_bounds)} bounds above the optimum, "
@@ -87,8 +87,8 @@ def sweep(count: int, seed: int = 0, progress: Callable[[Counts], None] | None =
                 counts.by_engine += 1
                 options = SolveOptions(threads=1, time_limit=SECONDS, engine=engine)
                 _judge(counts, problem, f"{number} by {engine}", options)
-        if number % EVERY_MENU == 0:
-            _judge_menu(counts, random_menu(Random(number)), f"menu {number}")
+        if number % EVERY_CHOICE == 0:
+            _judge_variants(counts, random_variants(Random(number)), f"variants {number}")
         if progress is not None:
             progress(counts)
     return counts
@@ -125,11 +125,11 @@ def _judge_span(counts: Counts, problem: Problem, name: str) -> None:
             counts.wrong_optima.append(f"{name}: {value} is claimed")
 
 
-def _judge_menu(counts: Counts, menu: Menu, name: str) -> None:
+def _judge_variants(counts: Counts, variants: Variants, name: str) -> None:
     """Hold the answer over all choices against the walks of all choices."""
-    counts.menus += 1
-    result = solve_menu(menu, SolveOptions(threads=1, time_limit=SECONDS)).result
-    walks = [Exhaustive(menu.taken(choice)) for choice in menu.choices()]
+    counts.variants += 1
+    result = solve_variants(variants, SolveOptions(threads=1, time_limit=SECONDS)).result
+    walks = [Exhaustive(variants.taken(choice)) for choice in variants.choices()]
     _hold_against(counts, walks, result, name)
 
 

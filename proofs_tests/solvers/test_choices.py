@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
-from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_menu
+from bubbleproof.solvers.choices import ChoiceResult, solve_choices, solve_variants
+from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, symmetry
+from bubbleproof.solvers.engines.choices_frame import Frame
 from bubbleproof.solvers.engines.cpsat_anonymous import AnonymousModel
-from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
+from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.menu_frame import Frame
-from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, symmetry
-from bubbleproof.solvers.pipeline_menu import PipelineMenu
+from bubbleproof.solvers.pipeline_variants import PipelineVariants
+from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Store
 from bubbleproof.theory.pipelines.allowed import (
@@ -81,11 +81,11 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def least_of_all(menu: Menu) -> int | None:
+def least_of_all(variants: Variants) -> int | None:
     """The least makespan over every set of options, each by brute force."""
     best: int | None = None
-    for taken in menu.choices():
-        found = brute_force(menu.taken(taken), every_tick=True, most=best)
+    for taken in variants.choices():
+        found = brute_force(variants.taken(taken), every_tick=True, most=best)
         if found is not None:
             best = found.makespan
     return best
@@ -103,8 +103,8 @@ def assert_sound(found: ChoiceResult) -> None:
 @settings(max_examples=35, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_the_best_choice_is_that_of_brute_force(case: Case) -> None:
-    menu = PipelineMenu(*case).menu
-    best = least_of_all(menu)
+    variants = PipelineVariants(*case).variants
+    best = least_of_all(variants)
     found = solve_choices(*case, QUICK)
     assert_sound(found)
     if best is None:
@@ -115,8 +115,8 @@ def test_the_best_choice_is_that_of_brute_force(case: Case) -> None:
         assert found.result.lower_bound <= best
 
 
-def anonymous_bound(menu: Menu) -> int:
-    frame = Frame(menu=menu, limit=100, order=Symmetry.ALL)
+def anonymous_bound(variants: Variants) -> int:
+    frame = Frame(variants=variants, limit=100, order=Symmetry.ALL)
     model = AnonymousModel(frame)
     model.build()
     found = run_model(model, Budget(deadline=1e18, threads=1))
@@ -126,10 +126,10 @@ def anonymous_bound(menu: Menu) -> int:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_forgetting_whose_transfer_is_whose_only_lowers_the_optimum(case: Case) -> None:
-    menu = PipelineMenu(*case).menu
-    if can_be_anonymous(menu):
-        best = least_of_all(menu)
-        assert best is None or anonymous_bound(menu) <= best
+    variants = PipelineVariants(*case).variants
+    if can_be_anonymous(variants):
+        best = least_of_all(variants)
+        assert best is None or anonymous_bound(variants) <= best
 
 
 # Where order costs, found at random: two ranks, three microbatches, off-load and reload 4 ticks.
@@ -142,8 +142,8 @@ LAST_IN_FIRST_OUT = (
 )  # fmt: skip
 
 
-def optimum_in_order(menu: Menu, order: Symmetry) -> int:
-    model = MenuModel(Frame(menu=menu, limit=60, order=order))
+def optimum_in_order(variants: Variants, order: Symmetry) -> int:
+    model = ChoicesModel(Frame(variants=variants, limit=60, order=order))
     model.build()
     found = run_model(model, Budget(deadline=in_time()))
     assert found.start is not None
@@ -151,11 +151,11 @@ def optimum_in_order(menu: Menu, order: Symmetry) -> int:
 
 
 def test_index_order_would_lose_the_optimum_and_one_class_does_not() -> None:
-    menu = PipelineMenu(*LAST_IN_FIRST_OUT).menu
-    assert symmetry(menu) is Symmetry.ONE
-    without = optimum_in_order(menu, Symmetry.NONE)
-    assert optimum_in_order(menu, Symmetry.ONE) == without
-    assert optimum_in_order(menu, Symmetry.ALL) > without
+    variants = PipelineVariants(*LAST_IN_FIRST_OUT).variants
+    assert symmetry(variants) is Symmetry.ONE
+    without = optimum_in_order(variants, Symmetry.NONE)
+    assert optimum_in_order(variants, Symmetry.ONE) == without
+    assert optimum_in_order(variants, Symmetry.ALL) > without
     found = solve_choices(*LAST_IN_FIRST_OUT, QUICK)
     assert (found.result.status, found.result.value) == (Status.OPTIMAL, without)
 
@@ -166,8 +166,8 @@ IN_TWO = FOUR.with_changes(capacity=8)  # room for two activations
 
 
 def test_recomputed_stages_are_the_best_of_all_sixteen() -> None:
-    menu = PipelineMenu(IN_TWO, Allowed(recompute=RECOMPUTE)).menu
-    each = [solve(menu.taken(taken)) for taken in menu.choices()]
+    variants = PipelineVariants(IN_TWO, Allowed(recompute=RECOMPUTE)).variants
+    each = [solve(variants.taken(taken)) for taken in variants.choices()]
     assert len(each) == 16
     assert all(result.status is Status.OPTIMAL for result in each)
     best = min(result.value or 0 for result in each)
@@ -180,18 +180,18 @@ def test_recomputed_stages_are_the_best_of_all_sixteen() -> None:
 
 
 def test_a_choice_makes_an_infeasible_problem_feasible() -> None:
-    menu = forced_apart()
-    assert solve(menu.plain).status is Status.INFEASIBLE
-    found = solve_menu(menu, QUICK)
+    variants = forced_apart()
+    assert solve(variants.plain).status is Status.INFEASIBLE
+    found = solve_variants(variants, QUICK)
     assert found.result.status is Status.OPTIMAL
     assert found.taken == (0,)
     # 0F0 0-1, 0OFFLOAD0 1-3, 0F1 3-4, 0B1 4-6, 0RELOAD0 6-8, 0B0 8-10.
     assert found.result.value == 10
     assert found.result.schedule is not None
-    assert check(menu.taken((0,)), found.result.schedule).ok
+    assert check(variants.taken((0,)), found.result.schedule).ok
 
 
-def forced_apart() -> Menu:
+def forced_apart() -> Variants:
     """0F0, 0F1, 0B1, 0B0 in this order, one unit of memory; microbatch 0 may move out and back."""
     ways = [("0F0", False, 0, 1), ("0B0", True, 0, -1), ("0F1", False, 0, 1), ("0B1", True, 0, -1)]
     moves = [("0OFFLOAD0", True, 0, -1), ("0RELOAD0", False, 0, 1)]
@@ -205,7 +205,7 @@ def forced_apart() -> Menu:
         events=[*ways, *moves],
     )  # fmt: skip
     none = [NONE] * 4
-    return Menu(
+    return Variants(
         whole=whole,
         options=(Option(what="offload", stage=0, microbatch=0),),
         task_option=np.array([*none, 0, 0]),

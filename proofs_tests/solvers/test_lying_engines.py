@@ -45,7 +45,7 @@ FAULTS = {
     "choices: starts at 0": REFUSED,
     "choices: starts of another size": "the problem has 6 tasks",
     "choices: nothing taken": "but the checker refuses it (memory holds 2",
-    "choices: an unknown option": "it is not one of the menu's",
+    "choices: an unknown option": "it is not one of the variants",
     "choices: a bound above its schedule": "the bound 99, but the checker accepts",
     "choices: refuted its own schedule": "it says as well that there is none",
     "choices: a bound that is no integer": "a bound is a whole number",
@@ -74,7 +74,7 @@ REFUSED_PROOFS = {
         "79 (bounds) was refused", "do not prove a bound of 79",
     ),
     # Whatever is chosen, the rank computes for 1 + 1 + 2 + 2 ticks.
-    "of a menu's floor": (
+    "of the floor of all choices": (
         "OPTIMAL 10 bound 10 ENGINE, 6 is certified; a certificate of makespan >= ",
         "99 (bounds) was refused", "do not prove a bound of 99",
     ),

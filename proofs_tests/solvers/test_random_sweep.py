@@ -25,7 +25,7 @@ def test_no_answer_is_wrong() -> None:
     counts = random_optima.sweep(20_000 if FULL else 80)
     assert counts.wrong == []
     assert counts.by_engine > 0
-    assert counts.menus > 0
+    assert counts.variants > 0
     assert counts.spans > 0
     # The sweep has teeth only where answers are given and can be judged.
     assert counts.optimal > counts.problems / 2

@@ -17,8 +17,8 @@ from random import Random
 
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.choices import solve_menu
-from bubbleproof.solvers.pipeline_menu import PipelineMenu
+from bubbleproof.solvers.choices import solve_variants
+from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.solvers.propagation import improve
 from bubbleproof.theory.model.problem import Edges, Problem
@@ -153,9 +153,11 @@ def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
             Allowed(offload=AllowedOffloads(stages=(0,), offload=1, reload=1)),
         )
     )
-    menu = PipelineMenu(pipeline, allowed).menu
-    optima = [found for c in menu.choices() if (found := _optimum(menu.taken(c))) is not None]
-    result = solve_menu(menu, SolveOptions(threads=1, time_limit=SECONDS))
+    variants = PipelineVariants(pipeline, allowed).variants
+    optima = [
+        found for c in variants.choices() if (found := _optimum(variants.taken(c))) is not None
+    ]
+    result = solve_variants(variants, SolveOptions(threads=1, time_limit=SECONDS))
     if optima and result.floor_certificate is not None:
         yield Case(
             kind="options", name=f"{number} options", problem=result.floor,

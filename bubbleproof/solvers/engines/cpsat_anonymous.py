@@ -1,9 +1,9 @@
-"""CP-SAT on the relaxation of a menu that forgets which microbatch a transfer belongs to.
+"""CP-SAT on a relaxation of open choices: it forgets which microbatch a transfer belongs to.
 
-Options per microbatch break index order (``solvers.menu_order``). But memory depends only on *when*
-load changes, and the i-th smallest times of a class keep every precedence. So let microbatches be
-identical, with one option per microbatch in each family, and sort the times of every class by
-themselves. With n of a family's options taken, what survives is:
+Options per microbatch break index order (``solvers.choices_symmetry``). But memory depends only on
+*when* load changes, and the i-th smallest times of a class keep every precedence. So let
+microbatches be identical, with one option per microbatch in each family, and sort the times of
+every class by themselves. With n of a family's options taken, what survives is:
 
 - computation in index order, with all its precedences;
 - for a precedence from a computation to a transfer: the i-th transfer is after the i-th
@@ -29,13 +29,13 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
+from bubbleproof.solvers.choices_symmetry import class_of_task
+from bubbleproof.solvers.engines.choices_frame import Choice, Frame
+from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
-from bubbleproof.solvers.menu import Option
-from bubbleproof.solvers.menu_order import class_of_task
 from bubbleproof.solvers.option_holds import optional_holds
+from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import index_order
@@ -56,12 +56,12 @@ class Slots:
     members: tuple[int, ...]
 
 
-class AnonymousModel(MenuModel):
-    """The relaxation. Precondition: ``can_be_anonymous(menu)``; the frame's order is ``ALL``."""
+class AnonymousModel(ChoicesModel):
+    """The relaxation. Preconditions: ``can_be_anonymous(variants)``, and the order is ``ALL``."""
 
     def __init__(self, frame: Frame) -> None:
-        order = index_order(frame.menu.whole)
-        assert order is not None, "an anonymous menu has identical microbatches"
+        order = index_order(frame.variants.whole)
+        assert order is not None, "anonymous variants have identical microbatches"
         self.order, self.class_of = order, class_of_task(order)
         super().__init__(frame)
         self.num_samples = order.num_microbatches
@@ -77,19 +77,21 @@ class AnonymousModel(MenuModel):
     @cached_property
     def families(self) -> tuple[Option | None, ...]:
         """What is alike in the options of one family."""
-        return tuple(dict.fromkeys(self.menu.family_of(o) for o in range(len(self.menu.options))))
+        return tuple(
+            dict.fromkeys(self.variants.family_of(o) for o in range(len(self.variants.options)))
+        )
 
     def _option_classes(self) -> Iterator[int]:
         for number, row in enumerate(self.order.members):
-            if self.menu.task_option[row[0]] != NONE:
+            if self.variants.task_option[row[0]] != NONE:
                 yield number
 
     def _slots(self, number: int) -> Slots:
         members = self.order.members[number].tolist()
-        task, edges, option = members[0], self.problem.edges, self.menu.task_option
+        task, edges, option = members[0], self.problem.edges, self.variants.task_option
         waits_for = option[edges.before[edges.after == task]] == NONE
         awaited = option[edges.after[edges.before == task]] == NONE
-        family = self.families.index(self.menu.family_of(int(option[task])))
+        family = self.families.index(self.variants.family_of(int(option[task])))
         return Slots(
             start=tuple(self.start[member] for member in members),
             there=tuple(self.there[family]),
@@ -111,7 +113,7 @@ class AnonymousModel(MenuModel):
 
     def add_dependencies(self) -> None:
         """start(after) >= end(before) + lag, for what is always there and then rank by rank."""
-        option, edges = self.menu.task_option, self.problem.edges
+        option, edges = self.variants.task_option, self.problem.edges
         rows = set()
         for row in range(len(edges)):
             before, after = int(edges.before[row]), int(edges.after[row])
@@ -203,13 +205,13 @@ class AnonymousModel(MenuModel):
         self._precede(Edges(before=always[edges.before], after=always[edges.after], lag=edges.lag))
 
     def _interval(self, task: int) -> cp_model.IntervalVar:
-        if self.menu.task_option[task] == NONE:
+        if self.variants.task_option[task] == NONE:
             return super()._interval(task)
         return self.model.new_interval_var(0, 0, 0, "")  # slots have intervals of their own
 
     def add_exclusion(self) -> None:
         """One task at a time on each resource."""
-        occupancy, option = self.problem.occupancy, self.menu.task_option
+        occupancy, option = self.problem.occupancy, self.variants.task_option
         for resource in np.unique(occupancy.resource).tolist():
             tasks = occupancy.task[occupancy.resource == resource]
             intervals = [self.interval[task] for task in tasks[option[tasks] == NONE].tolist()]
@@ -229,15 +231,15 @@ class AnonymousModel(MenuModel):
         for number, store in enumerate(self.problem.stores):
             if store.capacity is None:
                 continue
-            if number in self.menu.touched:
+            if number in self.variants.touched:
                 self.loads.add(self._series(number), store.capacity - store.base)
-            elif (holds := optional_holds(self.menu, (number,))) is not None:
+            elif (holds := optional_holds(self.variants, (number,))) is not None:
                 self._add_cumulative(holds, store.capacity - store.base)
 
     def add_pools(self) -> None:
         """The joint load of stores between which load moves: implied, and it prunes."""
-        for pool in self.menu.safe_pools:
-            holds = optional_holds(self.menu, pool)
+        for pool in self.variants.safe_pools:
+            holds = optional_holds(self.variants, pool)
             if holds is None:
                 continue
             certain = [hold for hold in holds if (hold.taken, hold.left) == ((), ())]
@@ -292,8 +294,8 @@ class AnonymousModel(MenuModel):
     def add_clashes(self) -> None:
         """At most one option of each clash: n options of one family leave m - n to its rival."""
         rivals = {
-            tuple(sorted(self.families.index(self.menu.family_of(o)) for o in clash))
-            for clash in self.menu.clashes
+            tuple(sorted(self.families.index(self.variants.family_of(o)) for o in clash))
+            for clash in self.variants.clashes
         }
         for clash in sorted(rivals):
             taken = [there for family in clash for there in self.there[family]]
@@ -303,7 +305,7 @@ class AnonymousModel(MenuModel):
         """makespan >= end of any computation; a computation of an option, if it is there."""
         compute = self.problem.rank_of_task != NONE
         if not self.is_anchored:
-            raise ValueError("a menu of which transfers lie outside its computation has names")
+            raise ValueError("variants whose transfers lie outside the computation have names")
         for task in self.frame.always[compute[self.frame.always]].tolist():
             self.model.add(self.goal >= self.end(task))
 

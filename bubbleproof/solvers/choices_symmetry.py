@@ -1,4 +1,4 @@
-"""Which tasks of a menu may be put in index order without losing a schedule.
+"""Which tasks may be put in index order without losing a schedule of any variant.
 
 Lemma 1. If the microbatches of the whole problem are identical and every option is for all of them,
 each concrete problem has identical microbatches, so ``verify.certificates.index_order`` holds for
@@ -6,10 +6,10 @@ each: every class may be in index order, tasks of options included (``ALL``).
 
 Lemma 2. If microbatches are identical and options come in families of one option per microbatch,
 alike in all they add, then renaming microbatches, in every class and every choice at once, makes
-schedules of the menu from schedules of the menu. So one class may be in index order, the one that
-is sorted; more than one may not, since options of different microbatches cannot be swapped one by
-one (``ONE``). Example with two microbatches: only microbatch 0 is evicted, and its backward runs
-last; with backwards in index order too, the eviction would span another forward.
+schedules of the variants from schedules of the variants. So one class may be in index order, the
+one that is sorted; more than one may not, since options of different microbatches cannot be swapped
+one by one (``ONE``). Example with two microbatches: only microbatch 0 is evicted, and its backward
+runs last; with backwards in index order too, the eviction would span another forward.
 """
 
 from __future__ import annotations
@@ -20,40 +20,42 @@ from enum import Enum
 
 import numpy as np
 
-from bubbleproof.solvers.menu import Menu
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
 
 class Symmetry(Enum):
-    """How much of a menu may be put in index order."""
+    """How much may be put in index order."""
 
     ALL = "every class"
     ONE = "one class"
     NONE = "nothing"
 
 
-def symmetry(menu: Menu) -> Symmetry:
+def symmetry(variants: Variants) -> Symmetry:
     """What the lemmas allow."""
-    order = index_order(menu.whole)
-    if order is None or not _is_alike(menu, order):
+    order = index_order(variants.whole)
+    if order is None or not _is_alike(variants, order):
         return Symmetry.NONE
-    per_stage = all(option.microbatch == NONE for option in menu.options)
+    per_stage = all(option.microbatch == NONE for option in variants.options)
     return Symmetry.ALL if per_stage else Symmetry.ONE
 
 
-def can_be_anonymous(menu: Menu) -> bool:
+def can_be_anonymous(variants: Variants) -> bool:
     """Whether options are per microbatch, all alike, and add events to their own tasks only."""
-    if symmetry(menu) is not Symmetry.ONE:
+    if symmetry(variants) is not Symmetry.ONE:
         return False
-    if any(option.microbatch == NONE for option in menu.options):
+    if any(option.microbatch == NONE for option in variants.options):
         return False
-    whole = menu.whole
-    owner_of_event = menu.task_option[whole.events.task]
+    whole = variants.whole
+    owner_of_event = variants.task_option[whole.events.task]
     edges = whole.edges
-    owners = np.maximum(menu.task_option[edges.before], menu.task_option[edges.after])
-    return bool((owner_of_event == menu.event_option).all() and (owners == menu.edge_option).all())
+    owners = np.maximum(variants.task_option[edges.before], variants.task_option[edges.after])
+    return bool(
+        (owner_of_event == variants.event_option).all() and (owners == variants.edge_option).all()
+    )
 
 
 def class_of_task(order: IndexOrder) -> Ints:
@@ -63,19 +65,19 @@ def class_of_task(order: IndexOrder) -> Ints:
     return found
 
 
-def _is_alike(menu: Menu, order: IndexOrder) -> bool:
+def _is_alike(variants: Variants, order: IndexOrder) -> bool:
     """Whether each row that belongs to an option has its like in every other microbatch."""
-    whole, classes = menu.whole, class_of_task(order)
+    whole, classes = variants.whole, class_of_task(order)
     microbatch, edges, events = whole.actions.microbatch, whole.edges, whole.events
     tables = (
-        (menu.task_option, microbatch, (classes,)),
+        (variants.task_option, microbatch, (classes,)),
         (
-            menu.edge_option,
+            variants.edge_option,
             microbatch[edges.before],
             (classes[edges.before], classes[edges.after], edges.lag),
         ),
         (
-            menu.event_option,
+            variants.event_option,
             microbatch[events.task],
             (classes[events.task], events.at_end, events.store, events.delta),
         ),
@@ -83,22 +85,22 @@ def _is_alike(menu: Menu, order: IndexOrder) -> bool:
     rows = []
     for number, (option, sample, columns) in enumerate(tables):
         if any(
-            menu.options[o].microbatch not in (NONE, j)
+            variants.options[o].microbatch not in (NONE, j)
             for o, j in zip(option.tolist(), sample.tolist(), strict=True)
             if o != NONE
         ):
             return False
         names = zip(
-            map(menu.family_of, option.tolist()),
+            map(variants.family_of, option.tolist()),
             *(column.tolist() for column in columns),
             strict=True,
         )
         rows += [(j, (number, *name)) for j, name in zip(sample.tolist(), names, strict=True)]
-    for clash in menu.clashes:
-        samples = {menu.options[option].microbatch for option in clash} - {NONE}
+    for clash in variants.clashes:
+        samples = {variants.options[option].microbatch for option in clash} - {NONE}
         if len(samples) > 1:
             return False
-        kinds = tuple(sorted(map(str, map(menu.family_of, clash))))
+        kinds = tuple(sorted(map(str, map(variants.family_of, clash))))
         if samples:
             rows.append((samples.pop(), ("clash", *kinds)))
     return _m_of_each(rows, order.num_microbatches)
@@ -109,16 +111,16 @@ def _m_of_each(rows: Iterable[tuple[int, Hashable]], m: int) -> bool:
     return all(counts[j, name] == count for (_, name), count in counts.items() for j in range(m))
 
 
-def order_edges(menu: Menu, what: Symmetry) -> Edges:
+def order_edges(variants: Variants, what: Symmetry) -> Edges:
     """The order edges, between tasks of the whole problem, that ``what`` stands for."""
-    order = index_order(menu.whole)
+    order = index_order(variants.whole)
     if what is Symmetry.NONE or order is None:
         return Edges()
     if what is Symmetry.ALL:
         return order.order_edges
-    actions, first = menu.whole.actions, order.members[:, 0]
+    actions, first = variants.whole.actions, order.members[:, 0]
     forwards = [row for row, task in enumerate(first.tolist()) if actions.kind[task] == Kind.F]
-    rows = forwards or np.flatnonzero(menu.task_option[first] == NONE).tolist()
+    rows = forwards or np.flatnonzero(variants.task_option[first] == NONE).tolist()
     if not rows:
         return Edges()
     chosen = order.members[min(rows, key=lambda row: int(actions.stage[first[row]]))]

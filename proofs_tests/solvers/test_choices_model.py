@@ -1,16 +1,16 @@
-"""The model of a menu, family by family: without one of them the checker refuses its schedule."""
+"""The model of open choices: without one of its families the checker refuses its schedule."""
 
 from __future__ import annotations
 
 import pytest
 
-from bubbleproof.solvers.engines.cpsat_menu import MenuModel, run_model
+from bubbleproof.solvers.choices_symmetry import Symmetry
+from bubbleproof.solvers.engines.choices_frame import Frame, is_anchored
+from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.menu_frame import Frame, is_anchored
-from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry
-from bubbleproof.solvers.pipeline_menu import PipelineMenu
+from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -26,15 +26,15 @@ EVICT = Allowed(evict=AllowedEvictions(pairs=((0, 1),), duration=1))
 def broken(monkeypatch: pytest.MonkeyPatch, *methods: str) -> tuple[Rule, ...]:
     """The rules that the model's schedule breaks when some families are left out."""
     for method in methods:
-        monkeypatch.setattr(MenuModel, method, lambda _: None)
-    menu = PipelineMenu(PIPELINE, EVICT).menu
-    model = MenuModel(Frame(menu=menu, limit=40, order=Symmetry.NONE))
+        monkeypatch.setattr(ChoicesModel, method, lambda _: None)
+    variants = PipelineVariants(PIPELINE, EVICT).variants
+    model = ChoicesModel(Frame(variants=variants, limit=40, order=Symmetry.NONE))
     model.build()
     found = run_model(model, Budget(deadline=in_time(), threads=1))
     assert found.start is not None
     assert found.taken is not None
-    problem = menu.taken(found.taken)
-    start = found.start[menu.whole.locate(problem.actions)]
+    problem = variants.taken(found.taken)
+    start = found.start[variants.whole.locate(problem.actions)]
     return check(problem, schedule_of_starts(problem, start)).broken
 
 
@@ -58,12 +58,12 @@ def test_each_family_is_needed(
 
 
 def test_a_menu_is_anchored_where_transfers_lie_between_computations() -> None:
-    assert is_anchored(PipelineMenu(PIPELINE, EVICT).menu)
+    assert is_anchored(PipelineVariants(PIPELINE, EVICT).variants)
     # 0LOAD0 of ``prefetch`` waits for nothing, so it may run before the first computation.
     whole = prefetch()
     option = whole.actions.kind * 0 + NONE
     option[whole.task("0LOAD0")] = 0
-    free = Menu(
+    free = Variants(
         whole=whole,
         options=(Option(what="load", stage=0, microbatch=0),),
         task_option=option,

@@ -1,6 +1,6 @@
-"""What the models of a menu have in common: limits, windows, anchors, and what they answer.
+"""What the models of open choices have in common: limits, windows, anchors, and their answers.
 
-``menu_engine`` gives the search with one of the models; CP-SAT is loaded when it is first asked
+``choices_engine`` gives the search with one of the models; CP-SAT is loaded when it is first asked
 for.
 """
 
@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.choices_symmetry import Symmetry
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.menu import Menu
-from bubbleproof.solvers.menu_order import Symmetry
+from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.theory.pipelines.timing import earliest_starts
@@ -24,7 +24,7 @@ from bubbleproof.verify.certificates.index_order import index_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What a search over a menu found and claims.
+    """What a model of open choices found and claims.
 
     ``start`` (ticks per task of the whole problem; meaningless for options left) and ``taken`` are
     None unless a schedule was found. No schedule of the model is shorter than ``bound``;
@@ -39,13 +39,13 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Frame:
-    """What all models of a menu share: the menu, its limit, and windows of what is always there.
+    """What all models share: the variants, the limit, and windows of what is always there.
 
     ``limit`` (ticks) is the longest makespan of interest. ``always[t]`` is the task of the whole
     problem that is task t of the floor.
     """
 
-    menu: Menu
+    variants: Variants
     limit: int
     order: Symmetry
     least: int = 0
@@ -53,11 +53,11 @@ class Frame:
 
     @property
     def always(self) -> Ints:
-        return np.flatnonzero(self.menu.task_option == NONE)
+        return np.flatnonzero(self.variants.task_option == NONE)
 
     def windows(self) -> tuple[Ints, Ints, Edges]:
         """Heads and tails (ticks) of the tasks of the floor, over the edges that hold there."""
-        floor = self.menu.floor
+        floor = self.variants.floor
         if self.order is Symmetry.ALL and index_order(floor) is not None:
             bounds = lower_bounds(floor)
             if not bounds.is_cyclic:
@@ -71,26 +71,26 @@ class Frame:
         return heads, tails, edges
 
 
-class MenuEngine(Protocol):
-    """A search of one of the models of a menu."""
+class ChoicesEngine(Protocol):
+    """A search with one of the models."""
 
     def __call__(self, frame: Frame, budget: Budget) -> Choice: ...
 
 
-def menu_engine(name: Literal["menu", "anonymous"]) -> MenuEngine:
-    """The search with the model of ``cpsat_menu`` or of ``cpsat_anonymous``."""
-    found: MenuEngine = import_module(f"bubbleproof.solvers.engines.cpsat_{name}").search
+def choices_engine(name: Literal["choices", "anonymous"]) -> ChoicesEngine:
+    """The search with the model of ``cpsat_choices`` or of ``cpsat_anonymous``."""
+    found: ChoicesEngine = import_module(f"bubbleproof.solvers.engines.cpsat_{name}").search
     return found
 
 
-def is_anchored(menu: Menu) -> bool:
+def is_anchored(variants: Variants) -> bool:
     """Whether the first and the last task of every choice are computations that are always there.
 
     So it is where each other task has such a one before and after it, without a negative lag.
     """
-    whole, option = menu.whole, menu.task_option
+    whole, option = variants.whole, variants.task_option
     free = set(np.flatnonzero((option != NONE) | (whole.rank_of_task == NONE)).tolist())
-    edges, of_edge = whole.edges, menu.edge_option
+    edges, of_edge = whole.edges, variants.edge_option
     for one, other in ((edges.before, edges.after), (edges.after, edges.before)):
         safe = (edges.lag >= 0) & ((of_edge == NONE) | (of_edge == option[other]))
         links = list(zip(one[safe].tolist(), other[safe].tolist(), strict=True))

@@ -1,7 +1,7 @@
-"""Menus: problems with options that a solver may take or leave.
+"""Variants of a problem: options that a solver may take or leave.
 
-A menu is the *whole* problem, in which every option is taken, with a column per table that tells
-which option a row belongs to (``NONE``: it is always there). An option only adds: tasks, the
+They are given by the *whole* problem, in which every option is taken, with a column per table that
+tells which option a row belongs to (``NONE``: it is always there). An option only adds: tasks, the
 precedences and memory events of those tasks, and memory events of tasks that are always there. So
 each set of options stands for one concrete problem, the whole without the rows of the others;
 ``taken`` builds it. Of the options of one *clash* at most one may be taken.
@@ -45,7 +45,7 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Menu:
+class Variants:
     """A whole problem and the option of each of its tasks, edges and events (``NONE``: always).
 
     ``clashes`` are sets of options of which at most one may be taken. Raises ``ValueError`` where a

@@ -1,4 +1,4 @@
-"""Small random menus: the tasks of one class of a random problem may be left out.
+"""Small problems with random options: the tasks of one class of a random problem may be left out.
 
 One option per microbatch or one for all; its tasks bring their precedences and changes with them,
 and perhaps a change of tasks that are always there belongs to it too.
@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from bubbleproof.solvers.menu import Menu, Option
+from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from proofs_tests.solvers.random_problems import random_problem
@@ -19,15 +19,15 @@ MOST_TASKS = 9
 Class = tuple[int, int, int, int]
 
 
-def random_menu(rng: Random) -> Menu:
-    """One menu of at most ``MOST_TASKS`` tasks, of which some computation is always there."""
+def random_variants(rng: Random) -> Variants:
+    """Variants of at most ``MOST_TASKS`` tasks, of which some computation is always there."""
     while True:
         whole = random_problem(rng)
         classes = sorted({_class(whole, task) for task in range(whole.num_tasks)})
         chosen = rng.choice(classes)
-        menu = _menu(rng, whole, chosen)
-        if whole.num_tasks <= MOST_TASKS and (menu.plain.rank_of_task != NONE).any():
-            return menu
+        variants = _variants(rng, whole, chosen)
+        if whole.num_tasks <= MOST_TASKS and (variants.plain.rank_of_task != NONE).any():
+            return variants
 
 
 def _class(problem: Problem, task: int) -> Class:
@@ -37,7 +37,7 @@ def _class(problem: Problem, task: int) -> Class:
     return kind, stage, piece, part
 
 
-def _menu(rng: Random, whole: Problem, chosen: Class) -> Menu:
+def _variants(rng: Random, whole: Problem, chosen: Class) -> Variants:
     microbatch = whole.actions.microbatch
     is_per_microbatch = rng.random() < 0.6
     rows = range(int(microbatch.max()) + 1) if is_per_microbatch else (NONE,)
@@ -52,7 +52,7 @@ def _menu(rng: Random, whole: Problem, chosen: Class) -> Menu:
         alike = np.column_stack([alike, events.at_end, events.store, events.delta])
         moved = (alike == alike[one]).all(axis=1) & (of_event == NONE)
         of_event = np.where(moved, owner[events.task], of_event)
-    return Menu(
+    return Variants(
         whole=whole,
         options=tuple(Option(what="do", stage=chosen[1], microbatch=row) for row in rows),
         task_option=of_task,

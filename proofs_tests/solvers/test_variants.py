@@ -1,4 +1,4 @@
-"""Menus: what is taken is what theory builds, holds add up, and the floor is below every choice."""
+"""Variants: what is taken is what theory builds, and the floor is below every choice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bubbleproof.solvers import Status, solve
-from bubbleproof.solvers.choices import solve_menu
-from bubbleproof.solvers.menu import Menu, Option
-from bubbleproof.solvers.menu_order import Symmetry, can_be_anonymous, order_edges, symmetry
+from bubbleproof.solvers.choices import solve_variants
+from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
-from bubbleproof.solvers.pipeline_menu import PipelineMenu, described
+from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
+from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (
@@ -75,56 +75,56 @@ def rows(problem: Problem) -> tuple[Counter[Hashable], ...]:
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
 def test_what_is_taken_is_what_theory_builds(allowed: Allowed) -> None:
-    posed = PipelineMenu(PIPELINE, allowed)
-    choices = list(posed.menu.choices())
+    posed = PipelineVariants(PIPELINE, allowed)
+    choices = list(posed.variants.choices())
     assert len(choices) > 1
     for taken in choices:
-        assert rows(posed.menu.taken(taken)) == rows(posed.chosen(taken).problem())
-    assert rows(posed.menu.plain) == rows(PIPELINE.problem())
+        assert rows(posed.variants.taken(taken)) == rows(posed.chosen(taken).problem())
+    assert rows(posed.variants.plain) == rows(PIPELINE.problem())
 
 
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
 def test_no_choice_is_better_than_the_floor(allowed: Allowed) -> None:
-    menu = PipelineMenu(PIPELINE, allowed).menu
-    floor = solve(menu.floor)
+    variants = PipelineVariants(PIPELINE, allowed).variants
+    floor = solve(variants.floor)
     assert floor.value is not None
-    for taken in menu.choices():
-        found = solve(menu.taken(taken))
+    for taken in variants.choices():
+        found = solve(variants.taken(taken))
         assert found.value is None or found.value >= floor.best_bound
 
 
 def test_options_of_one_sample_exclude_each_other() -> None:
-    posed = PipelineMenu(PIPELINE, ALLOWED["all"])
+    posed = PipelineVariants(PIPELINE, ALLOWED["all"])
     # Stage 0 recomputes or evicts each of two microbatches; stage 1 off-loads each or not.
     assert len(posed.options) == 6
-    assert len(list(posed.menu.choices())) == 3 * 3 * 2 * 2
+    assert len(list(posed.variants.choices())) == 3 * 3 * 2 * 2
     again, evicted = (
         posed.options.index(Option(what=what, stage=0, microbatch=1))
         for what in ("recompute", "evict")
     )
     with pytest.raises(ValueError, match="these options exclude each other"):
-        posed.menu.taken((again, evicted))
+        posed.variants.taken((again, evicted))
 
 
 def test_a_pool_has_the_joint_capacity_and_others_none() -> None:
     static = PIPELINE.with_changes(static=(1, 0))
-    evict = PipelineMenu(static, ALLOWED["evict"]).menu
+    evict = PipelineVariants(static, ALLOWED["evict"]).variants
     assert evict.pools == evict.safe_pools == ((0, 1),)
     stores = evict.floor.stores
     assert (stores[0].base, stores[0].capacity, stores[1].capacity) == (1, 8, None)
     # A recomputed forward drops load of the pool: it bounds nothing then.
-    both = PipelineMenu(static, Allowed(recompute=RECOMPUTE, evict=EVICT)).menu
+    both = PipelineVariants(static, Allowed(recompute=RECOMPUTE, evict=EVICT)).variants
     assert (both.pools, both.safe_pools) == (((0, 1),), ())
     assert [store.capacity for store in both.floor.stores] == [None, None]
 
 
 def test_holds_of_an_evicted_activation() -> None:
     plain = PIPELINE.with_changes(split_backward=False)
-    menu = PipelineMenu(plain, ALLOWED["evict"]).menu
-    f, b, e, load = (menu.whole.task(text) for text in ("0F0", "0B0", "0EVICT0", "0LOAD0"))
+    variants = PipelineVariants(plain, ALLOWED["evict"]).variants
+    f, b, e, load = (variants.whole.task(text) for text in ("0F0", "0B0", "0EVICT0", "0LOAD0"))
     first = Option(what="evict", stage=0, microbatch=0)
-    option = menu.options.index(first)
-    own = optional_holds(menu, (0,))
+    option = variants.options.index(first)
+    own = optional_holds(variants, (0,))
     assert own is not None
     # Left: on rank 0 from F to B. Taken: from F to the end of EVICT, and from LOAD to B.
     assert {hold for hold in own if hold.first in (f, load)} == {
@@ -132,7 +132,7 @@ def test_holds_of_an_evicted_activation() -> None:
         OptionalHold(f, e, 3, (option,)),
         OptionalHold(load, b, 3, (option,)),
     }
-    joint = optional_holds(menu, (0, 1))
+    joint = optional_holds(variants, (0, 1))
     assert joint is not None
     # Together: from F to B in any case, and once more while it moves.
     assert {hold for hold in joint if hold.first in (f, e, load)} == {
@@ -151,20 +151,20 @@ def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
         stores=(Store(name="memory", capacity=3),),
         events=[("0F0", False, 0, 1), ("0OFFLOAD0", False, 0, 1)],
     )
-    menu = Menu(
+    variants = Variants(
         whole=whole,
         options=(Option(what="offload", stage=0, microbatch=0),),
         task_option=np.array([NONE, 0]),
         edge_option=np.array([0]),
         event_option=np.array([NONE, 0]),
     )
-    assert optional_holds(menu, (0,)) is None
+    assert optional_holds(variants, (0,)) is None
 
 
 def test_index_order_holds_for_stages_and_for_one_class_of_samples() -> None:
     whole = PIPELINE.with_changes(split_backward=False)
     per_stage, per_sample, uneven = (
-        PipelineMenu(pipeline, allowed).menu
+        PipelineVariants(pipeline, allowed).variants
         for pipeline, allowed in (
             (whole, ALLOWED["recompute"]),
             (whole, ALLOWED["samples"]),
@@ -185,23 +185,23 @@ def test_index_order_holds_for_stages_and_for_one_class_of_samples() -> None:
 
 
 def test_one_sample_that_may_do_less_than_the_others_breaks_the_symmetry() -> None:
-    menu = PipelineMenu(PIPELINE, ALLOWED["evict"]).menu
-    assert symmetry(menu) is Symmetry.ONE
-    assert can_be_anonymous(menu)
+    variants = PipelineVariants(PIPELINE, ALLOWED["evict"]).variants
+    assert symmetry(variants) is Symmetry.ONE
+    assert can_be_anonymous(variants)
     renamed = [Option(what=f"evict {o.microbatch}", stage=0, microbatch=o.microbatch)
-               for o in menu.options]  # fmt: skip
-    odd = Menu(
-        whole=menu.whole,
+               for o in variants.options]  # fmt: skip
+    odd = Variants(
+        whole=variants.whole,
         options=tuple(renamed),
-        task_option=menu.task_option,
-        edge_option=menu.edge_option,
-        event_option=menu.event_option,
+        task_option=variants.task_option,
+        edge_option=variants.edge_option,
+        event_option=variants.event_option,
     )
     assert symmetry(odd) is Symmetry.NONE
 
 
 def test_choices_in_words() -> None:
-    posed = PipelineMenu(PIPELINE, ALLOWED["all"])
+    posed = PipelineVariants(PIPELINE, ALLOWED["all"])
     wanted = [
         Option(what="recompute", stage=0, microbatch=1),
         Option(what="evict", stage=0, microbatch=0),
@@ -214,7 +214,7 @@ def test_choices_in_words() -> None:
         "rank 0 evicts microbatches 0 to rank 1",
         "stage 1 off-loads microbatches 0 1",
     )
-    stages = PipelineMenu(PIPELINE, ALLOWED["recompute"])
+    stages = PipelineVariants(PIPELINE, ALLOWED["recompute"])
     assert described(stages.chosen((0, 1))) == ("stage 1 recomputes", "stage 0 recomputes")
     assert described(stages.chosen(())) == ("nothing",)
 
@@ -235,26 +235,26 @@ def test_choices_in_words() -> None:
 )
 def test_a_menu_names_what_the_pipeline_has(allowed: Allowed, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        PipelineMenu(PIPELINE, allowed)
+        PipelineVariants(PIPELINE, allowed)
 
 
 def test_columns_must_fit_the_whole_problem() -> None:
-    menu = PipelineMenu(PIPELINE, ALLOWED["evict"]).menu
+    variants = PipelineVariants(PIPELINE, ALLOWED["evict"]).variants
     with pytest.raises(ValueError, match="task_option must have 14 rows, got 13"):
-        Menu(
-            whole=menu.whole,
-            options=menu.options,
-            task_option=menu.task_option[1:],
-            edge_option=menu.edge_option,
-            event_option=menu.event_option,
+        Variants(
+            whole=variants.whole,
+            options=variants.options,
+            task_option=variants.task_option[1:],
+            edge_option=variants.edge_option,
+            event_option=variants.event_option,
         )
     with pytest.raises(ValueError, match=r"event [0-9]+ belongs to a task of option 0"):
-        Menu(
-            whole=menu.whole,
-            options=menu.options,
-            task_option=menu.task_option,
-            edge_option=menu.edge_option,
-            event_option=np.full_like(menu.event_option, NONE),
+        Variants(
+            whole=variants.whole,
+            options=variants.options,
+            task_option=variants.task_option,
+            edge_option=variants.edge_option,
+            event_option=np.full_like(variants.event_option, NONE),
         )
 
 
@@ -267,15 +267,15 @@ def test_an_option_may_bring_what_others_release() -> None:
         stores=[Store(name="memory", capacity=1)],
         events=[("0R0", False, 0, 1), ("0B0", True, 0, -1)],
     )
-    menu = Menu(
+    variants = Variants(
         whole=whole,
         options=(Option(what="recompute", stage=0),),
         task_option=np.array([0, NONE]),
         edge_option=np.array([0]),
         event_option=np.array([0, NONE]),
     )
-    assert len(menu.floor.events) == 0
-    found = solve_menu(menu)
+    assert len(variants.floor.events) == 0
+    found = solve_variants(variants)
     assert (found.result.status, found.result.makespan, found.taken) == (Status.OPTIMAL, 2, (0,))
 
 
@@ -290,13 +290,13 @@ def test_transfers_outside_all_computation_are_chosen_too() -> None:
         events=[(f"0F{j}", False, 0, 1) for j in range(2)]
         + [(f"0OFFLOAD{j}", True, 0, -1) for j in range(2)],
     )
-    menu = Menu(
+    variants = Variants(
         whole=whole,
         options=tuple(Option(what="offload", stage=0, microbatch=j) for j in range(2)),
         task_option=np.array([NONE, NONE, 0, 1]),
         edge_option=np.array([0, 1]),
         event_option=np.array([NONE, NONE, 0, 1]),
     )
-    assert can_be_anonymous(menu)
-    found = solve_menu(menu)
+    assert can_be_anonymous(variants)
+    found = solve_variants(variants)
     assert (found.result.status, found.result.makespan) == (Status.OPTIMAL, 3)

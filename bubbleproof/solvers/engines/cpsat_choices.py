@@ -1,7 +1,7 @@
-"""CP-SAT on a menu: one boolean per option, and everything of an option holds where it is taken.
+"""CP-SAT with open choices: a boolean per option; what belongs to one holds where it is taken.
 
-``MenuModel`` finds exact optima over all choices. With ``Symmetry.ALL`` or ``ONE`` as
-``solvers.menu_order`` allows it loses nothing; with more order than that it only finds good
+``ChoicesModel`` finds exact optima over all choices. With ``Symmetry.ALL`` or ``ONE`` as
+``solvers.choices_symmetry`` allows it loses nothing; with more order than that it only finds good
 schedules (``is_restricted``). Where computation is in index order, the memory edges of the floor
 hold, and those of the plain problem for each store none of whose options is taken.
 """
@@ -14,29 +14,29 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
+from bubbleproof.solvers.choices_symmetry import Symmetry, order_edges
 from bubbleproof.solvers.encoding import longest_makespan
+from bubbleproof.solvers.engines.choices_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.menu_frame import Choice, Frame, is_anchored
-from bubbleproof.solvers.menu_order import Symmetry, order_edges
 from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
 from bubbleproof.solvers.starts import rows
-from bubbleproof.theory.model.actions import NONE, Ints
+from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import index_order
 
 
-class MenuModel:
-    """The model of a menu; ``build`` adds every family."""
+class ChoicesModel:
+    """The model of all variants at once; ``build`` adds every family."""
 
     def __init__(self, frame: Frame) -> None:
-        self.frame, self.menu = frame, frame.menu
-        self.problem = frame.menu.whole
+        self.frame, self.variants = frame, frame.variants
+        self.problem = frame.variants.whole
         self.model = cp_model.CpModel()
         self.duration: list[int] = self.problem.duration.tolist()
-        self.is_anchored = is_anchored(self.menu)
+        self.is_anchored = is_anchored(self.variants)
         self.horizon = frame.limit if self.is_anchored else longest_makespan(self.problem)
-        self.option = [self.model.new_bool_var("") for _ in self.menu.options]
+        self.option = [self.model.new_bool_var("") for _ in self.variants.options]
         self.start = self._starts()
         self.interval = [self._interval(task) for task in range(self.problem.num_tasks)]
         self.goal = self.model.new_int_var(
@@ -53,15 +53,15 @@ class MenuModel:
         low[always] = heads
         high[always] -= tails
         self.is_hopeless = bool((high < low)[always].any())
-        for task in np.flatnonzero((high < low) & (self.menu.task_option != NONE)).tolist():
-            self.model.add(self.option[self.menu.task_option[task]] == 0)
+        for task in np.flatnonzero((high < low) & (self.variants.task_option != NONE)).tolist():
+            self.model.add(self.option[self.variants.task_option[task]] == 0)
         return [
             self.model.new_int_var(a, max(a, b), "")
             for a, b in zip(low.tolist(), high.tolist(), strict=True)
         ]
 
     def _interval(self, task: int) -> cp_model.IntervalVar:
-        option, start, size = self.menu.task_option[task], self.start[task], self.duration[task]
+        option, start, size = self.variants.task_option[task], self.start[task], self.duration[task]
         if option == NONE:
             return self.model.new_fixed_size_interval_var(start, size, "")
         taken = self.option[option]
@@ -90,7 +90,9 @@ class MenuModel:
 
     def add_dependencies(self) -> None:
         """start(after) >= end(before) + lag."""
-        self._precede(self.problem.edges, [(option,) for option in self.menu.edge_option.tolist()])
+        self._precede(
+            self.problem.edges, [(option,) for option in self.variants.edge_option.tolist()]
+        )
 
     def add_index_order(self) -> None:
         """Tasks in the order of their microbatches, and the memory edges that follow from it."""
@@ -101,8 +103,8 @@ class MenuModel:
                 Edges(before=always[edges.before], after=always[edges.after], lag=edges.lag)
             )
             self._add_plain_memory_edges()
-        edges = order_edges(self.menu, self.frame.order)
-        option = self.menu.task_option
+        edges = order_edges(self.variants, self.frame.order)
+        option = self.variants.task_option
         owners = [option[edges.before].tolist(), option[edges.after].tolist()]
         pairs = list(zip(*owners, strict=True))
         same = [row for row, pair in enumerate(pairs) if pair[0] == pair[1]]
@@ -114,11 +116,11 @@ class MenuModel:
 
     def _add_plain_memory_edges(self) -> None:
         """Where nothing that touches a store is taken, the plain problem's memory edges hold."""
-        plain = self.menu.plain
+        plain = self.variants.plain
         order = index_order(plain)
         if order is None:
             return
-        options, events = self.menu.event_option, self.problem.events
+        options, events = self.variants.event_option, self.problem.events
         for life in order.lifecycles:
             limit = order.limit(life)
             touching = set(options[events.store == life.store].tolist()) - {NONE}
@@ -142,10 +144,10 @@ class MenuModel:
 
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
-        options = self.menu.event_option.tolist()
+        options = self.variants.event_option.tolist()
         actives = [1 if option == NONE else self.option[option] for option in options]
         for number, store in enumerate(self.problem.stores):
-            holds = optional_holds(self.menu, (number,))
+            holds = optional_holds(self.variants, (number,))
             if holds is None:
                 add_reservoir(self.model, self.problem, number, self.start, actives)
             elif store.capacity is not None:
@@ -153,8 +155,8 @@ class MenuModel:
 
     def add_pools(self) -> None:
         """The joint load of stores that options join: implied, and it prunes."""
-        for pool in self.menu.pools:
-            holds = optional_holds(self.menu, pool)
+        for pool in self.variants.pools:
+            holds = optional_holds(self.variants, pool)
             if holds is not None:
                 stores = [self.problem.stores[number] for number in pool]
                 self._add_cumulative(holds, sum((s.capacity or 0) - s.base for s in stores))
@@ -194,12 +196,12 @@ class MenuModel:
 
     def add_clashes(self) -> None:
         """At most one option of each clash."""
-        for clash in self.menu.clashes:
+        for clash in self.variants.clashes:
             self.model.add_at_most_one(self.option[option] for option in clash)
 
     def add_horizon(self) -> None:
         """makespan >= end of any computation - start of any other; transfers do not count."""
-        problem, options = self.problem, self.menu.task_option
+        problem, options = self.problem, self.variants.task_option
         compute = np.flatnonzero(problem.rank_of_task != NONE).tolist()
         first: cp_model.IntVar | int = 0
         if not self.is_anchored:
@@ -212,14 +214,6 @@ class MenuModel:
                 if options[task] != NONE:
                     rule.only_enforce_if(self.option[options[task]])
 
-    def hint(self, start: Ints, taken: Sequence[int]) -> None:
-        """Start the search from a known schedule (ticks per task of the whole) and choice."""
-        for option, literal in enumerate(self.option):
-            self.model.add_hint(literal, option in taken)
-        for task, value in enumerate(start.tolist()):
-            if self.menu.task_option[task] in (NONE, *taken):
-                self.model.add_hint(self.start[task], value)
-
     def outcome(self, solver: cp_model.CpSolver, bound: int) -> Choice:
         """What the solver's values stand for."""
         return Choice(
@@ -229,7 +223,7 @@ class MenuModel:
         )
 
 
-def run_model(model: MenuModel, budget: Budget) -> Choice:
+def run_model(model: ChoicesModel, budget: Budget) -> Choice:
     """Minimize a model that is complete."""
     if model.is_hopeless:
         return Choice(bound=model.frame.limit + 1, is_refuted=True)
@@ -245,6 +239,6 @@ def run_model(model: MenuModel, budget: Budget) -> Choice:
 
 def search(frame: Frame, budget: Budget) -> Choice:
     """The best schedule and choice within the frame that CP-SAT finds in the time given."""
-    model = MenuModel(frame)
+    model = ChoicesModel(frame)
     model.build()
     return run_model(model, budget)

@@ -1,4 +1,4 @@
-"""The menu of a pipeline: what it allows, and the pipeline of each choice."""
+"""The variants of a pipeline: what it allows, and the pipeline of each choice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.solvers.menu import Menu, Option
+from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
@@ -25,8 +25,8 @@ _WHAT = {
 }  # fmt: skip
 
 
-class PipelineMenu:
-    """The menu of a pipeline and the pipeline of each choice.
+class PipelineVariants:
+    """The variants of a pipeline and the pipeline of each choice.
 
     Raises ``ValueError`` for stages and ranks that the pipeline does not have, and what the
     extensions of ``theory`` refuse.
@@ -40,7 +40,7 @@ class PipelineMenu:
         whole = extended_by(self.plain, everything)
         self.options = tuple(self._all_options())
         self._number = {option: number for number, option in enumerate(self.options)}
-        self.menu = self._tagged(whole)
+        self.variants = self._tagged(whole)
 
     def chosen(self, taken: Collection[int]) -> Pipeline:
         """The pipeline that takes exactly these options."""
@@ -118,7 +118,7 @@ class PipelineMenu:
             host_capacity=None if allowed.offload is None else allowed.offload.host_capacity,
         )
 
-    def _tagged(self, whole: Problem) -> Menu:
+    def _tagged(self, whole: Problem) -> Variants:
         """The whole with the option of each row; the rows of the plain problem come first."""
         tasks = np.full(whole.num_tasks, NONE)
         for task in range(self.plain.num_tasks, whole.num_tasks):
@@ -128,7 +128,7 @@ class PipelineMenu:
         for row in range(len(self.plain.events), len(events)):
             if event_option[row] == NONE:  # what a recomputed forward drops at its end
                 event_option[row] = self._option_of(whole, int(events.task[row]), RECOMPUTE)
-        return Menu(
+        return Variants(
             whole=whole,
             options=self.options,
             task_option=tasks,
