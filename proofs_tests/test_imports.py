@@ -175,6 +175,42 @@ def test_verify_never_reaches_a_schedule_generator_or_a_solver() -> None:
         assert not [n for n in names if n.startswith(generators)], module
 
 
+# The parts of verify whose word decides something, and what each may rest on, beside the model and
+# itself: whatever else a reader of a verdict or of a certificate would have to believe.
+JUDGES = {
+    "certificates": {"verify.finding", "verify.verdict"},
+    "communication": {"theory.pipelines", "verify.finding", "verify.verdict", "verify.explain"},
+    "dataflow": {"theory.pipelines", "verify.finding", "verify.verdict", "verify.explain"},
+}
+
+
+def beyond_trust(module: str, part: str) -> set[str]:
+    """What a module of a part of verify rests on and must not: modules of ours, and libraries."""
+    rooms = {"theory.model", f"verify.{part}", *JUDGES[part]}
+    allowed = tuple(f"bubbleproof.{room}" for room in rooms)
+    names = reached(module)
+    found = {name for name in names if not name.startswith(allowed)}
+    for name in names:
+        path = ROOT / Path(*name.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        libraries = {n.split(".")[0] for n in imported_modules(path.read_text("utf-8"), name)}
+        found |= libraries & {*HEAVY, "subprocess"}
+    return found
+
+
+@pytest.mark.parametrize("part", JUDGES)
+def test_what_judges_rests_on_what_is_trusted(part: str) -> None:
+    modules = [module_of(path) for path in (PACKAGE / "verify" / part).rglob("*.py")]
+    assert len(modules) > 3
+    assert {module: found for module in modules if (found := beyond_trust(module, part))} == {}
+
+
+def test_what_judges_on_less_trusted_things_is_found() -> None:
+    assert "bubbleproof.theory.families" in beyond_trust("bubbleproof.papers.claims", "dataflow")
+    assert beyond_trust("bubbleproof.verify.check", "certificates") >= {"bubbleproof.verify.order"}
+    assert "z3" in beyond_trust("bubbleproof.solvers.engines.z3_difference", "certificates")
+
+
 def loaded_by(statement: str) -> set[str]:
     """The top-level modules in a fresh interpreter after a statement."""
     code = (

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.solvers.windows import GIVEN, Windows
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Problem
@@ -55,7 +56,7 @@ def chains(problem: Problem, order: IndexOrder | None) -> list[Chains]:
         for store, owners in ({} if order is None else order.chains).items()
         if (capacity := problem.stores[store].capacity) is not None
         and order is not None
-        and store not in order.exact_stores
+        and store not in exact_stores(order)
     ]
 
 

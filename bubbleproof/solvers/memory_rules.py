@@ -12,7 +12,7 @@ needs nothing.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -60,9 +60,22 @@ class MemoryRules:
     watched: tuple[int, ...]
 
 
+def exact_stores(order: IndexOrder | None) -> frozenset[int]:
+    """Stores whose capacity the memory edges express completely; none without an index order.
+
+    Lemma 3 (the others: ``verify.certificates.index_order``). If a lone (stage, slice) uses the
+    store, with two moments only (so a = h), these edges are the memory constraint, no more and no
+    less. Proof. The load rises only when a first task starts. At such an instant let j be the last
+    microbatch to have begun: the edges leave at most K open, and base + K a <= capacity.
+    """
+    lives = () if order is None else order.lifecycles
+    uses = Counter(life.store for life in lives)
+    return frozenset(life.store for life in lives if life.is_simple and uses[life.store] == 1)
+
+
 def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
     """The form of each store; ``order`` is that of the problem, None where there is none."""
-    exact = order.exact_stores if order is not None else frozenset()
+    exact = exact_stores(order)
     stairs: list[Stair] = []
     held: list[Held] = []
     watched: list[int] = []

@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from bubbleproof.theory.model.actions import Bools, Ints
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import Claim, Schedule
 from bubbleproof.verify.finding import Finding, Rule
 
@@ -61,31 +61,24 @@ class PlainSchedule(NamedTuple):
 def plain_problem(problem: Problem) -> PlainProblem:
     """The problem's columns, read row by row."""
     name = [str(action) for action in problem.actions]
-    occupancy, edges, events = problem.occupancy, problem.edges, problem.events
     homes: dict[str, set[int]] = {task: set() for task in name}
-    for t, resource in _rows(occupancy.task, occupancy.resource):
+    for t, resource in _rows(problem.occupancy):
         homes[name[t]].add(resource)
     return PlainProblem(
         num_ranks=len([r for r in problem.resources if r.rank is not None]),
         duration=dict(zip(name, problem.duration.tolist(), strict=True)),
         homes=homes,
-        edges=[
-            (name[before], name[after], lag)
-            for before, after, lag in _rows(edges.before, edges.after, edges.lag)
-        ],
+        edges=[(name[a], name[b], lag) for a, b, lag in _rows(problem.edges)],
         stores=[(store.base, store.capacity) for store in problem.stores],
         events=[
-            (name[t], bool(at_end), store, delta)
-            for t, at_end, store, delta in _rows(
-                events.task, events.at_end, events.store, events.delta
-            )
+            (name[t], end == 1, store, delta) for t, end, store, delta in _rows(problem.events)
         ],
     )
 
 
-def _rows(*columns: Ints | Bools) -> Iterator[tuple[int, ...]]:
-    """The rows of columns of one length."""
-    return zip(*(column.tolist() for column in columns), strict=True)
+def _rows(table: Occupancy | Edges | MemoryEvents) -> Iterator[tuple[int, ...]]:
+    """The rows of a table, its columns in the order in which it names them."""
+    return zip(*(getattr(table, column.name).tolist() for column in fields(table)), strict=True)
 
 
 def plain_schedule(schedule: Schedule) -> PlainSchedule:
@@ -120,18 +113,15 @@ def first_starts(problem: PlainProblem, rows: list[Row]) -> dict[str, int]:
 def incomplete(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     """Rule 1: foreign rows, (task, resource) pairs listed again, and missing ones."""
     listed: Counter[tuple[int, str]] = Counter()
-    where: dict[str, set[int]] = {task: set() for task in problem.homes}
+    where: dict[str, set[int]] = {task: set() for _, task, _ in rows}
     for resource, task, begin in rows:
         listed[resource, task] += 1
-        if task not in problem.homes:
-            yield Finding(Rule.COMPLETE, (task,), begin, resource)
-            continue
         where[task].add(resource)
-        if listed[resource, task] == 2:
+        if task not in problem.homes or listed[resource, task] == 2:
             yield Finding(Rule.COMPLETE, (task,), begin, resource)
     for task, homes in problem.homes.items():
-        if where[task] <= homes:
-            for resource in homes - where[task]:
+        if where.get(task, set()) <= homes:
+            for resource in homes - where.get(task, set()):
                 yield Finding(Rule.COMPLETE, (task,), None, resource)
 
 
@@ -168,25 +158,21 @@ def overlapping(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
                 yield Finding(Rule.EXCLUSIVE, (first, second), later, home)
 
 
-def loads(
-    problem: PlainProblem, rows: list[Row], store: int
-) -> list[tuple[int, int, tuple[str, ...]]]:
-    """(instant, load after all its changes, the tasks that change it then), in order of time."""
+def changes(problem: PlainProblem, rows: list[Row], store: int) -> list[tuple[int, str, int]]:
+    """When the load of a store changes, by which task, and by how much."""
     start = first_starts(problem, rows)
-    changes = [
-        (start[task] + (problem.duration[task] if at_end else 0), delta, task)
+    return [
+        (start[task] + problem.duration[task] * at_end, task, delta)
         for task, at_end, where, delta in problem.events
         if where == store and task in start
     ]
-    base = problem.stores[store][0]
-    return [
-        (
-            now,
-            base + sum(delta for when, delta, _ in changes if when <= now),
-            tuple(sorted({task for when, _, task in changes if when == now})),
-        )
-        for now in sorted({when for when, _, _ in changes})
-    ]
+
+
+def loads(problem: PlainProblem, rows: list[Row], store: int) -> dict[int, int]:
+    """The load of a store after all changes of each instant that has any, in order of time."""
+    base, found = problem.stores[store][0], changes(problem, rows, store)
+    instants = sorted({when for when, _, _ in found})
+    return {now: base + sum(delta for when, _, delta in found if when <= now) for now in instants}
 
 
 def beyond_memory(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
@@ -194,9 +180,10 @@ def beyond_memory(problem: PlainProblem, rows: list[Row]) -> Iterator[Finding]:
     for store, (base, capacity) in enumerate(problem.stores):
         if capacity is not None and base > capacity:
             yield Finding(Rule.MEMORY, (), None, store)
-        for now, load, tasks in loads(problem, rows, store):
+        for now, load in loads(problem, rows, store).items():
             if load < 0 or (capacity is not None and load > capacity):
-                yield Finding(Rule.MEMORY, tasks, now, store)
+                tasks = {task for when, task, _ in changes(problem, rows, store) if when == now}
+                yield Finding(Rule.MEMORY, tuple(sorted(tasks)), now, store)
 
 
 def false_claims(problem: PlainProblem, schedule: PlainSchedule) -> Iterator[Finding]:
@@ -218,35 +205,33 @@ def measures(problem: PlainProblem, rows: list[Row]) -> dict[str, Number]:
     or lists a (task, resource) again, does not count.
     """
     ranks = range(problem.num_ranks)
-    begins: dict[int, list[int]] = {rank: [] for rank in ranks}
-    ends: dict[int, list[int]] = {rank: [] for rank in ranks}
-    seen: set[tuple[int, str]] = set()
+    begins: list[dict[str, int]] = [{} for _ in ranks]
     for resource, task, begin in rows:
-        if task in problem.duration and resource in ranks and (resource, task) not in seen:
-            seen.add((resource, task))
-            begins[resource].append(begin)
-            ends[resource].append(begin + problem.duration[task])
-    first = [min(begins[rank], default=0) for rank in ranks]
-    last = [max(ends[rank], default=0) for rank in ranks]
-    working = [rank for rank in ranks if begins[rank]]
-    makespan = (
-        max(last[rank] for rank in working) - min(first[rank] for rank in working) if working else 0
-    )
-    busy = [sum(ends[rank]) - sum(begins[rank]) for rank in ranks]
+        if task in problem.duration and resource in ranks:
+            begins[resource].setdefault(task, begin)
+    times = [
+        [(begin, begin + problem.duration[task]) for task, begin in of_rank.items()]
+        for of_rank in begins
+    ]
+    makespan = _length([of_task for of_rank in times for of_task in of_rank])
+    spans = [_length(of_rank) for of_rank in times]
+    busy = [sum(end - begin for begin, end in of_rank) for of_rank in times]
     work, area = sum(busy), len(ranks) * makespan
     base = [store[0] for store in problem.stores[: problem.num_ranks]]
-    peak = [
-        max([base[store], *(load for _, load, _ in loads(problem, rows, store))])
-        for store in range(len(base))
-    ]
+    peak = [max([load, *loads(problem, rows, store).values()]) for store, load in enumerate(base)]
     return {
         "makespan": makespan,
         "work": work,
         "idle_ratio": Fraction(area - work, area) if area else Fraction(0),
         "idle_over_work": Fraction(area - work, work) if work else Fraction(0),
         "idle_ticks": tuple(makespan - busy[rank] for rank in ranks),
-        "rank_spans": tuple(last[rank] - first[rank] for rank in ranks),
-        "span_idle": max(last[rank] - first[rank] - busy[rank] for rank in ranks),
+        "rank_spans": tuple(spans),
+        "span_idle": max(spans[rank] - busy[rank] for rank in ranks),
         "peak_memory": tuple(peak),
-        "peak_activations": tuple(peak[store] - base[store] for store in range(len(base))),
+        "peak_activations": tuple(most - load for most, load in zip(peak, base, strict=True)),
     }
+
+
+def _length(times: list[tuple[int, int]]) -> int:
+    """From the first start to the last end; 0 where there is none."""
+    return max(end for _, end in times) - min(begin for begin, _ in times) if times else 0

@@ -12,7 +12,7 @@ SAME: dict[tuple[str, str, str], str] = {
     ("verify/spec.py", "plain_schedule", "True -> False"): _ONE_LENGTH,
     ("verify/spec.py", "_rows", "True -> False"): _ONE_LENGTH,
     (
-        "verify/certificates/least_load.py",
+        "verify/certificates/chains.py",
         "is_too_full",
         "return False -> return None",
     ): "who asks takes None and False alike",
@@ -50,9 +50,6 @@ SAME: dict[tuple[str, str, str], str] = {
         "_by_store_and_time",
         "store * span + time - origin -> store * span + time + origin",
     ): "all keys are shifted by one number",
-    ("verify/certificates/index_order.py", "_same_tasks", "return False -> return None"): (
-        "who asks takes None and False alike"
-    ),
     ("verify/communication/training_exchanges.py", "_holders", "True -> False"): _ONE_LENGTH,
     ("verify/explain/schedules.py", "_beyond_memory", "0 -> 1"): (
         "a level of 0 is within every capacity, and is never asked about"

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.verify.certificates.chains import Chain, ForcedOrder, Lifecycle
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers import random_optima
@@ -51,7 +52,7 @@ def test_the_problems_are_of_all_kinds() -> None:
     orders = [index_order(problem) for problem in problems]
     assert 5 < sum(order is None for order in orders) < 60
     assert sum(bool(order and order.lifecycles) for order in orders) > 60
-    assert sum(bool(order and order.exact_stores) for order in orders) > 5
+    assert sum(bool(exact_stores(order)) for order in orders) > 5
     assert sum(bool(order and len(order.memory_edges)) for order in orders) > 30
     events = [problem.events for problem in problems]
     assert sum(bool((e.delta[e.at_end] > 0).any()) for e in events) > 20  # acquired at an end

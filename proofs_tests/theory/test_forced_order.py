@@ -10,6 +10,7 @@ import pytest
 
 from bubbleproof.formats.schedule_json import read_schedule
 from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
@@ -118,7 +119,7 @@ def test_edges_and_exact_stores_of_ordinary_pipelines(
     pipeline: Pipeline, order_edges: int, memory_edges: int, exact: int
 ) -> None:
     order = order_of(pipeline.problem())
-    counts = len(order.order_edges), len(order.memory_edges), len(order.exact_stores)
+    counts = len(order.order_edges), len(order.memory_edges), len(exact_stores(order))
     assert counts == (order_edges, memory_edges, exact)
 
 

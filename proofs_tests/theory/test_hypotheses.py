@@ -15,6 +15,7 @@ import pytest
 
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
@@ -232,7 +233,7 @@ def test_edges_alone_do_not_keep_other_stores(problem: Problem) -> None:
     order = index_order(problem)
     assert order is not None
     assert order.lifecycles
-    assert order.exact_stores == frozenset()
+    assert exact_stores(order) == frozenset()
     freed = with_edges(problem.with_capacity(None), order.order_edges, order.memory_edges)
     held, free = Exhaustive(problem).optimum(), Exhaustive(freed).optimum()
     assert free is not None

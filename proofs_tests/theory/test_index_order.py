@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
@@ -64,7 +65,7 @@ def test_exact_stores_need_nothing_but_their_edges(pipeline: Pipeline) -> None:
         assert brute_force(problem) is None
         return
     stores = tuple(
-        replace(store, capacity=None) if number in order.exact_stores else store
+        replace(store, capacity=None) if number in exact_stores(order) else store
         for number, store in enumerate(problem.stores)
     )
     freed = with_edges(replace(problem, stores=stores), order.order_edges, order.memory_edges)
@@ -77,7 +78,7 @@ def test_the_edges_of_a_small_pipeline_by_hand() -> None:
     # Tasks 0..2 are F, 3..5 are B. Room for two: F2 after the end of B0.
     assert pairs(order.order_edges) == [(0, 1), (1, 2), (3, 4), (4, 5)]
     assert pairs(order.memory_edges) == [(3, 2)]
-    assert order.exact_stores == {0}
+    assert exact_stores(order) == {0}
 
 
 @pytest.mark.parametrize(
@@ -98,13 +99,13 @@ def test_limits_by_hand(released: int, capacity: int | None, limit: int | None) 
     order = order_of(pipeline.problem())
     assert [order.limit(life) for life in order.lifecycles] == [limit, limit]
     simple = released == 0
-    assert order.exact_stores == (frozenset({0, 1}) if simple else frozenset())
+    assert exact_stores(order) == (frozenset({0, 1}) if simple else frozenset())
 
 
 def test_a_store_of_two_chunks_is_not_expressed_by_edges() -> None:
     order = order_of(Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem())
     assert len(order.lifecycles) == 2
-    assert order.exact_stores == frozenset()
+    assert exact_stores(order) == frozenset()
 
 
 def test_all_that_is_released_at_once_hides_nothing_for_an_instant() -> None:
@@ -157,7 +158,7 @@ def test_a_part_released_when_the_forward_ends_is_more_than_an_edge_can_say() ->
     events = [("0F0", False, 0, 3), ("0F0", True, 0, -1), ("0B0", True, 0, -2)]
     order = order_of(by_hand(*F_THEN_B, stores=[MEMORY], events=events))
     assert [(life.acquired, life.held) for life in order.lifecycles] == [(3, 2)]
-    assert order.exact_stores == frozenset()
+    assert exact_stores(order) == frozenset()
 
 
 @pytest.mark.parametrize(

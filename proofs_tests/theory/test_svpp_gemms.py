@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.formats import UnusableInput, infer_pipeline, write_table
 from bubbleproof.report.text import grid
 from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.families import families, family
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.families.svpp_weights import SVPPWeights
@@ -133,7 +134,7 @@ def test_identical_microbatches_stay_identical_when_cut() -> None:
         for a, b in zip(edges.before.tolist(), edges.after.tolist(), strict=True)
     }
     assert pairs == {(f"{g}W0#1", f"{g}F2") for g in (0, 1)}
-    assert order.exact_stores == {0, 1}
+    assert exact_stores(order) == {0, 1}
 
 
 def test_readers_and_writers_know_parts_or_say_that_they_do_not(tmp_path: Path) -> None:

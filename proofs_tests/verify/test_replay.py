@@ -11,9 +11,8 @@ import pytest
 
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Edges, Occupancy, Problem, Resource, Store
-from bubbleproof.verify.certificates.chains import Chain
+from bubbleproof.verify.certificates.chains import Chain, is_too_full
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
-from bubbleproof.verify.certificates.least_load import is_too_full
 
 ENDLESS = 1 << 50  # a limit that no circle of orders comes near within MOST_RAISES
 

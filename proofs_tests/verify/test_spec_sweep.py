@@ -1,4 +1,4 @@
-"""The sweep of the fast checker beside the definition, in a small form.
+"""The sweep of the fast checker beside the definition, in a small form; and its page.
 
 ``BUBBLEPROOF_SWEEP=full`` judges 100,000 schedules, as the page counts them.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import findings
 from bubbleproof.verify.finding import Finding, Rule
 from proofs_tests.verify import spec_sweep
+from proofs_tests.verify.random_schedules import EVENT_KINDS
 from proofs_tests.verify.spec_sweep import EVENTS, RULES, main, sweep
 
+PAGE = Path(__file__).parents[2] / "docs" / "spec-sweep.md"
 TOTAL = 100_000 if os.environ.get("BUBBLEPROOF_SWEEP") == "full" else 1_500
 
 
@@ -67,3 +70,16 @@ def test_a_disagreement_ends_the_command_with_1_and_writes_no_page(
     assert main([*words, "--write", str(page)]) == 1
     assert "Finding(rule=" in capsys.readouterr().out
     assert not page.exists()
+
+
+def test_the_page_counts_enough() -> None:
+    text = PAGE.read_text("utf-8")
+    (total,) = map(int, re.findall(r"^(\d+) schedules, .*: 0 disagreements$", text, re.M))
+    assert total >= 100_000
+    broken = {name: int(n) for name, n in re.findall(r"^\| ([a-z]+) \| (\d+) \|", text, re.M)}
+    assert broken.keys() == {rule.name.lower() for rule in RULES}
+    rows = re.findall(r"^\| ([A-Z_]+) \|(.*)\|$", text, re.M)
+    assert [name for name, _ in rows] == [kind.name for kind in EVENT_KINDS]
+    changed = [int(n) for _, cells in rows for n in re.findall(r"(\d+) \(", cells)]
+    assert len(changed) == len(EVENTS)
+    assert min([*broken.values(), *changed]) >= 5_000

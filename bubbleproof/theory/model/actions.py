@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Column = Ints | int  # a number stands for a column of it
 
 NONE = -1
 MAX_STAGE, MAX_MICROBATCH, MAX_SLICE = (1 << 16) - 2, (1 << 24) - 2, (1 << 12) - 2
@@ -190,12 +191,7 @@ class ActionTable:
 
     @classmethod
     def of(
-        cls,
-        kind: Ints | int,
-        stage: Ints | int,
-        microbatch: Ints | int,
-        slice: Ints | int = 0,
-        part: Ints | int = NONE,
+        cls, kind: Column, stage: Column, microbatch: Column, slice: Column = 0, part: Column = NONE
     ) -> ActionTable:
         """Broadcast scalars and columns to one table without partners."""
         columns = np.broadcast_arrays(kind, stage, microbatch, slice, part, NONE, NONE)

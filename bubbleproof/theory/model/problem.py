@@ -21,6 +21,7 @@ knows no special case. ``Pipeline`` builds the ordinary ones; any other may be b
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -207,13 +208,10 @@ class Problem:
     @cached_property
     def stage_to_rank(self) -> dict[int, int]:
         """Where each stage's compute tasks run; a stage on two ranks (replicated) is not listed."""
-        compute = self.rank_of_task != NONE
-        stages = [self.actions.stage[compute], self.actions.partner_stage[compute]]
-        pairs = np.stack([np.concatenate(stages), np.tile(self.rank_of_task[compute], 2)])
-        unique = np.unique(pairs[:, pairs[0] != NONE], axis=1)
-        stage, count = np.unique(unique[0], return_counts=True)
-        single = set(stage[count == 1].tolist())
-        return {g: r for g, r in unique.T.tolist() if g in single}
+        stages, rank = (self.actions.stage, self.actions.partner_stage), self.rank_of_task.tolist()
+        pairs = {pair for stage in stages for pair in zip(stage.tolist(), rank, strict=True)}
+        count = Counter(stage for stage, rank in pairs if rank != NONE)
+        return {g: r for g, r in sorted(pairs) if NONE not in (g, r) and count[g] == 1}
 
     def label(self, task: int) -> str:
         """The text form of a task."""

@@ -27,7 +27,7 @@ literals are false, and narrow the windows of all starts by
 until some window is empty, or the tasks of its ``crowd``, which share a resource, have less time
 than they take between the first earliest start and the last latest end (Jackson 1955; with it edge
 finding, Carlier and Pinson 1989), or, when the task ``full`` starts, a store is sure to hold more
-than its capacity (``verify.certificates.least_load``). The proof ends when nothing needs to be
+than its capacity (``verify.certificates.chains``). The proof ends when nothing needs to be
 supposed.
 
 ``suppose`` takes its one literal for granted until the ``absurd`` that ends it, where the windows
@@ -102,8 +102,8 @@ def _one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | Non
     users = problem.occupancy.task[problem.occupancy.resource == resource].tolist()
     if foreign := set(tasks) - set(users):
         return f"task {min(foreign)} does not occupy resource {resource}"
-    lemmas = (Lemma(crowd=tasks),)
     rank = resource if objective == "span_idle" else 0
+    lemmas = (Lemma(crowd=tasks),)
     proof = Drup(bound=certificate.bound, lemmas=lemmas, objective=objective, rank=rank)
     why = _refusal(problem, proof, with_orders=False)
     if why is not None and why.startswith("lemma"):
@@ -144,18 +144,17 @@ def take(replay: Replay, lemma: Lemma) -> str | None:
     clause = _clause(replay, lemma)
     if clause is None:
         return "has a literal about no start or pair of the problem"
-    match lemma.rule:
-        case "lemma":
-            if not replay.follows(clause, lemma.full, lemma.crowd):
-                return "does not follow from those before it"
-            replay.learn(clause)
-            return None
-        case "suppose" if len(clause) == 1:
-            replay.suppose(clause[0])
-            return None
-        case "absurd":
-            return None if replay.reject() else "comes before the supposition is refuted"
-    return "is no rule, or supposes other than one literal"
+    if lemma.rule == "suppose" and len(clause) == 1:
+        replay.suppose(clause[0])
+    elif lemma.rule == "absurd":
+        return None if replay.reject() else "comes before the supposition is refuted"
+    elif lemma.rule != "lemma":
+        return "is no rule, or supposes other than one literal"
+    elif not replay.follows(clause, lemma.full, lemma.crowd):
+        return "does not follow from those before it"
+    else:
+        replay.learn(clause)
+    return None
 
 
 def _clause(replay: Replay, lemma: Lemma) -> list[Literal] | None:

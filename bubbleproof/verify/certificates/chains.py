@@ -9,14 +9,15 @@ The changes of one (stage, slice) of a microbatch on a store form a *chain* wher
 tasks of that stage and slice force all their moments into one row. In any schedule and at any
 instant, those that have happened are then the first so many of the row, and what this microbatch
 holds is the level after the last of them. Moments of a row may fall on one instant; then the level
-between them is never held. So a chain tells what is held at least, and not what is reached.
+between them is never held. So a chain tells what is held at least, and not what is reached: where
+some changes are over for sure and others may be, the least level in between (``is_too_full``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
@@ -27,9 +28,11 @@ from bubbleproof.theory.model.problem import Problem
 Moment = tuple[int, bool]  # task, whether at its end
 Chain = list[tuple[Moment, int]]  # what happens, in order, and the level (units) after it
 Owner = tuple[int, int, int]  # store, stage, slice
+Passed = Callable[[Moment], tuple[bool, bool]]  # whether it is over for sure, whether it may be
+IMPOSSIBLE = 1 << 64  # units or ticks; all of a problem's add up to less than 2**60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Lifecycle:
     """What one microbatch holds in one store through the tasks of one (stage, slice).
 
@@ -52,9 +55,7 @@ class ForcedOrder:
     def __init__(self, problem: Problem, tasks: Ints) -> None:
         self.problem, self.tasks = problem, tasks
         self.class_of: dict[int, int] = {task: c for c, task in enumerate(tasks.tolist())}
-        self.ticks: dict[int, int] = dict(
-            zip(tasks.tolist(), problem.duration[tasks].tolist(), strict=True)
-        )
+        self._ticks: list[int] = problem.duration.tolist()
 
     @cached_property
     def chains(self) -> dict[Owner, Chain | None]:
@@ -76,85 +77,88 @@ class ForcedOrder:
         """
         moments, levels = [moment for moment, _ in chain], [level for _, level in chain]
         (first, begins_late), (last, ends_late) = moments[0], moments[-1]
-        if begins_late or not ends_late or (self._least_ticks(*moments[:2]) or 0) <= 0:
+        if begins_late or not ends_late or self._least_ticks(*moments[:2]) <= 0:
             return None
-        if levels[-1] != 0 or min(levels[:-1]) <= 0:
+        if levels[-1] != 0 or (held := min(levels[:-1])) <= 0:
             return None
-        return Lifecycle(
-            store=store,
-            first=self.class_of[first],
-            last=self.class_of[last],
-            acquired=levels[0],
-            held=min(levels[:-1]),
-            is_simple=len(chain) == 2,
-        )
+        begin, end = self.class_of[first], self.class_of[last]
+        return Lifecycle(store, begin, end, levels[0], held, is_simple=len(chain) == 2)
 
     def _chain(self, changes: dict[Moment, int]) -> Chain | None:
-        """A forced row is one by earliest times too, where equal ones stand as paths do."""
-        if any(task not in self._place for task, _ in changes):
-            return None  # a circle of precedences leads there
-        moments = sorted(
-            changes,
-            key=lambda moment: (self._earliest(moment), self._place[moment[0]], moment[1]),
-        )
-        for moment, following in pairwise(moments):
-            ticks = self._least_ticks(moment, following)
-            if ticks is None or ticks < 0:
-                return None
+        """Where the moments are forced into one row, the more are forced before, the later."""
+        passed = {
+            moment: sum(self._least_ticks(other, moment) >= 0 for other in changes)
+            for moment in changes
+        }
+        moments = sorted(changes, key=lambda moment: (passed[moment], moment[1]))
+        if any(self._least_ticks(*two) < 0 for two in pairwise(moments)):
+            return None
         levels = np.cumsum([changes[moment] for moment in moments]).tolist()
         return list(zip(moments, levels, strict=True))
 
-    def _shift(self, moment: Moment) -> int:
-        return self.ticks[moment[0]] if moment[1] else 0
-
-    def _earliest(self, moment: Moment) -> int:
-        return self._heads[moment[0]] + self._shift(moment)
-
-    def _least_ticks(self, first: Moment, later: Moment) -> int | None:
-        """The longest path from one moment to the other; None without a path."""
-        between = self._paths({first[0]: 0}).get(later[0])
-        return None if between is None else between + self._shift(later) - self._shift(first)
-
-    def _paths(self, start: dict[int, int]) -> dict[int, int]:
-        """The longest paths from starts that are given; only what they reach is gone over."""
-        found, open_ = dict(start), sorted((self._place[task], task) for task in start)
-        while open_:
-            _, task = heappop(open_)
-            for later, ticks in self._after.get(task, ()):
-                if later not in found and later in self._place:
-                    heappush(open_, (self._place[later], later))
-                arrival = found[task] + ticks
-                found[later] = max(arrival, found.get(later, arrival))
-        return found
+    def _least_ticks(self, first: Moment, later: Moment) -> int:
+        """The longest path from one moment to the other; far below 0 where there is none."""
+        path = self._paths.get(first[0], {}).get(later[0], -IMPOSSIBLE)
+        return path + self._ticks[later[0]] * later[1] - self._ticks[first[0]] * first[1]
 
     @cached_property
-    def _heads(self) -> dict[int, int]:
-        return self._paths(dict.fromkeys(self._place, 0))
-
-    @cached_property
-    def _after(self) -> dict[int, list[tuple[int, int]]]:
-        """From each task to those of its stage and slice that wait for it, start to start."""
+    def _paths(self) -> dict[int, dict[int, int]]:
+        """From each task the longest paths to those of its stage and slice, start to start."""
         edges, actions = self.problem.edges, self.problem.actions
         inside = np.isin(edges.before, self.tasks) & np.isin(edges.after, self.tasks)
         for column in (actions.stage, actions.slice):
             inside &= column[edges.before] == column[edges.after]
-        columns = edges.before[inside], edges.after[inside], edges.lag[inside]
-        found: dict[int, list[tuple[int, int]]] = {}
-        for before, after, lag in zip(*(column.tolist() for column in columns), strict=True):
-            found.setdefault(before, []).append((after, self.ticks[before] + lag))
+        before, after = edges.before[inside].tolist(), edges.after[inside].tolist()
+        arcs: dict[int, list[tuple[int, int]]] = {}
+        for task, later, lag in zip(before, after, edges.lag[inside].tolist(), strict=True):
+            arcs.setdefault(task, []).append((later, self._ticks[task] + lag))
+        found: dict[int, dict[int, int]] = {}
+        for task in reversed(in_order(self.problem.num_tasks, before, after)):
+            found[task] = {task: 0}
+            for later, ticks in arcs.get(task, ()):
+                for end, path in found.get(later, {}).items():
+                    found[task][end] = max(ticks + path, found[task].get(end, ticks + path))
         return found
 
-    @cached_property
-    def _place(self) -> dict[int, int]:
-        """The tasks in an order of paths, without those that a circle holds up."""
-        waiting = dict.fromkeys(self.ticks, 0)
-        for found in self._after.values():
-            for later, _ in found:
-                waiting[later] += 1
-        ready = [task for task, count in waiting.items() if not count]
-        for task in ready:
-            for later, _ in self._after.get(task, ()):
-                waiting[later] -= 1
-                if not waiting[later]:
-                    ready.append(later)
-        return {task: place for place, task in enumerate(ready)}
+
+def in_order(num_tasks: int, before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """The tasks that no circle of precedences holds up, none before one that it waits for."""
+    waiting, freed = [0] * num_tasks, [list[int]() for _ in range(num_tasks)]
+    for task, later in zip(before, after, strict=True):
+        freed[task].append(later)
+        waiting[later] += 1
+    ready = [task for task in range(num_tasks) if not waiting[task]]
+    for task in ready:
+        for later in freed[task]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    return ready
+
+
+def is_too_full(problem: Problem, chains: dict[int, list[Chain]], passed: Passed) -> bool:
+    """Whether some store with a capacity must hold more than it."""
+    for number, owners in chains.items():
+        store = problem.stores[number]
+        held = sum(_least_level(chain, passed) for chain in owners)
+        if store.capacity is not None and store.base + held > store.capacity:
+            return True
+    return False
+
+
+def _least_level(chain: Chain, passed: Passed) -> int:
+    """The least level after a prefix of the chain that holds all that is over and may be over.
+
+    ``IMPOSSIBLE`` where something is over that cannot be.
+    """
+    levels, is_blocked = [0], False
+    for moment, level in chain:
+        is_over, may_be_over = passed(moment)
+        is_blocked = is_blocked or not may_be_over
+        if is_over:
+            if is_blocked:
+                return IMPOSSIBLE
+            levels = [level]
+        elif not is_blocked:
+            levels.append(level)
+    return min(levels)

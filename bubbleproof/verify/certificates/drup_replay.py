@@ -20,10 +20,8 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from bubbleproof.theory.model.problem import Edges, Problem
-from bubbleproof.theory.pipelines.timing import in_order
-from bubbleproof.verify.certificates.chains import Moment
+from bubbleproof.verify.certificates.chains import Moment, in_order, is_too_full
 from bubbleproof.verify.certificates.index_order import index_order, sure_edges
-from bubbleproof.verify.certificates.least_load import is_too_full
 
 UNKNOWN = -(1 << 80)  # no path gives this end; all durations and lags add up to less than 2**60
 MOST_RAISES = 100_000  # and 8 per end, for one lemma: a cycle of orders would raise them for ever
@@ -56,8 +54,8 @@ class Replay:
         self.is_refuted, self.supposed = False, list[tuple[Literal, int, bool]]()
         order = index_order(problem)
         edges = sure_edges(problem, order)
-        tasks = in_order(problem.num_tasks, edges.before, edges.after)
-        self.is_cyclic, tasks = tasks is None, tasks or []
+        tasks = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
+        self.is_cyclic = len(tasks) < problem.num_tasks
         self._add_edges(edges, tasks if with_orders else [])
         self.chains = order.chains if with_orders and order is not None else {}
         if with_orders:

@@ -44,18 +44,12 @@ whose last task has not ended, hold h or more each. Every other use holds 0 or m
 a + n h <= M, hence n < K, and at least j - K + 1 of the earlier ones have ended: by index order
 0..j-K are among them.
 
-Lemma 3. If a lone (stage, slice) uses the store, with two moments only (so a = h), these edges are
-the memory constraint, no more and no less (``exact_stores``).
-Proof. The load rises only when a first task starts. At such an instant let j be the last microbatch
-to have begun: the edges leave at most K open, and base + K a <= capacity.
-
 What else is used of hypotheses 2 and 3: ``chains``, by certificates and propagation, which take of
 each row the least level after any prefix that may have passed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cached_property
 
 import numpy as np
@@ -74,10 +68,7 @@ class IndexOrder:
     def __init__(self, problem: Problem, members: Ints) -> None:
         self.problem = problem
         self.members = members
-
-    @property
-    def num_microbatches(self) -> int:
-        return int(self.members.shape[1])
+        self.num_microbatches = int(members.shape[1])
 
     @cached_property
     def order_edges(self) -> Edges:
@@ -88,16 +79,13 @@ class IndexOrder:
     @cached_property
     def memory_edges(self) -> Edges:
         """The first task of microbatch j after the last of j - K, for every lifecycle."""
-        before, after = [], []
+        parts = [Edges()]
         for life in self.lifecycles:
             limit = self.limit(life)
             if limit is not None and 0 < limit < self.num_microbatches:
-                before.append(self.members[life.last, :-limit])
-                after.append(self.members[life.first, limit:])
-        if not before:
-            return Edges()
-        columns = np.concatenate(before), np.concatenate(after)
-        return Edges(before=columns[0], after=columns[1], lag=np.zeros_like(columns[0]))
+                before, after = self.members[life.last, :-limit], self.members[life.first, limit:]
+                parts.append(Edges(before=before, after=after, lag=np.zeros_like(before)))
+        return _joined(parts)
 
     def limit(self, life: Lifecycle) -> int | None:
         """K: how many microbatches may be within the lifecycle at once; None without capacity.
@@ -111,28 +99,18 @@ class IndexOrder:
         return -1 if room < 0 else room // life.held + 1
 
     @cached_property
-    def exact_stores(self) -> frozenset[int]:
-        """Stores whose capacity the memory edges express completely."""
-        uses = Counter(life.store for life in self.lifecycles)
-        return frozenset(
-            life.store for life in self.lifecycles if life.is_simple and uses[life.store] == 1
-        )
-
-    @cached_property
     def lifecycles(self) -> tuple[Lifecycle, ...]:
         """The lifecycles of microbatch 0, in stores all of whose uses are lifecycles.
 
         A store with any other use has none (the other use might lower the load), which makes bounds
         weaker but never wrong.
         """
-        forced, found, unclear = self._forced, [], set()
-        for owner, chain in forced.chains.items():
-            life = None if chain is None else forced.lifecycle(owner[0], chain)
-            if life is None:
-                unclear.add(owner[0])
-            else:
-                found.append(life)
-        return tuple(life for life in found if life.store not in unclear)
+        lives = {
+            owner: None if chain is None else self._forced.lifecycle(owner[0], chain)
+            for owner, chain in self._forced.chains.items()
+        }
+        unclear = {owner[0] for owner, life in lives.items() if life is None}
+        return tuple(life for life in lives.values() if life and life.store not in unclear)
 
     @cached_property
     def chains(self) -> dict[int, list[Chain]]:
@@ -141,17 +119,12 @@ class IndexOrder:
         By (stage, slice), and of one (stage, slice) by microbatch.
         """
         known = {life.store for life in self.lifecycles}
+        row_of: dict[int, list[int]] = {row[0]: row for row in self.members.tolist()}
         found: dict[int, list[Chain]] = {}
         for (store, *_), chain in sorted(self._forced.chains.items(), key=lambda item: item[0]):
             if store in known and self.problem.stores[store].capacity is not None and chain:
-                rows = [
-                    self.members[self._forced.class_of[task]].tolist() for (task, _), _ in chain
-                ]
                 found.setdefault(store, []).extend(
-                    [
-                        ((row[j], at_end), level)
-                        for row, ((_, at_end), level) in zip(rows, chain, strict=True)
-                    ]
+                    [((row_of[task][j], at_end), level) for (task, at_end), level in chain]
                     for j in range(self.num_microbatches)
                 )
         return found
@@ -163,29 +136,35 @@ class IndexOrder:
 
 def index_order(problem: Problem) -> IndexOrder | None:
     """The classes of a problem whose microbatches are identical, or None where they are not."""
-    actions = problem.actions
-    if problem.num_tasks == 0 or actions.microbatch.min() < 0:
-        return None
-    if (actions.partner_stage != NONE).any():
+    actions, microbatch = problem.actions, problem.actions.microbatch
+    occupancy, edges, events = problem.occupancy, problem.edges, problem.events
+    if problem.num_tasks == 0 or microbatch.min() < 0 or (actions.partner_stage != NONE).any():
         return None
     name = np.stack([actions.kind, actions.stage, actions.slice, actions.part])
-    _, class_of, sizes = np.unique(name, axis=1, return_inverse=True, return_counts=True)
-    class_of = class_of.ravel()
-    m = int(sizes[0])
-    if (sizes != m).any() or actions.microbatch.max() != m - 1:
+    of = np.unique(name, axis=1, return_inverse=True)[1].ravel()  # the class of each task
+    m = int(microbatch.max()) + 1
+    if problem.num_tasks != (int(of.max()) + 1) * m:
         return None
-    members = np.lexsort((actions.microbatch, class_of)).reshape(-1, m)
-    if (actions.microbatch[members] != np.arange(m)).any():
+    if (microbatch[edges.before] != microbatch[edges.after]).any():
         return None
-    same = _same_tasks(problem, members) and _same_edges(problem, class_of, m)
-    return IndexOrder(problem, members) if same else None
+    alike = (
+        (np.arange(problem.num_tasks), (of, problem.duration)),
+        (occupancy.task, (of[occupancy.task], occupancy.resource)),
+        (events.task, (of[events.task], events.at_end, events.store, events.delta)),
+        (edges.before, (of[edges.before], of[edges.after], edges.lag)),
+    )
+    if not all(_m_of_each(np.stack(what), microbatch[task], m) for task, what in alike):
+        return None
+    return IndexOrder(problem, np.lexsort((microbatch, of)).reshape(-1, m))
 
 
 def sure_edges(problem: Problem, order: IndexOrder | None) -> Edges:
     """All precedences, and with the problem's index order its order and memory edges."""
-    parts = [problem.edges]
-    if order is not None:
-        parts += [order.order_edges, order.memory_edges]
+    parts = [] if order is None else [order.order_edges, order.memory_edges]
+    return _joined([problem.edges, *parts])
+
+
+def _joined(parts: list[Edges]) -> Edges:
     return Edges(
         before=np.concatenate([part.before for part in parts]),
         after=np.concatenate([part.after for part in parts]),
@@ -193,37 +172,9 @@ def sure_edges(problem: Problem, order: IndexOrder | None) -> Edges:
     )
 
 
-def _same_tasks(problem: Problem, members: Ints) -> bool:
-    """Equal durations, resources and memory events within each class."""
-    if (problem.duration[members] != problem.duration[members[:, :1]]).any():
-        return False
-    m = members.shape[1]
-    first_of = np.empty(problem.num_tasks, dtype=np.int64)
-    first_of[members] = members[:, :1]
-    occupancy, events = problem.occupancy, problem.events
-    return _m_of_each(
-        np.stack([first_of[occupancy.task], occupancy.resource]),
-        problem.actions.microbatch[occupancy.task],
-        m,
-    ) and _m_of_each(
-        np.stack([first_of[events.task], events.at_end, events.store, events.delta]),
-        problem.actions.microbatch[events.task],
-        m,
-    )
-
-
-def _same_edges(problem: Problem, class_of: Ints, m: int) -> bool:
-    edges, microbatch = problem.edges, problem.actions.microbatch
-    if (microbatch[edges.before] != microbatch[edges.after]).any():
-        return False
-    signature = np.stack([class_of[edges.before], class_of[edges.after], edges.lag])
-    return _m_of_each(signature, microbatch[edges.before], m)
-
-
-def _m_of_each(signature: Ints, microbatch: Ints, m: int) -> bool:
-    """Whether every column of ``signature`` stands equally often in each of the m microbatches."""
-    if not signature.shape[1]:
-        return True
-    _, which = np.unique(signature, axis=1, return_inverse=True)
-    counts = np.bincount(which.ravel() * m + microbatch, minlength=(int(which.max()) + 1) * m)
-    return bool((counts.reshape(-1, m) == counts.reshape(-1, m)[:, :1]).all())
+def _m_of_each(what: Ints, microbatch: Ints, m: int) -> bool:
+    """Whether every column of ``what`` stands equally often in each of the m microbatches."""
+    _, which = np.unique(what, axis=1, return_inverse=True)
+    counts = np.zeros((which.max(initial=-1) + 1, m), dtype=np.int64)
+    np.add.at(counts, (which.ravel(), microbatch), 1)
+    return bool((counts == counts[:, :1]).all())
