@@ -27,7 +27,8 @@ from bubbleproof.theory.model.problem import (
     Store,
 )
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 
 LEAST = (2,), (4,)  # ranks and microbatches that every family accepts

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from random import Random
 
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -40,6 +42,15 @@ def combined(random: Random) -> Pipeline:
         weight_backward=tuple(random.randint(1, 2) * gemms for _ in stages),
         activation=2,
         released_at_input=random.randint(0, 2),
+        message=tuple(random.randint(0, 3) for _ in stages),
+        latency=random.randint(0, 2),
+        bandwidth=random.choice([None, None, 1, 2, Fraction(2, 3)]),
+        duplex=random.choice(["half", "full"]),
+        links=(
+            Link(ranks=(0, p - 1), latency=1, bandwidth=2, duplex=random.choice(["full", None])),
+        )
+        if p > 1
+        else (),
     )
     if gemms > 1:
         rows = tuple((ticks // gemms,) * gemms for ticks in plain.ticks.weight_backward[:, 0])

@@ -30,7 +30,8 @@ from bubbleproof.formats.pipeline_choices_layout import (
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import Count, Layout, Natural, Whole
 from bubbleproof.theory.pipelines.choices import Choices
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 Json = dict[str, object]

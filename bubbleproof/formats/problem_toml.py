@@ -78,7 +78,8 @@ from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 SIZE_LIMIT = MEBIBYTE
 

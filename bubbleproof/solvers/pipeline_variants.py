@@ -37,7 +37,7 @@ class PipelineVariants:
         self.plain = pipeline.problem()
         _refuse_unknown(pipeline, allowed)
         everything = self._chosen(self._all_options())
-        whole = extended_by(self.plain, everything)
+        whole = extended_by(self.plain, everything, pipeline.all_links)
         self.options = tuple(self._all_options())
         self._number = {option: number for number, option in enumerate(self.options)}
         self.variants = self._tagged(whole)

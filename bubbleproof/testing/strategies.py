@@ -33,7 +33,8 @@ from bubbleproof.theory.model.actions import (
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import PLACEMENTS
 from bubbleproof.theory.pipelines.timing import left_shift
 

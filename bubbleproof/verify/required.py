@@ -23,13 +23,19 @@ EVICT, LOAD; OFFLOAD, RELOAD of an activation
 RELOAD, OFFLOAD, STEP of a stage's model state: ``_state``. UNSHARD, RESHARD, REDUCE_GRAD of the
 visits of a rank: ``required_visits``.
 
-Two ranks lie ``latency`` ticks apart, or as many as their link says; a rank is no distance from
-itself. A pair that overlaps is one task with the needs and the memory of both.
+SEND_F and SEND_B
+       of what crosses a boundary between ranks, where its size over the link's bandwidth is not
+       nothing: after the producer, on the link; the consumer comes ``latency`` ticks later.
+
+A link says its latency, bandwidth and duplex, or those of the pipeline hold; a rank is no distance
+from itself. A pair that overlaps is one task with the needs and the memory of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from math import ceil
 from typing import TypeVar
 
 from bubbleproof.theory.model.problem import Problem
@@ -108,11 +114,44 @@ class _Requirements:
     def home(self, stage: int, microbatch: int) -> str:
         return f"rank {self.rank(stage, microbatch)}"
 
-    def lag(self, stage: int, later: int, microbatch: int) -> int:
-        """The latency between the ranks of two stages."""
-        ends = {self.rank(stage, microbatch), self.rank(later, microbatch)}
-        named = [link.latency for link in self.pipeline.links if set(link.ranks) == ends]
-        return 0 if len(ends) == 1 else named[-1] if named else self.pipeline.latency
+    def _pass_on(self, producer: str, consumer: str, sent: tuple[str, int, int, int]) -> None:
+        """What one stage makes for another: ``sent`` is (message, sender, receiver, microbatch).
+
+        On one rank there is nothing between the two. Between ranks the consumer comes ``latency``
+        ticks after the message, which takes its size over the bandwidth on the link, rounded up.
+        """
+        message, stage, later, microbatch = sent
+        source, target = self.rank(stage, microbatch), self.rank(later, microbatch)
+        if source == target:
+            self.found.wait(producer, consumer)
+            return
+        latency, bandwidth, duplex = self.link(source, target)
+        size = self.pipeline.message
+        units = size if isinstance(size, int) else size[min(stage, later)]
+        ticks = 0 if bandwidth is None else ceil(Fraction(units) / bandwidth)
+        self.found.wait(producer, consumer, ticks + latency)
+        if ticks:
+            self.found.task(message, ticks, self.link_name(source, target, duplex))
+            self.found.wait(producer, message)
+            self.found.wait(message, consumer, latency)
+
+    def link(self, one: int, other: int) -> tuple[int, int | Fraction | None, str]:
+        """Latency, bandwidth and duplex between two ranks."""
+        pipeline = self.pipeline
+        latency, bandwidth, duplex = pipeline.latency, pipeline.bandwidth, pipeline.duplex
+        for link in pipeline.links:
+            if set(link.ranks) == {one, other}:
+                latency = link.latency
+                bandwidth = pipeline.bandwidth if link.bandwidth is None else link.bandwidth
+                duplex = pipeline.duplex if link.duplex is None else link.duplex
+        return latency, bandwidth, duplex
+
+    @staticmethod
+    def link_name(source: int, target: int, duplex: str) -> str:
+        """A link of half duplex is one resource, of full duplex one for each direction."""
+        if duplex == "full":
+            return f"link {source}>{target}"
+        return f"link {min(source, target)}-{max(source, target)}"
 
     def is_split(self, stage: int, microbatch: int) -> bool:
         flags = self.pipeline.split_backward
@@ -153,8 +192,8 @@ class _Requirements:
         ticks = int(self.ticks.forward[stage, part])
         self.found.task(name, ticks, self.home(stage, microbatch))
         if stage:
-            lag = self.lag(stage - 1, stage, microbatch)
-            self.found.wait(action_name(stage - 1, "F", microbatch, part), name, lag)
+            before, message = (action_name(stage - 1, k, microbatch, part) for k in ("F", "SEND_F"))
+            self._pass_on(before, name, (message, stage - 1, stage, microbatch))
         if part:
             self.found.wait(action_name(stage, "F", microbatch, part - 1), name)
         self.found.change(name, "start", self.memory(stage, microbatch), self.activation(stage))
@@ -166,8 +205,9 @@ class _Requirements:
         self.found.task(name, int(ticks[stage, part]), self.home(stage, microbatch))
         self.found.wait(action_name(stage, "F", microbatch, part), name)
         if stage + 1 < pipeline.num_stages:
-            lag = self.lag(stage, stage + 1, microbatch)
-            self.found.wait(self.back(stage + 1, microbatch, part), name, lag)
+            before = self.back(stage + 1, microbatch, part)
+            message = action_name(stage + 1, "SEND_B", microbatch, part)
+            self._pass_on(before, name, (message, stage + 1, stage, microbatch))
         if part + 1 < pipeline.num_slices:
             self.found.wait(self.back(stage, microbatch, part + 1), name)
         if not split:
@@ -222,11 +262,12 @@ class _Requirements:
             self.found.wait(str(before), str(after))
 
     def _evict(self, eviction: Eviction) -> None:
-        link = "link {}-{}".format(*sorted((eviction.source, eviction.target)))
+        ends = eviction.source, eviction.target
+        duplex = self.link(*ends)[2]
         self._away(
             (eviction.stage, eviction.microbatch, eviction.slice),
-            ("EVICT", eviction.duration, link),
-            ("LOAD", eviction.duration, link),
+            ("EVICT", eviction.duration, self.link_name(*ends, duplex)),
+            ("LOAD", eviction.duration, self.link_name(*ends[::-1], duplex)),
             f"memory of rank {eviction.target}",
         )
 

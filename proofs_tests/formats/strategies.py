@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, PLACEMENTS
 
 numbers = st.integers(min_value=0, max_value=1 << 40)

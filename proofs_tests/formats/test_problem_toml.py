@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import Comparison, ProblemFile, UnusableInput, read_problem
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 SMALL = """
 ranks = 2

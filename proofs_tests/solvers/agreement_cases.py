@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from bubbleproof.testing.strategies import per_stage
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Eviction
 from proofs_tests.solvers.small import Task, by_hand, tiny_pipelines
 

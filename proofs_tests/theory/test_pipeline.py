@@ -10,8 +10,9 @@ from hypothesis import given
 from bubbleproof.testing.strategies import pipelines
 from bubbleproof.theory.model.actions import MAX_PART, Kind
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.overlaps import fuse
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.stage_numbers import weight_rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from random import Random
 
@@ -16,7 +17,8 @@ from bubbleproof.theory.families import families
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.pipeline import Link, Pipeline
+from bubbleproof.theory.pipelines.links import Link
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
@@ -74,6 +76,9 @@ def numbers(random: Random) -> dict[str, object]:
         "capacity": random.choice([None, 40, tuple(range(20, 20 + p))]),
         "latency": random.randint(0, 2),
         "links": tuple(links),
+        "message": tuple(random.randint(0, 3) for _ in stages),
+        "bandwidth": random.choice([None, None, 1, Fraction(3, 2)]),
+        "duplex": random.choice(["half", "full"]),
     }
 
 

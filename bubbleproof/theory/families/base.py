@@ -20,6 +20,7 @@ from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 
@@ -121,7 +122,8 @@ class Family(ABC):
         """The left-shifted schedule on a pipeline. Raises ``ValueError`` quoting ``refusal``."""
         if (why := self.refusal(pipeline)) is not None:
             raise ValueError(why)
-        return left_shift(problem or pipeline.problem(), self.program(pipeline))
+        problem = problem or pipeline.problem()
+        return left_shift(problem, with_messages_in_order(problem, self.program(pipeline)))
 
     def variant(self, params: Parameters) -> Family:
         """The family that orders as ``f``, ``e`` and ``d`` ask; this one unless it takes any."""

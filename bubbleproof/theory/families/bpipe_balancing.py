@@ -16,10 +16,10 @@ from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.bpipe_plan import Transfer, computation_slots, plan_transfers
 from bubbleproof.theory.families.bpipe_room import room_waits
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.transfers import Eviction, Wait, link_resources
+from bubbleproof.theory.pipelines.transfers import Eviction, Wait
 
 
 class BalancedFamily(Family):
@@ -97,11 +97,14 @@ class BalancedFamily(Family):
             raise ValueError(self.refusal(pipeline))
         p = pipeline.num_ranks
         orders = self.base.program(pipeline).orders(p)
-        links: dict[int, list[Action]] = {}
+        links, names = pipeline.all_links, [r.name for r in pipeline.problem().resources]
+        orders += [[] for _ in range(len(names) - p)]
         for rank, transfers in self._plan(pipeline).items():
-            link = link_resources(pipeline.choices.evictions, p)[rank, p - 1 - rank]
-            links[link] = [transfer.action for transfer in transfers]
-        return Program.from_orders(orders + [links[link] for link in sorted(links)])
+            for transfer in transfers:
+                ends = (rank, p - 1 - rank)
+                way = ends if transfer.kind is Kind.EVICT else ends[::-1]
+                orders[names.index(links.name(*way))].append(transfer.action)
+        return Program.from_orders(orders)
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ task.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from inspect import signature
 from typing import Unpack, final
 
@@ -25,6 +26,7 @@ from bubbleproof.theory.pipelines.choices import (
     refuse_clashes,
 )
 from bubbleproof.theory.pipelines.limits import require_size
+from bubbleproof.theory.pipelines.links import Boundaries, Link, Links, boundaries, require_link
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline_problem import problem_of
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, num_downward, stage_ranks
@@ -47,14 +49,6 @@ from bubbleproof.theory.pipelines.stage_numbers import (
 PLAIN = Choices()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """The connection between two ranks, in both directions: ``latency`` ticks per message."""
-
-    ranks: tuple[int, int]
-    latency: int
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Pipeline:
@@ -66,7 +60,9 @@ class Pipeline:
     ``activation``, ``released_at_input`` and ``static`` are memory units, given once or per stage;
     ``weight_workspace`` is what each GEMM of a W holds while it runs, given once or in rows like
     ``weight_parts``; ``capacity`` is the memory of each rank, given once, per rank, or None.
-    ``latency`` holds for every pair of ranks that ``links`` does not name.
+    ``message`` is what a stage sends on, in memory units, once or per stage; ``latency`` (ticks),
+    ``bandwidth`` (memory units per tick, None for no limit) and ``duplex`` (``half`` or ``full``)
+    hold for every pair of ranks that ``links`` does not name (``theory.pipelines.links``).
 
     ``choices`` hold what is decided beyond that. Each may also be given by its own name:
     ``Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)``; what is given by name
@@ -89,7 +85,10 @@ class Pipeline:
     weight_workspace: int | Parts
     static: PerStage
     capacity: int | tuple[int | None, ...] | None
+    message: PerStage
     latency: int
+    bandwidth: int | Fraction | None
+    duplex: str
     links: tuple[Link, ...]
     choices: Choices
     unit: str
@@ -111,7 +110,10 @@ class Pipeline:
         weight_workspace: int | Parts = (),
         static: PerStage = 0,
         capacity: int | tuple[int | None, ...] | None = None,
+        message: PerStage = 0,
         latency: int = 0,
+        bandwidth: int | Fraction | None = None,
+        duplex: str = "half",
         links: tuple[Link, ...] = (),
         choices: Choices = PLAIN,
         unit: str = "tick",
@@ -177,13 +179,9 @@ class Pipeline:
         )
 
     def _check_links(self) -> None:
-        require_whole("latency", self.latency, minimum=0)
+        require_link("", self.latency, self.bandwidth, self.duplex)
         for link in self.links:
-            require_whole(f"latency of link {link.ranks}", link.latency, minimum=0)
-            if min(link.ranks) < 0 or max(link.ranks) >= self.num_ranks or len(set(link.ranks)) < 2:
-                raise ValueError(
-                    f"a link joins two different ranks of 0..{self.num_ranks - 1}, got {link.ranks}"
-                )
+            link.require(self.num_ranks)
 
     def _check_memory(self) -> None:
         for released, held in zip(self.per_stage.released, self.per_stage.activation, strict=True):
@@ -247,6 +245,19 @@ class Pipeline:
         return np.where(upward, self.num_ranks - 1 - down, down)
 
     @property
+    def all_links(self) -> Links:
+        """The links between any two ranks."""
+        return Links(
+            latency=self.latency, bandwidth=self.bandwidth, duplex=self.duplex, named=self.links
+        )
+
+    @property
+    def boundaries(self) -> Boundaries:
+        """What messages between stages take on their links."""
+        message = tuple(column(self.message).tolist())
+        return boundaries(self.all_links, self.rank_grid, message)
+
+    @property
     def per_stage(self) -> StageColumns:
         """The memory of each stage as columns of length ``num_stages``."""
         return StageColumns(
@@ -293,7 +304,9 @@ class Pipeline:
 
 
 TICKS = ("forward", "backward", "input_backward", "weight_backward")
-_PER_STAGE: dict[str, int | None] = {"activation": 0, "released_at_input": None, "static": 0}
+_PER_STAGE: dict[str, int | None] = {
+    "activation": 0, "released_at_input": None, "static": 0, "message": 0,
+}  # fmt: skip
 _DEFAULTS: dict[str, object] = {
     **{name: given.default for name, given in signature(Pipeline.__init__).parameters.items()},
     **{field.name: field.default for field in fields(Choices)},

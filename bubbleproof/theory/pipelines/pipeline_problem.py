@@ -11,7 +11,8 @@ Dependencies
     B or I (j,k,g) after F(j,k,g), after B/I(j,k,g+1) and after B/I(j,k+1,g);
     W(j,k,g) after I(j,k,g). Where W is cut into parts, the first comes after I and each after the
     one before it: single GEMMs wait in a queue (MEPipe section 5), and no two need each other.
-    An edge between ranks lags by the latency of the link.
+    An edge between ranks lags by what its message takes on the link, and by the latency; what the
+    message occupies is a task beside (``links``).
 Memory, per action of stage g in units of ``memory_unit``
     a full backward holds ``activation[g]`` from the start of F to the end of B;
     a split backward holds ``activation[g]`` from the start of F; at the end of I it gives back
@@ -40,6 +41,7 @@ from bubbleproof.theory.model.problem import (
 )
 from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
 from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.links import Links, with_messages
 from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.recompute import with_recompute
 from bubbleproof.theory.pipelines.sharding import with_collectives
@@ -56,7 +58,7 @@ def problem_of(pipeline: Pipeline) -> Problem:
     Raises ``ValueError`` for a choice that names what the pipeline does not have.
     """
     choices = pipeline.choices
-    problem = extended_by(_ProblemBuilder(pipeline).build(), choices)
+    problem = extended_by(_ProblemBuilder(pipeline).build(), choices, pipeline.all_links)
     if choices.state_offload is not None:
         problem = with_state_offload(problem, choices.state_offload)
     if choices.sharding is not None:
@@ -65,9 +67,9 @@ def problem_of(pipeline: Pipeline) -> Problem:
     return fuse(problem, choices.overlaps) if choices.overlaps else problem
 
 
-def extended_by(problem: Problem, choices: Choices) -> Problem:
+def extended_by(problem: Problem, choices: Choices, links: Links) -> Problem:
     """The problem with what the choices do with activations: evict, off-load and recompute them."""
-    problem = with_evictions(problem, choices.evictions)
+    problem = with_evictions(problem, choices.evictions, links)
     problem = with_activation_offloads(problem, choices.offloads, choices.host_capacity)
     return problem if choices.recompute is None else with_recompute(problem, choices.recompute)
 
@@ -78,7 +80,7 @@ class _ProblemBuilder:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.columns = pipeline.per_stage
-        self.ranks = pipeline.rank_grid
+        self.ranks, self.between = pipeline.rank_grid, pipeline.boundaries
         shape = (pipeline.num_stages, pipeline.num_microbatches, pipeline.num_slices)
         flags: Bools = np.atleast_2d(np.asarray(pipeline.split_backward, dtype=np.bool_))
         self.split: Bools = np.broadcast_to(flags[:, :, None], shape)
@@ -129,7 +131,7 @@ class _ProblemBuilder:
             ]
         )
         task = np.arange(self.num_tasks)
-        return Problem(
+        problem = Problem(
             resources=tuple(Resource(name=f"rank {r}", rank=r) for r in range(pipeline.num_ranks)),
             actions=actions,
             duration=duration,
@@ -140,6 +142,7 @@ class _ProblemBuilder:
             unit=pipeline.unit,
             memory_unit=pipeline.memory_unit,
         )
+        return with_messages(problem, self.forward, self.backward, self.between)
 
     def _weight_ticks(self, stage: Ints, slice_: Ints, part: Ints) -> Ints:
         """The ticks of each weight task."""
@@ -154,7 +157,7 @@ class _ProblemBuilder:
 
     def _edges(self) -> Edges:
         forward, backward = self.forward, self.backward
-        lag = self._boundary_lags()[:, :, None]
+        lag = (self.between.ticks + self.between.latency)[:, :, None]
         split, later = self.split, np.flatnonzero(self.part > 0) + 2 * forward.size
         parts = [
             (forward[:-1], forward[1:], lag),
@@ -170,16 +173,6 @@ class _ProblemBuilder:
             after=np.concatenate([after.ravel() for _, after, _ in parts]),
             lag=np.concatenate([(np.zeros_like(b) + lag).ravel() for b, _, lag in parts]),
         )
-
-    def _boundary_lags(self) -> Ints:
-        """The latency between stages g and g+1, shape (num_stages - 1, num_microbatches)."""
-        p = self.pipeline.num_ranks
-        latency = np.full((p, p), self.pipeline.latency)
-        for link in self.pipeline.links:
-            latency[link.ranks] = latency[link.ranks[::-1]] = link.latency
-        np.fill_diagonal(latency, 0)
-        result: Ints = latency[self.ranks[:-1], self.ranks[1:]]
-        return result
 
     def _stores(self) -> tuple[Store, ...]:
         pipeline = self.pipeline

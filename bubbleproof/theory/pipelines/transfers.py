@@ -1,10 +1,10 @@
 """Evictions: saved activations that wait on a peer rank until their backward needs them.
 
 An eviction of (stage, microbatch) adds two tasks to a problem, EVICT and LOAD. Both occupy only the
-link between the evictor (``source``) and the acceptor (``target``): one unary resource per
-unordered pair of ranks, so a link carries one transfer at a time, in either direction (half
-duplex, BPipe section 3.5). With F and B the forward and backward (B or I) of that stage and
-microbatch, and a the units that F leaves in the store of the source:
+link between the evictor (``source``) and the acceptor (``target``), which carries one transfer at a
+time: in either direction where it is of half duplex (BPipe section 3.5; ``links``). With F and B
+the forward and backward (B or I) of that stage and microbatch, and a the units that F leaves in the
+store of the source:
 
 - precedences: EVICT after F, LOAD after EVICT, B after LOAD;
 - memory: EVICT adds a to the target at its start and takes a from the source at its end; LOAD
@@ -24,7 +24,8 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Edges, Problem, Resource
-from bubbleproof.theory.pipelines.extension import extended
+from bubbleproof.theory.pipelines.extension import extended, numbered
+from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
 
 Wait = tuple[Action, Action]
 
@@ -57,14 +58,10 @@ class Eviction:
         return min(self.source, self.target), max(self.source, self.target)
 
 
-def link_resources(evictions: Sequence[Eviction], num_resources: int) -> dict[tuple[int, int], int]:
-    """The resource number of each link that is used, in order of the ranks it joins."""
-    links = sorted({eviction.link for eviction in evictions})
-    return {link: num_resources + number for number, link in enumerate(links)}
-
-
-def with_evictions(problem: Problem, evictions: Sequence[Eviction]) -> Problem:
-    """The problem with an EVICT and a LOAD per eviction.
+def with_evictions(
+    problem: Problem, evictions: Sequence[Eviction], links: Links = HALF_DUPLEX
+) -> Problem:
+    """The problem with an EVICT and a LOAD per eviction, on the links between their ranks.
 
     Precondition: store r is the memory of rank r. Raises ``ValueError`` where an eviction's forward
     or backward is no task of its source rank.
@@ -77,8 +74,11 @@ def with_evictions(problem: Problem, evictions: Sequence[Eviction]) -> Problem:
     ).reshape(len(evictions), 6)
     stage, microbatch, slice_, source, target, duration = columns.T
     forward, backward = _ends(problem, columns)
-    links = link_resources(evictions, len(problem.resources))
-    link = np.array([links[e.link] for e in evictions], dtype=np.int64)
+    ways = [(e.source, e.target) for e in evictions] + [(e.target, e.source) for e in evictions]
+    by_link = sorted(set(ways), key=lambda way: (min(way), max(way), way))
+    _, new = numbered(problem.resources, [links.name(*way) for way in by_link])
+    resources = (*problem.resources, *(Resource(name=name) for name in new))
+    numbers, _ = numbered(resources, [links.name(*way) for way in ways])
     evict = problem.num_tasks + np.arange(len(evictions))
     load = evict + len(evictions)
     units = left_behind(problem, forward, source)
@@ -88,7 +88,7 @@ def with_evictions(problem: Problem, evictions: Sequence[Eviction]) -> Problem:
             ActionTable.of(int(kind), stage, microbatch, slice_) for kind in (Kind.EVICT, Kind.LOAD)
         ),
         duration=np.concatenate([duration, duration]),
-        homes=[(evict, link), (load, link)],
+        homes=[(np.concatenate([evict, load]), numbers)],
         waits=[(forward, evict), (evict, load), (load, backward)],
         changes=[
             (evict, False, target, units),
@@ -96,7 +96,7 @@ def with_evictions(problem: Problem, evictions: Sequence[Eviction]) -> Problem:
             (load, False, source, units),
             (load, True, target, -units),
         ],
-        resources=[Resource(name=f"link {a}-{b}") for a, b in links],
+        resources=resources[len(problem.resources) :],
     )
 
 

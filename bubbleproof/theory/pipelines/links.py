@@ -1,0 +1,219 @@
+"""Links: what lies between two ranks, and the messages that go over it.
+
+A message takes ``latency`` ticks more than its sender is busy with it. Where the pipeline says how
+large messages are (``message``, memory units of each stage's output, and as many of the gradient
+that comes back) and how many of these units go over a link in a tick (``bandwidth``), each message
+is a task of its own: SEND_F of a stage's output, SEND_B of the gradient that a stage hands back. It
+occupies the link for ceil(message / bandwidth) ticks, after its producer; its consumer starts
+``latency`` ticks after it at the earliest. Without a bandwidth, or with nothing to send, links
+carry any number of messages at once and only the latency counts.
+
+A link of ``half`` duplex is one resource, ``link a-b``, for both directions; so are the evictions
+and loads between its ranks. One of ``full`` duplex is a resource for each, ``link a>b`` and
+``link b>a``. Buffers of messages are not part of the memory model.
+
+A rank's program says nothing of its messages: ``with_messages_in_order`` completes an order of
+computations by sending each message when it is ready, first come first served on each link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.problem import Edges, Problem, Resource
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.extension import extended, numbered
+from bubbleproof.theory.pipelines.stage_numbers import require_whole
+from bubbleproof.theory.pipelines.timing import earliest_starts, waiting_edges
+
+DUPLEX = ("half", "full")
+SENDS = (Kind.SEND_F, Kind.SEND_B)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The connection between two ranks, in both directions.
+
+    ``latency`` ticks per message; ``bandwidth`` memory units per tick and ``duplex`` are those of
+    the pipeline where None.
+    """
+
+    ranks: tuple[int, int]
+    latency: int
+    bandwidth: int | Fraction | None = None
+    duplex: str | None = None
+
+    def require(self, num_ranks: int) -> None:
+        """Raise ``ValueError`` for ranks that are not two of ``num_ranks``, or wrong numbers."""
+        if min(self.ranks) < 0 or max(self.ranks) >= num_ranks or len(set(self.ranks)) < 2:
+            raise ValueError(
+                f"a link joins two different ranks of 0..{num_ranks - 1}, got {self.ranks}"
+            )
+        require_link(f" of link {self.ranks}", self.latency, self.bandwidth, self.duplex or "half")
+
+
+def require_link(name: str, latency: int, bandwidth: int | Fraction | None, duplex: str) -> None:
+    """Raise ``ValueError`` for a negative latency, a bandwidth of 0 or less, another duplex."""
+    require_whole(f"latency{name}", latency, minimum=0)
+    if bandwidth is not None and (
+        isinstance(bandwidth, bool) or not isinstance(bandwidth, int | Fraction) or bandwidth <= 0
+    ):
+        raise ValueError(f"bandwidth{name} must be a number above 0, got {bandwidth!r}")
+    if duplex not in DUPLEX:
+        raise ValueError(f"duplex{name} must be one of {', '.join(DUPLEX)}, got {duplex!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The links between any two ranks: ``named`` ones, and what holds for all others."""
+
+    latency: int = 0
+    bandwidth: int | Fraction | None = None
+    duplex: str = "half"
+    named: tuple[Link, ...] = ()
+
+    def between(self, one: int, other: int) -> Link:
+        """The link of two ranks, with every value filled in."""
+        for link in reversed(self.named):
+            if set(link.ranks) == {one, other}:
+                bandwidth = self.bandwidth if link.bandwidth is None else link.bandwidth
+                return replace(link, bandwidth=bandwidth, duplex=link.duplex or self.duplex)
+        return Link(
+            ranks=(one, other), latency=self.latency, bandwidth=self.bandwidth, duplex=self.duplex
+        )
+
+    def name(self, source: int, target: int) -> str:
+        """The resource that a message or a transfer from one rank to another occupies."""
+        if self.between(source, target).duplex == "full":
+            return f"link {source}>{target}"
+        return "link {}-{}".format(*sorted((source, target)))
+
+    def ticks(self, units: int, source: int, target: int) -> int:
+        """How long a message of so many memory units occupies the link of two ranks."""
+        bandwidth = self.between(source, target).bandwidth
+        return 0 if bandwidth is None else -(-units // bandwidth)
+
+
+HALF_DUPLEX = Links()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Boundaries:
+    """The messages between stages g and g+1: ticks on the link, and latency after it.
+
+    ``ranks`` has shape (num_stages, num_microbatches), ``ticks`` and ``latency`` one stage less.
+    """
+
+    links: Links
+    ranks: Ints
+    ticks: Ints
+    latency: Ints
+
+
+def boundaries(links: Links, ranks: Ints, message: tuple[int, ...]) -> Boundaries:
+    """What messages of these sizes, one per stage, take between stages on these ranks."""
+    columns, column_of = np.unique(ranks, axis=1, return_inverse=True)
+    shape = (len(ranks) - 1, columns.shape[1])
+    ticks, latency = (np.zeros(shape, dtype=np.int64) for _ in range(2))
+    for column, homes in enumerate(columns.T.tolist()):
+        for stage, ends in enumerate(pairwise(homes)):
+            if ends[0] != ends[1]:
+                ticks[stage, column] = links.ticks(message[stage], *ends)
+                latency[stage, column] = links.between(*ends).latency
+    each = column_of.ravel()
+    return Boundaries(links=links, ranks=ranks, ticks=ticks[:, each], latency=latency[:, each])
+
+
+def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boundaries) -> Problem:
+    """The problem with a task for every message that takes ticks on its link.
+
+    ``forward`` and ``backward`` number the tasks by [stage, microbatch, slice].
+    """
+    stage, microbatch, slice_ = (
+        column.ravel() for column in np.indices((len(forward) - 1, *forward.shape[1:]))
+    )
+    takes = between.ticks[stage, microbatch] > 0
+    if not takes.any():
+        return problem
+    stage, microbatch, slice_ = stage[takes], microbatch[takes], slice_[takes]
+    lower = between.ranks[stage, microbatch].tolist()
+    upper = between.ranks[stage + 1, microbatch].tolist()
+    names = [between.links.name(a, b) for a, b in zip(lower, upper, strict=True)]
+    names += [between.links.name(b, a) for a, b in zip(lower, upper, strict=True)]
+    numbers, new = numbered(problem.resources, names)
+    down = problem.num_tasks + np.arange(len(stage))
+    up = down + len(stage)
+    ticks = between.ticks[stage, microbatch]
+    before = forward[stage, microbatch, slice_], backward[stage + 1, microbatch, slice_]
+    after = forward[stage + 1, microbatch, slice_], backward[stage, microbatch, slice_]
+    sent = extended(
+        problem,
+        actions=ActionTable.concatenate(
+            [
+                ActionTable.of(int(Kind.SEND_F), stage, microbatch, slice_),
+                ActionTable.of(int(Kind.SEND_B), stage + 1, microbatch, slice_),
+            ]
+        ),
+        duration=np.concatenate([ticks, ticks]),
+        homes=[(np.concatenate([down, up]), numbers)],
+        waits=[(before[0], down), (before[1], up)],
+        resources=[Resource(name=name) for name in new],
+    )
+    lag = between.latency[stage, microbatch]
+    edges = sent.edges
+    return replace(
+        sent,
+        edges=Edges(
+            before=np.concatenate([edges.before, down, up]),
+            after=np.concatenate([edges.after, *after]),
+            lag=np.concatenate([edges.lag, lag, lag]),
+        ),
+    )
+
+
+def is_message(problem: Problem, program: Program) -> Bools:
+    """Which rows are messages on links: tasks of the problem, no SENDs of a rank's program."""
+    mask: Bools = program.actions.is_kind(*SENDS) & (program.resource >= problem.num_ranks)
+    return mask
+
+
+def with_messages_in_order(problem: Problem, program: Program) -> Program:
+    """The program with the problem's messages where it has none, first come first served.
+
+    A message comes when it would be ready if links carried any number at once. What the program
+    has on a link already keeps its order. The program itself where there is nothing to add, or
+    where its order waits for itself.
+    """
+    sends = np.flatnonzero(problem.actions.is_kind(*SENDS))
+    have = problem.locate(program.actions)
+    missing = np.setdiff1d(sends, have)
+    if not len(missing):
+        return program
+    on_ranks = program.resource < problem.num_ranks
+    order = Program(actions=program.actions.take(on_ranks), resource=program.resource[on_ranks])
+    known = have[on_ranks]
+    if (known == NONE).any():
+        return program
+    start = earliest_starts(problem.duration, *waiting_edges(problem, order, known))
+    if start is None:
+        return program
+    beside = ~on_ranks & (have != NONE)
+    task = np.concatenate([have[beside], missing])
+    resource_of = dict(zip(*_columns(problem), strict=True))
+    resource = np.array([resource_of[t] for t in task.tolist()], dtype=np.int64)
+    by = np.lexsort((np.arange(len(task)), start[task], resource))
+    return Program(
+        actions=ActionTable.concatenate([order.actions, problem.actions.take(task[by])]),
+        resource=np.concatenate([order.resource, resource[by]]),
+    )
+
+
+def _columns(problem: Problem) -> tuple[list[int], list[int]]:
+    """The resource of every task that occupies no rank."""
+    rows = problem.occupancy.resource >= problem.num_ranks
+    return problem.occupancy.task[rows].tolist(), problem.occupancy.resource[rows].tolist()
