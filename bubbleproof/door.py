@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from bubbleproof.theory.families import FamilyMember, families, family, register
+from bubbleproof.theory.families import FamilyMember, families, family, published_programs, register
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -137,13 +137,7 @@ def pareto(posed: Posed, *, time_limit: float = 60.0) -> Front:
 
 def _published(posed: Posed) -> list[tuple[str, Program]]:
     """The published orders that take a pipeline as it is; none for a problem built by hand."""
-    if not isinstance(posed, Pipeline):
-        return []
-    return [
-        (name, known.program(posed))
-        for name, known in families().items()
-        if known.refusal(posed) is None
-    ]
+    return published_programs(posed) if isinstance(posed, Pipeline) else []
 
 
 def check(posed: Posed | FamilyMember | ScheduleFile, schedule: object = None) -> Verdict:

@@ -27,7 +27,7 @@ def combined(random: Random) -> Pipeline:
     v = 1 if placement == "bidirectional" else random.randint(1, 2)
     stages, samples = range(p * v), range(m)
     flags = random.choice([False, True, None])
-    gemms = random.choice([1, 1, 2])
+    gemms, duplex = random.choice([1, 1, 2]), random.choice(["full", None])
     plain = Pipeline(
         num_ranks=p,
         num_microbatches=m,
@@ -46,11 +46,7 @@ def combined(random: Random) -> Pipeline:
         latency=random.randint(0, 2),
         bandwidth=random.choice([None, None, 1, 2, Fraction(2, 3)]),
         duplex=random.choice(["half", "full"]),
-        links=(
-            Link(ranks=(0, p - 1), latency=1, bandwidth=2, duplex=random.choice(["full", None])),
-        )
-        if p > 1
-        else (),
+        links=() if p == 1 else (Link(ranks=(0, p - 1), latency=1, bandwidth=2, duplex=duplex),),
     )
     if gemms > 1:
         rows = tuple((ticks // gemms,) * gemms for ticks in plain.ticks.weight_backward[:, 0])
@@ -72,7 +68,9 @@ def chosen(plain: Pipeline, random: Random) -> Choices:
     ranks, slices = plain.rank_grid, range(plain.num_slices)
     return replace(
         plain.choices,
-        recompute=Recompute(samples=tuple(doings["again"]), kept=random.randint(0, 1)),
+        recompute=Recompute(samples=tuple(doings["again"]), kept=random.randint(0, 1))
+        if doings["again"]
+        else None,
         evictions=tuple(
             Eviction(
                 stage=g,

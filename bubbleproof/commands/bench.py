@@ -15,12 +15,12 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import Posed, read_posed
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
-from bubbleproof.commands.solve import published_programs
 from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.search import Search
+from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

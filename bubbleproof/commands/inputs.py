@@ -25,6 +25,7 @@ from bubbleproof.formats.errors import about
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, rough_times
 from bubbleproof.verify.communication.matching import compute_part
@@ -59,7 +60,9 @@ class Given:
 
     @property
     def compute(self) -> Program:
-        return compute_part(self.program) if self.has_communication else self.program
+        if not self.has_communication:
+            return self.program
+        return with_messages_in_order(self.problem, compute_part(self.program))
 
     def timed(self) -> Schedule:
         """The schedule; raises ``ValueError`` with the reason where there are no times."""

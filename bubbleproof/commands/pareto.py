@@ -22,13 +22,13 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.solve import published_programs, schedule_file
+from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import comparison_pipeline, write_schedule
 from bubbleproof.parallel import num_cores, open_executor
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
-from bubbleproof.theory.families import Family, families
+from bubbleproof.theory.families import Family, families, published_programs
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check

@@ -23,9 +23,8 @@ from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
-from bubbleproof.theory.families import families
-from bubbleproof.theory.model.schedule import Claim, Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.families import published_programs
+from bubbleproof.theory.model.schedule import Claim, Schedule
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -143,15 +142,6 @@ def solve_posed(
     found = solve_choices(posed.file.pipeline, posed.file.allowed, options, starts)
     chosen = replace(posed, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
-
-
-def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
-    """The orders of all families that take the pipeline as it is."""
-    return [
-        (name, family.program(pipeline))
-        for name, family in families().items()
-        if family.refusal(pipeline) is None
-    ]
 
 
 def schedule_file(posed: Posed, result: Result) -> ScheduleFile:

@@ -18,7 +18,7 @@ import numpy as np
 from bubbleproof.formats.errors import UnusableInput, nearest, quoted
 from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.stage_numbers import Ticks
+from bubbleproof.theory.pipelines.stage_numbers import Ticks, column
 
 CUT = (
     "forward",
@@ -88,6 +88,7 @@ def comparison_pipeline(
     plain: dict[str, object] = {
         "placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": (),
         "weight_workspace": _workspace(pipeline, old, new),
+        "message": max(column(pipeline.message).tolist()),  # no smaller where stages are cut
     }  # fmt: skip
     return family.fitted(pipeline.with_changes(num_chunks=chunks, **plain, **cut))
 

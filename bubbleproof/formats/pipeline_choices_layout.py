@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
@@ -167,7 +168,9 @@ def _all_made(kind: type[Made], layouts: Sequence[Layout], where: str) -> tuple[
 
 def plain(value: object) -> object:
     """A value of lists, tables and texts in place of tuples, dataclasses and actions."""
-    if isinstance(value, Action):
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return value.numerator
+    if isinstance(value, Action | Fraction):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}

@@ -9,12 +9,14 @@ version 1 have four of them beside the numbers and know no others.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
-from typing import Annotated
+from fractions import Fraction
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bubbleproof.formats.errors import values_at
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.pipeline_choices_layout import (
     Pair,
     PerStage,
@@ -34,14 +36,18 @@ from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+Bandwidth = Natural | str
+Duplex = Literal["half", "full"]
 Json = dict[str, object]
 
 
 class LinkLayout(Layout):
-    """The latency between two ranks, in both directions."""
+    """What lies between two ranks, in both directions; absent keys are those of the pipeline."""
 
     ranks: RankPair
     latency: Natural
+    bandwidth: Bandwidth | None = None
+    duplex: Duplex | None = None
 
 
 class NumbersLayout(Layout):
@@ -60,7 +66,10 @@ class NumbersLayout(Layout):
     weight_workspace: Natural | list[Natural] | Rows = Field(default_factory=list)
     static: PerStage = 0
     capacity: Natural | list[Natural | None] | None = None
+    message: PerStage = 0
     latency: Natural = 0
+    bandwidth: Bandwidth | None = None
+    duplex: Duplex = "half"
     links: list[LinkLayout] = Field(default_factory=list)
     unit: str = "tick"
     memory_unit: str = "activation"
@@ -97,12 +106,30 @@ def pipeline_from_layout(layout: PipelineLayout | PipelineLayout1) -> Pipeline:
         slices=layout.num_slices,
     )
     values = {name: frozen(getattr(layout, name)) for name in NumbersLayout.model_fields}
-    values["links"] = tuple(Link(ranks=link.ranks, latency=link.latency) for link in layout.links)
+    values["bandwidth"] = _rate(layout.bandwidth, "pipeline.bandwidth")
+    values["links"] = tuple(
+        Link(
+            ranks=link.ranks,
+            latency=link.latency,
+            bandwidth=_rate(link.bandwidth, f"pipeline.links[{row}].bandwidth"),
+            duplex=link.duplex,
+        )
+        for row, link in enumerate(layout.links)
+    )
     choices = _choices(layout)
     with values_at("pipeline"):
         pipeline = Pipeline(**values, choices=choices)  # type: ignore[arg-type]  # checked above
     refuse_overflow(pipeline)
     return pipeline
+
+
+def _rate(given: int | str | None, where: str) -> int | Fraction | None:
+    """Memory units per tick: a whole number, or a ratio ``a/b``."""
+    if not isinstance(given, str):
+        return given
+    if (match := re.fullmatch(r"([1-9][0-9]{0,15})/([1-9][0-9]{0,15})", given)) is None:
+        raise UnusableInput(where, 'a number or a ratio "a/b"', quoted(given))
+    return Fraction(int(match[1]), int(match[2]))
 
 
 def _choices(layout: PipelineLayout | PipelineLayout1) -> Choices:

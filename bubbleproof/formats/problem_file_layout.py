@@ -47,19 +47,30 @@ class MemoryLayout(Layout):
     """What each GEMM of W holds while it runs: one size, or rows like durations.weight_parts."""
     static: NaturalSize | list[NaturalSize] = 0
     """Weights and optimizer state of each stage."""
+    message: NaturalSize | list[NaturalSize] = 0
+    """What a stage sends to the next for one action; its gradient that comes back is as large."""
 
 
 class LinksLayout(Layout):
-    """Ticks of a message between any two ranks that [[link]] does not name."""
+    """Messages between any two ranks that [[link]] does not name."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     latency: Natural = 0
+    """Ticks from the end of a message to its consumer."""
+    bandwidth: NaturalSize | None = None
+    """Memory units per tick, or a rate such as "300 GB/s"; absent: messages occupy no link."""
+    duplex: Literal["half", "full"] = "half"
+    """Whether a link carries one message at a time, or one in each direction."""
 
 
 class LinkLayout(Layout):
-    """Ticks of a message between two ranks, in both directions."""
+    """Messages between two ranks, in both directions; absent keys are those of [links]."""
 
     ranks: RankPair
-    latency: Natural
+    latency: Natural | None = None
+    bandwidth: NaturalSize | None = None
+    duplex: Literal["half", "full"] | None = None
 
 
 class CompareLayout(Layout):

@@ -26,10 +26,13 @@
     released_at_input = 0        # the part that a split backward gives back after its input part
     weight_workspace = [0, 0]    # held by each GEMM of W while it runs: rows as above, or one
     static = ["10 GiB", "11 GiB"] # weights and optimizer state of each stage
+    message = "32 MiB"           # what a stage sends on, and the gradient that comes back
 
     [links]
-    latency = 0                  # ticks of every message between ranks, but for these pairs:
-    [[link]]
+    latency = 0                  # ticks of every message between ranks, beside what it occupies
+    bandwidth = "300 GB/s"       # or memory units per tick; default: messages occupy no link
+    duplex = "full"              # one message in each direction at a time; default: "half", one
+    [[link]]                     # these pairs have links of their own; absent keys as in [links]
     ranks = [0, 1]
     latency = 3
 
@@ -65,14 +68,16 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, one_line, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.link_rates import bandwidth
 from bubbleproof.formats.memory_sizes import memory_rows, memory_size, memory_sizes
-from bubbleproof.formats.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.problem_file_layout import NaturalSize, ProblemFileLayout
 from bubbleproof.formats.problem_ticks import durations
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.validation import validate
@@ -186,7 +191,10 @@ def _pipeline(layout: ProblemFileLayout) -> Pipeline:
         input_backward=ticks.input_backward,
         weight_backward=ticks.weight_backward,
         weight_parts=ticks.weight_parts,
+        message=memory_sizes("message", memory.message, in_bytes),
         latency=layout.links.latency,
+        bandwidth=_rate(layout, "links.bandwidth", layout.links.bandwidth),
+        duplex=layout.links.duplex,
         links=_links(layout),
         activation=memory_sizes("activation", memory.activation, in_bytes),
         released_at_input=memory_sizes("released_at_input", memory.released_at_input, in_bytes),
@@ -225,5 +233,17 @@ def _links(layout: ProblemFileLayout) -> tuple[Link, ...]:
             found = f"those of link[{seen[pair]}]"
             raise UnusableInput(f"link[{index}].ranks", "another pair of ranks", found)
     return tuple(
-        Link(ranks=(min(link.ranks), max(link.ranks)), latency=link.latency) for link in layout.link
+        Link(
+            ranks=(min(link.ranks), max(link.ranks)),
+            latency=layout.links.latency if link.latency is None else link.latency,
+            bandwidth=_rate(layout, f"link[{index}].bandwidth", link.bandwidth),
+            duplex=link.duplex,
+        )
+        for index, link in enumerate(layout.link)
     )
+
+
+def _rate(
+    layout: ProblemFileLayout, where: str, given: NaturalSize | None
+) -> int | Fraction | None:
+    return bandwidth(where, given, unit=layout.unit, in_bytes=layout.memory_unit == "bytes")

@@ -15,6 +15,7 @@ from bubbleproof.formats.pytorch_csv import KINDS
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.links import is_message, program_without_messages
 
 
 def write_table(
@@ -31,6 +32,8 @@ def write_table(
 
 
 def _table_text(program: Program, problem: Problem | None) -> str:
+    if problem is not None:
+        program = program_without_messages(problem, program)
     _refuse_unsayable(program, problem)
     resource = program.resource.tolist()
     num_ranks = problem.num_ranks if problem else max(resource, default=-1) + 1
@@ -51,6 +54,8 @@ def losses(program: Program, problem: Problem | None) -> tuple[str, ...]:
             found.append(f"durations (in {problem.unit}) are lost: a table counts steps")
         if problem.edges.lag.any():
             found.append("latencies are lost: a table has no time")
+        if is_message(problem, program).any():
+            found.append("messages on links are lost: PyTorch's runtime sends its own")
         if len(problem.events):
             found.append(f"memory (in {problem.memory_unit}) is lost: a table has none")
     if not _ends_in_order(program):

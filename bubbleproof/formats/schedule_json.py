@@ -89,7 +89,8 @@ class ScheduleFile:
     @property
     def has_communication(self) -> bool:
         """Whether the program holds SEND or RECV actions (a lowered program)."""
-        return bool(self.program.actions.is_kind(*COMMUNICATION_KINDS).any())
+        on_ranks = self.program.resource < self.problem.num_ranks
+        return bool((self.program.actions.is_kind(*COMMUNICATION_KINDS) & on_ranks).any())
 
 
 def read_schedule(path: FilePath) -> ScheduleFile:

@@ -11,6 +11,7 @@ from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import oversize
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.stage_numbers import column
 
 LARGEST_TOTAL = 1 << 62
 LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
@@ -33,6 +34,9 @@ def refuse_overflow(pipeline: Pipeline) -> None:
     columns = pipeline.per_stage
     actions = pipeline.num_microbatches * pipeline.num_slices
     latency = max([pipeline.latency, *(link.latency for link in pipeline.links)])
+    rates = [pipeline.bandwidth, *(link.bandwidth for link in pipeline.links)]
+    message = max(column(pipeline.message).tolist())
+    latency += max((-(-message // rate) for rate in rates if rate), default=0)
     ticks = [getattr(pipeline.ticks, name) for name in TICKS]
     once = sum(sum(map(max, table.tolist())) for table in ticks) + 2 * pipeline.num_stages * latency
     held = sum(map(abs, columns.activation.tolist() + columns.released.tolist()))

@@ -10,6 +10,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.links import program_without_messages, with_messages_in_order
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
@@ -39,10 +40,12 @@ def check_whole(
     if isinstance(given, Schedule):
         verdict, schedule = check(problem, given), given
     else:
-        compute = compute_part(given)
-        if len(compute) < len(given):
+        bare = program_without_messages(problem, given)
+        compute = compute_part(bare)
+        if len(compute) < len(bare):
             lowered = given
-        verdict, schedule = check_program(problem, compute)
+            given = with_messages_in_order(problem, compute)
+        verdict, schedule = check_program(problem, given)
     flow = _dataflow(problem, schedule, given if isinstance(given, Program) else None, lowered)
     if lowered is None and schedule is not None:
         lowered = lower(problem, schedule)

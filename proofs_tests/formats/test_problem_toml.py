@@ -311,13 +311,14 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
         ),
         (
             "backward = 20",
-            "backward = 20\n[[link]]\nranks = [0, 1]",
-            "link[0].latency: expected this key, found nothing",
+            "backward = 20\n[[link]]\nlatency = 1",
+            "link[0].ranks: expected this key, found nothing",
         ),
         (
             "backward = 20",
             "backward = 20\n[links]\nlatncy = 1",
-            "links: expected one of the keys latency, found 'latncy'; did you mean 'latency'?",
+            "links: expected one of the keys latency, bandwidth, duplex, found 'latncy'; did you "
+            "mean 'latency'?",
         ),
         (
             "backward = 20",

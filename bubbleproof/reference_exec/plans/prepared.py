@@ -40,6 +40,7 @@ from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.links import schedule_without_messages, without_messages
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
@@ -101,6 +102,8 @@ def prepared(
         if runs_beside(problem):
             require_ticks(problem)
             require_stays(problem, schedule)
+    schedule = schedule_without_messages(problem, schedule)
+    problem = without_messages(problem)
     posed = replicated(problem, step, schedule, spec, replicas=data_parallel, levels=zero)
     if posed.problem is not problem:
         verdict = join([verdict, check(posed.problem, posed.schedule)])

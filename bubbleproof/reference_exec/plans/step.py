@@ -17,6 +17,7 @@ from bubbleproof.reference_exec.plans.sharded_step import sharded
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.links import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -30,6 +31,7 @@ def training_step(problem: Problem) -> Pipeline:
     Raises ``ValueError`` for a problem that is no training step a rank can run, naming the action
     or stage at fault.
     """
+    problem = without_messages(problem)
     actions = problem.actions
     if not problem.num_tasks:
         raise ValueError("replay needs a whole training step; the problem has no tasks")

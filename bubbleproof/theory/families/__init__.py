@@ -28,6 +28,9 @@ from bubbleproof.theory.families.v_min import VMin
 from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
 from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
 from bubbleproof.theory.families.zb_v import ZeroBubbleV
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 __all__ = [
     "Family",
@@ -38,6 +41,7 @@ __all__ = [
     "make_parameters",
     "member",
     "parse_parameters",
+    "published_programs",
     "register",
 ]
 
@@ -83,6 +87,16 @@ def family(name: str) -> Family:
     if name not in known:
         raise ValueError(f"no family {name!r}; the families are {' '.join(known)}")
     return known[name]
+
+
+def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
+    """The orders of all families that take the pipeline as it is, its messages in order too."""
+    problem = pipeline.problem()
+    return [
+        (name, with_messages_in_order(problem, known.program(pipeline)))
+        for name, known in families().items()
+        if known.refusal(pipeline) is None
+    ]
 
 
 def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:

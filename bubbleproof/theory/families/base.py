@@ -62,7 +62,7 @@ class Family(ABC):
             return f"{self.name} has one chunk per rank, got v={pipeline.num_chunks}"
         if pipeline.num_slices != 1 and "s" not in self.options:
             return f"{self.name} does not slice samples, got s={pipeline.num_slices}"
-        expected = pipeline.with_changes(placement=self.placement)
+        expected = pipeline.with_changes(choices=Choices(placement=self.placement))
         if (pipeline.rank_grid != expected.rank_grid).any():
             return f"{self.name} places stages as {self.placement}: {expected.stage_ranks}"
         if pipeline.split_backward is not self.is_split:

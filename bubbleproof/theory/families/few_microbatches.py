@@ -46,9 +46,9 @@ from bubbleproof.theory.pipelines.timing import earliest_starts, left_shift
 
 PLAIN: dict[str, object] = {
     **dict.fromkeys(("forward", "input_backward", "weight_backward", "activation"), 1),
-    **dict.fromkeys(("latency", "released_at_input", "static"), 0),
+    **dict.fromkeys(("latency", "message", "released_at_input", "static"), 0),
     **dict.fromkeys(("weight_parts", "weight_workspace", "links"), ()),
-    "capacity": None,
+    **dict.fromkeys(("bandwidth", "capacity")),
 }
 TURNS = 3  # times backwards and forwards; more rarely shorten anything
 REPEATS = (5, 10)  # times as many microbatches as ranks: slid, and listed, orders repeat by then

@@ -108,7 +108,7 @@ def _with_nics(pipeline: Pipeline, compute: Program, needed: list[Collective]) -
     """The program with each rank's NIC and buffer manager, in the order collectives fall due."""
     p = pipeline.num_ranks
     clock = pipeline.with_changes(
-        sharding=None, forward=1, backward=2, latency=0, links=()
+        sharding=None, forward=1, backward=2, latency=0, bandwidth=None, links=()
     ).problem()
     schedule = left_shift(clock, compute)
     start = np.zeros(clock.num_tasks, dtype=np.int64)

@@ -28,6 +28,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.links import without_messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift, successors
 
@@ -37,10 +38,10 @@ def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
 
     ``uncut`` is an order of its F, I and whole W that holds at most ``limit`` units per rank.
     """
-    problem = pipeline.problem()
+    problem = without_messages(pipeline.problem())
     found = [uncut]
     for source in dict.fromkeys([pipeline.with_whole_weights(), pipeline]):
-        found += _runs(source.problem(), uncut, limit)
+        found += _runs(without_messages(source.problem()), uncut, limit)
     programs = [_program(problem, _expanded(problem, program)) for program in found]
     return min(programs, key=lambda program: _makespan(problem, program))
 

@@ -25,8 +25,8 @@ from itertools import pairwise
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
-from bubbleproof.theory.model.problem import Edges, Problem, Resource
-from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.model.problem import Edges, Occupancy, Problem, Resource
+from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.extension import extended, numbered
 from bubbleproof.theory.pipelines.stage_numbers import require_whole
 from bubbleproof.theory.pipelines.timing import earliest_starts, waiting_edges
@@ -180,6 +180,48 @@ def is_message(problem: Problem, program: Program) -> Bools:
     """Which rows are messages on links: tasks of the problem, no SENDs of a rank's program."""
     mask: Bools = program.actions.is_kind(*SENDS) & (program.resource >= problem.num_ranks)
     return mask
+
+
+def without_messages(problem: Problem) -> Problem:
+    """The problem without the tasks of its messages; producer and consumer stay as far apart."""
+    kept = ~problem.actions.is_kind(*SENDS)
+    if kept.all():
+        return problem
+    number = np.cumsum(kept) - 1
+    edges, events, homes = problem.edges, problem.events, problem.occupancy
+    inside = kept[edges.before] & kept[edges.after]
+    return replace(
+        problem,
+        actions=problem.actions.take(kept),
+        duration=problem.duration[kept],
+        occupancy=Occupancy(
+            task=number[homes.task[kept[homes.task]]], resource=homes.resource[kept[homes.task]]
+        ),
+        edges=Edges(
+            before=number[edges.before[inside]],
+            after=number[edges.after[inside]],
+            lag=edges.lag[inside],
+        ),
+        events=replace(events, task=number[events.task]),
+    )
+
+
+def program_without_messages(problem: Problem, program: Program) -> Program:
+    """The program without the rows of messages on links."""
+    kept = ~is_message(problem, program)
+    if kept.all():
+        return program
+    return Program(actions=program.actions.take(kept), resource=program.resource[kept])
+
+
+def schedule_without_messages(problem: Problem, schedule: Schedule) -> Schedule:
+    """The schedule without the rows of messages on links."""
+    kept = ~is_message(problem, schedule.program)
+    return replace(
+        schedule,
+        program=program_without_messages(problem, schedule.program),
+        start=schedule.start[kept],
+    )
 
 
 def with_messages_in_order(problem: Problem, program: Program) -> Program:

@@ -45,6 +45,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.links import program_without_messages, without_messages
 from bubbleproof.theory.pipelines.messages import Message, messages
 from bubbleproof.theory.pipelines.timing import find_cycle
 from bubbleproof.verify.communication.evict_load import PeerTransfers
@@ -76,6 +77,8 @@ def check_communication(
     training also REDUCE_GRADs and STEPs, before the first of which all ranks wait for each other
     where it ``has_barrier``.
     """
+    program = program_without_messages(problem, program)
+    problem = without_messages(problem)
     steps = _Steps(problem, program, has_barrier=has_barrier)
     unmatched = steps.unmatched()
     decisions = []

@@ -7,6 +7,11 @@ import numpy as np
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Bools, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.links import (
+    program_without_messages,
+    schedule_without_messages,
+    without_messages,
+)
 from bubbleproof.verify.dataflow.faults import Work
 from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
@@ -21,6 +26,8 @@ def check_dataflow(problem: Problem, schedule: Schedule) -> Decision:
     A message takes no time here (rule 3 knows lags). Rows that name no task of the problem are left
     to rule 1. Raises ``NoTrainingStep`` for a problem that rule 7 does not speak of.
     """
+    schedule = schedule_without_messages(problem, schedule)
+    problem = without_messages(problem)
     step = TrainingStep.of(problem)
     task = problem.locate(schedule.program.actions)
     machine = Machine(step, problem.num_ranks, is_explicit=False)
@@ -37,6 +44,8 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> Decision:
     Where ranks wait for each other the run cannot end, which is reported as one violation. Raises
     ``NoTrainingStep`` for a problem that rule 7 does not speak of.
     """
+    program = program_without_messages(problem, program)
+    problem = without_messages(problem)
     step = TrainingStep.of(problem)
     is_explicit = bool(program.actions.is_kind(*COMMUNICATION_KINDS).any())
     machine = Machine(step, problem.num_ranks, is_explicit=is_explicit)
