@@ -15,7 +15,7 @@ import typer
 from typer import Argument, Option
 
 from bubbleproof.commands.last_resort import status_of_call
-from bubbleproof.commands.option_groups import HeadedCommand, spread
+from bubbleproof.commands.option_groups import HeadedCommand, runs
 from bubbleproof.commands.options import (
     DemandOptions,
     Dialect,
@@ -27,14 +27,8 @@ from bubbleproof.commands.options import (
     TimeLimit,
     Words,
 )
-from bubbleproof.commands.profile_options import MeasurementOptions, PipelineOptions
-from bubbleproof.commands.replay_options import (
-    CommunicationOptions,
-    ModelOptions,
-    ReplayOutput,
-    RunOptions,
-    TrainingOptions,
-)
+from bubbleproof.commands.profile_options import ProfileRequest
+from bubbleproof.commands.replay_options import ReplayRequest
 
 app = typer.Typer(
     name="bubbleproof",
@@ -56,31 +50,27 @@ def common(
 
 
 @app.command()
+@runs("run.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     output: Annotated[str | None, Option("-o", help="Folder (default runs/NAME).")] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
     time_limit: TimeLimit = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Solve, verify, draw and replay a problem; print one verdict table."""
-    from bubbleproof.commands.run import run_problem
-
-    return run_problem(problem, folder=output, backend=backend, time_limit=time_limit, as_json=json)
 
 
 @app.command(cls=HeadedCommand)
-@spread
+@runs("solve.run_solve")
 def solve(
     problem: ProblemPath, search: SearchOptions, demands: DemandOptions, output: SolveOutput
-) -> int:
+) -> None:
     """Find the best schedule of a problem, with a checked bound, or why there is none."""
-    from bubbleproof.commands.solve import run_solve
-
-    return run_solve(problem, search, demands, output)
 
 
 @app.command()
+@runs("repair.run_repair")
 def repair(
     schedule: Words,
     problem: Annotated[str | None, Option(help="Repair it on this problem.")] = None,
@@ -88,21 +78,12 @@ def repair(
     time_limit: Annotated[float, Option(help="Seconds.")] = 60.0,
     output: NewSchedule = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Find the valid schedule that moves the fewest tasks of a broken one."""
-    from bubbleproof.commands.repair import run_repair
-
-    return run_repair(
-        schedule,
-        problem=problem,
-        dialect=dialect,
-        time_limit=time_limit,
-        target=output,
-        as_json=json,
-    )
 
 
 @app.command()
+@runs("pareto.run_pareto")
 def pareto(
     problem: ProblemPath,
     time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
@@ -113,22 +94,12 @@ def pareto(
         str | None, Option(help="Write each point's schedule to this folder.")
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Find every trade of makespan against peak memory, beside the published schedules."""
-    from bubbleproof.commands.pareto import run_pareto
-
-    return run_pareto(
-        problem,
-        time_limit=time_limit,
-        workers=workers,
-        cluster=cluster,
-        target=output,
-        folder=schedules,
-        as_json=json,
-    )
 
 
 @app.command()
+@runs("bench.run_bench")
 def bench(
     problems: Annotated[
         list[str] | None, Argument(metavar="[PROBLEM]...", help="Default: small instances.")
@@ -139,14 +110,8 @@ def bench(
     time_limit: Annotated[float, Option(help="Seconds for each engine and problem.")] = 10.0,
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
     json: Json = False,
-) -> int:
+) -> None:
     """Compare the engines on your problems, on this machine."""
-    from bubbleproof.commands.bench import run_bench
-
-    engines = tuple(engine or ("auto", "cpsat", "sat", "z3", "pulp"))
-    return run_bench(
-        problems or (), engines=engines, time_limit=time_limit, threads=threads, as_json=json
-    )
 
 
 @app.command()
@@ -172,7 +137,7 @@ def verify(
 
         if comm or certificate is not None:
             raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
-        return run_spec(schedule, problem=problem, dialect=dialect, as_json=json)
+        return run_spec(schedule, problem=problem, dialect=dialect, json=json)
     from bubbleproof.commands.verify import run_verify
 
     return run_verify(
@@ -181,72 +146,47 @@ def verify(
         comm=comm or (),
         certificate=certificate,
         dialect=dialect,
-        as_json=json,
+        json=json,
     )
 
 
 @app.command()
+@runs("measure.run_measure")
 def measure(
     family: Annotated[str, Argument(metavar="FAMILY")],
     parameters: Annotated[
         list[str] | None, Argument(metavar="key=value…", help="p=4 m=8 [v=2 tF=1 tB=2 …]")
     ] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Measure a published schedule."""
-    from bubbleproof.commands.measure import run_measure
-
-    return run_measure(family, parameters or (), as_json=json)
 
 
 @app.command(cls=HeadedCommand)
-@spread
-def replay(
-    schedule: Words,
-    run: RunOptions,
-    model: ModelOptions,
-    training: TrainingOptions,
-    communication: CommunicationOptions,
-    output: ReplayOutput,
-) -> int:
+@runs("replay.run_replay")
+def replay(request: ReplayRequest) -> None:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
-    from bubbleproof.commands.replay import run_replay
-    from bubbleproof.commands.replay_request import ReplayRequest
-
-    request = ReplayRequest.of(schedule, run, model, training, communication, output)
-    return run_replay(request, torchrun=communication.torchrun)
 
 
 @app.command(cls=HeadedCommand)
-@spread
-def profile(
-    output: Annotated[str, Option("-o", help="The problem file to write (.toml).")],
-    pipeline: PipelineOptions,
-    measurement: MeasurementOptions,
-    model: ModelOptions,
-    json: Json = False,
-) -> int:
+@runs("profile.run_profile")
+def profile(request: ProfileRequest) -> None:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
-    from bubbleproof.commands.profile import ProfileRequest, run_profile
-
-    request = ProfileRequest(spec=model.spec(), pipeline=pipeline, measurement=measurement)
-    return run_profile(request, target=output, as_json=json)
 
 
 @app.command()
+@runs("show.run_show")
 def show(
     schedule: Words,
     output: Annotated[str | None, Option("-o", help="x.html, .svg, .png or .perfetto.json")] = None,
     window: Annotated[str | None, Option(help="FIRST:LAST ticks to draw.")] = None,
     dialect: Dialect = None,
-) -> int:
+) -> None:
     """Draw a schedule: on the terminal, or to a file."""
-    from bubbleproof.commands.show import run_show
-
-    return run_show(schedule, target=output, window=window, dialect=dialect)
 
 
 @app.command()
+@runs("show.run_convert")
 def convert(
     schedule: Annotated[
         list[str], Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
@@ -256,25 +196,20 @@ def convert(
     ] = False,
     problem: Annotated[str | None, Option(help="Put it on this problem first.")] = None,
     dialect: Dialect = None,
-) -> int:
+) -> None:
     """Write a schedule in another format."""
-    from bubbleproof.commands.show import run_convert
-
-    return run_convert(schedule, communication=communication, dialect=dialect, problem=problem)
 
 
 @app.command()
+@runs("prove.run_prove")
 def prove(
     theorems: Annotated[
         list[str] | None, Argument(metavar="[THEOREM]...", help="Default: all.")
     ] = None,
     timeout: Annotated[float, Option(help="Seconds for each query to Z3.")] = 10.0,
     json: Json = False,
-) -> int:
+) -> None:
     """Prove the theorems for all sizes; list assumptions, obligations and times."""
-    from bubbleproof.commands.prove import run_prove
-
-    return run_prove(theorems or (), timeout=timeout, as_json=json)
 
 
 @app.command()

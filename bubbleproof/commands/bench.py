@@ -26,6 +26,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 AUTO = "auto"
+DEFAULT_ENGINES = (AUTO, "cpsat", "sat", "z3", "pulp")
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp")
 LEAST_SECONDS = 0.01  # what a ratio is taken to: a bound that closes at once says nothing
 COLUMNS = ("problem", "engine", "best", "bound", "proof", "seconds", "by auto")
@@ -65,23 +66,28 @@ class Run:
 
 
 def run_bench(
-    paths: Sequence[str], *, engines: Sequence[str], time_limit: float, threads: int, as_json: bool
+    problems: Sequence[str] | None,
+    engine: Sequence[str] | None,
+    time_limit: float,
+    threads: int,
+    json: bool,
 ) -> int:
     """Measure and print; undecided if a run with ``auto`` is. Ctrl-C ends it with what it has."""
+    engines = tuple(engine or DEFAULT_ENGINES)
     for name in engines:
         require_engine(name)
     SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
-    chosen = [_entry(read_posed(path), path) for path in paths] or [
+    chosen = [_entry(read_posed(path), path) for path in problems or ()] or [
         Entry(name=name, problem=pipeline.problem(), starts=published_programs(pipeline))
         for name, pipeline in INSTANCES.items()
     ]
     runs: list[Run] = []
     is_whole = True
     try:
-        runs.extend(_runs(chosen, engines, time_limit, threads, quiet=as_json))
+        runs.extend(_runs(chosen, engines, time_limit, threads, quiet=json))
     except KeyboardInterrupt:
         is_whole = False
-    if as_json:
+    if json:
         print_json({"machine": _machine(threads, time_limit), "runs": [_to_json(r) for r in runs]})
     else:
         print_table(_machine(threads, time_limit), COLUMNS, _rows(runs))

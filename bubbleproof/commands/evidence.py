@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 
 
-def print_report(name: str, report: ReplayReport, *, as_json: bool) -> int:
+def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
     """Print the evidence; the exit status."""
-    if as_json:
+    if json:
         print_json({"name": name, **report.to_dict()})
     else:
         title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name

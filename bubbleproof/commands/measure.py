@@ -14,7 +14,7 @@ from bubbleproof.commands.output import (
     status_of,
 )
 from bubbleproof.faults import FaultError
-from bubbleproof.theory.families import family, parse_parameters
+from bubbleproof.theory import families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import check
 
@@ -30,24 +30,26 @@ KEYS = (
 )
 
 
-def run_measure(name: str, words: Sequence[str], *, as_json: bool) -> int:
+def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
-    member = family(name).member(parse_parameters(words))
+    member = families.family(family).member(families.parse_parameters(parameters or ()))
     verdict = check(member.problem, member.schedule)
     if verdict.measured is None:
         broken = ", ".join(rule.name.lower() for rule in verdict.broken)
-        raise FaultError(f"family {name}", "an order", f"it cannot be measured (rules: {broken})")
+        raise FaultError(f"family {family}", "an order", f"it cannot be measured (rules: {broken})")
     measured = measures_to_json(verdict.measured)
     parts = parts_of_a_sample(member.problem)
     peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
-    if as_json:
-        answer: dict[str, object] = {"family": name, "params": member.params}
+    if json:
+        answer: dict[str, object] = {"family": family, "params": member.params}
         answer.update((key, measured[key]) for key in KEYS)
         print_json({**answer, "peak_fraction": peaks})
     else:
         params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
         rows = [(key, _text(measured[key])) for key in KEYS] + [("peak_fraction", _text(peaks))]
-        print_table(f"{name} {params}", ("measure", "value (ticks, activations, or a ratio)"), rows)
+        print_table(
+            f"{family} {params}", ("measure", "value (ticks, activations, or a ratio)"), rows
+        )
         if not verdict.ok:
             print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
     return status_of(verdict)

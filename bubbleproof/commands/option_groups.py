@@ -1,71 +1,90 @@
 """Options that belong together: declared once, taken by any command, shown under one heading.
 
 A group is a frozen dataclass derived from ``OptionGroup``; its fields are annotated as typer's
-parameters are. ``@spread`` lets a command take whole groups as parameters, and typer see their
-fields. ``HeadedCommand`` prints the options of each group under its ``HEADING``, which typer by
-itself does in boxes only.
+parameters are. ``@runs`` lets a command take whole groups as parameters, and typer see their
+fields, which typer does not do by itself (nor does a library on top of it: pydantic-typer writes
+``--group.field``). ``HeadedCommand`` prints the options of each group under its ``HEADING``, which
+typer does in boxes only.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import MISSING, fields
 from functools import wraps
+from importlib import import_module
 from typing import Annotated, ClassVar, Protocol, get_args, get_type_hints
 
 from typer import Context
 from typer.core import TyperCommand
-from typer.models import OptionInfo
+from typer.models import ParameterInfo
 
 
 class OptionGroup:
-    """Options under one ``HEADING`` of a command's help, a field each."""
+    """Options under one ``HEADING`` of a command's help, a field each; a group may hold groups."""
 
     __slots__ = ()
-    HEADING: ClassVar[str]
+    HEADING: ClassVar[str | None] = None
 
 
-def spread(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with the options of a group in place of each parameter that is a group.
+def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
+    """A command with the decorated function's name, help and parameters, done by ``work``.
 
-    Raises ``ValueError`` where two options have one name.
+    ``work`` is ``MODULE.FUNCTION`` within ``bubbleproof.commands``, loaded when the command runs.
+    It is given every parameter under the parameter's own name; one that is a group is made of the
+    options that are its fields. Raises ``ValueError`` where two options have one name.
     """
-    hints = get_type_hints(command, include_extras=True)
-    options: dict[str, list[inspect.Parameter]] = {}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if _is_group(hints[name]):
-            options[name] = list(_options(hints[name]))
-            parameters.extend(options[name])
-        else:
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-            )
+    module, _, function = work.partition(".")
 
-    @wraps(command)
-    def gathered(**given: object) -> int:
-        for name, own in options.items():
-            given[name] = hints[name](**{option.name: given.pop(option.name) for option in own})
-        return command(**given)
+    def made(command: Callable[..., None]) -> Callable[..., int]:
+        hints = get_type_hints(command, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            if _is_group(hints[name]):
+                parameters += _options(hints[name])
+            else:
+                keyword = inspect.Parameter.KEYWORD_ONLY
+                parameters.append(parameter.replace(kind=keyword, annotation=hints[name]))
 
-    gathered.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    signature = inspect.Signature(parameters)
-    gathered.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
-    return gathered
+        @wraps(command)
+        def run(**given: object) -> int:
+            values = {name: _value(name, hints[name], given) for name in own_names}
+            found = getattr(import_module(f"bubbleproof.commands.{module}"), function)
+            status: int = found(**values)
+            return status
+
+        own_names = list(inspect.signature(command).parameters)
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        signature = inspect.Signature(parameters)
+        run.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
+        return run
+
+    return made
 
 
 def _is_group(hint: object) -> bool:
     return isinstance(hint, type) and issubclass(hint, OptionGroup)
 
 
+def _value(name: str, hint: type, given: Mapping[str, object]) -> object:
+    """What was given under the name, or the group that is made of what was given."""
+    if not _is_group(hint):
+        return given[name]
+    hints = get_type_hints(hint, include_extras=True)
+    return hint(**{f.name: _value(f.name, hints[f.name], given) for f in fields(hint)})
+
+
 def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):  # type: ignore[arg-type]  # every group is a dataclass
+        if _is_group(hints[field.name]):
+            yield from _options(hints[field.name])
+            continue
         kind, info = get_args(hints[field.name])
-        headed: OptionInfo = copy(info)
+        headed: ParameterInfo = copy(info)
         headed.rich_help_panel = group.HEADING
         yield inspect.Parameter(
             field.name,

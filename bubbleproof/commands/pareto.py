@@ -47,22 +47,21 @@ class Published:
 
 
 def run_pareto(
-    path: str,
-    *,
+    problem: str,
     time_limit: float,
     workers: int | None,
     cluster: str | None,
-    target: str | None,
-    folder: str | None,
-    as_json: bool,
+    output: str | None,
+    schedules: str | None,
+    json: bool,
 ) -> int:
     """Find the front, print it, and draw it and write its schedules where asked."""
-    if target is not None and not target.endswith((".svg", ".png")):
-        raise ValueError(f"the picture of a front must end in .svg or .png, got {target!r}")
-    require_drawing([] if target is None else [target])
-    posed = read_posed(path)
+    if output is not None and not output.endswith((".svg", ".png")):
+        raise ValueError(f"the picture of a front must end in .svg or .png, got {output!r}")
+    require_drawing([] if output is None else [output])
+    posed = read_posed(problem)
     if posed.file is not None and posed.file.allowed is not None:
-        raise ValueError(f"{path}: pareto takes no [choices]")
+        raise ValueError(f"{problem}: pareto takes no [choices]")
     options = SolveOptions(time_limit=time_limit, threads=1)
     starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
 
@@ -79,7 +78,7 @@ def run_pareto(
                 starts,
                 executor=executor,
                 workers=workers or (1 if executor is None else num_cores()),
-                on_point=None if as_json else tell,
+                on_point=None if json else tell,
             )
             found.append(front)  # kept also where a Ctrl-C comes while the workers end
 
@@ -88,14 +87,14 @@ def run_pareto(
     published = [] if posed.pipeline is None else _published(posed.pipeline)
 
     def write() -> None:
-        if folder is not None:
-            _write_schedules(posed, front, Path(folder))
-        if target is not None and not is_interrupted():
-            _draw(posed, front, published, target)
-            say(f"wrote {target}")
+        if schedules is not None:
+            _write_schedules(posed, front, Path(schedules))
+        if output is not None and not is_interrupted():
+            _draw(posed, front, published, output)
+            say(f"wrote {output}")
 
     unless_interrupted(write, None)
-    if as_json:
+    if json:
         print_json(_to_json(posed, front, published))
     else:
         _print(posed, front, published, is_whole=not is_interrupted())

@@ -1,4 +1,4 @@
-"""The options of ``profile``, besides the model: the pipeline to pose, and how it is measured."""
+"""The options of ``profile``: the pipeline to pose, how it is measured, and the model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated, ClassVar
 from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
+from bubbleproof.commands.options import Json
+from bubbleproof.commands.replay_options import ModelOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +39,14 @@ class MeasurementOptions(OptionGroup):
     tick: Annotated[
         str | None, Option(help="Length of a tick such as 10us (default: one that fits).")
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRequest(OptionGroup):
+    """The model, the pipeline to pose, how to measure it, and where the problem goes."""
+
+    output: Annotated[str, Option("-o", help="The problem file to write (.toml).")]
+    pipeline: PipelineOptions
+    measurement: MeasurementOptions
+    model: ModelOptions
+    json: Json = False

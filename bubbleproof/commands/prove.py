@@ -14,18 +14,19 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
-from bubbleproof.papers.theorems import Proof, ProofVerdict, theorems
+from bubbleproof.papers.theorems import Proof, ProofVerdict
+from bubbleproof.papers.theorems import theorems as known_theorems
 
 LONGEST = 1_000_000  # seconds: Z3 counts milliseconds in 32 bits
 
 
-def run_prove(ids: Sequence[str], *, timeout: float, as_json: bool) -> int:
+def run_prove(theorems: Sequence[str] | None, timeout: float, json: bool) -> int:
     """Prove the named theorems (all where none is named) and list what became of each.
 
     ``timeout`` limits each query to Z3, in seconds. Ctrl-C ends it with what was proved so far.
     """
-    known = theorems()
-    for name in ids:
+    known = known_theorems()
+    for name in theorems or ():
         if name not in known:
             raise ValueError(f"no theorem {name!r}; the theorems are {' '.join(known)}")
     if not 0 < timeout <= LONGEST:
@@ -33,16 +34,16 @@ def run_prove(ids: Sequence[str], *, timeout: float, as_json: bool) -> int:
     from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
     proofs: list[Proof] = []
-    names, is_whole = list(ids or known), True
+    names, is_whole = list(theorems or known), True
     try:
         for name in names:
             proofs.append(prove(known[name], int(timeout * 1000)))
-            if not as_json:
+            if not json:
                 _report(proofs[-1])
     except KeyboardInterrupt:
         is_whole = False
     status = _status(proofs) if is_whole else INTERRUPTED
-    if as_json:
+    if json:
         print_json({"ok": status == HOLDS, "theorems": [proof.to_dict() for proof in proofs]})
     else:
         _print(proofs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
@@ -16,13 +17,11 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 TICKS = 1
 
 
-def read_to_replay(
-    words: Sequence[str], *, dialect: str | None, data_parallel: int, levels: ZeroLevels | None
-) -> Given:
+def read_to_replay(request: ReplayRequest) -> Given:
     """What is to be replayed, with the collectives that so many replicas or the levels ask for."""
-    is_sharded = data_parallel != 1 or levels is not None
-    given = read_sharded(words, levels) if is_sharded else None
-    return given or read_given(words, dialect=dialect)
+    levels = request.training.levels()
+    given = read_sharded(request.schedule, levels) if request.is_sharded else None
+    return given or read_given(request.schedule, dialect=request.run.dialect)
 
 
 def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | None:

@@ -37,28 +37,27 @@ SCOPE = "status and bound are about all schedules of the problem, whatever they 
 
 
 def run_repair(
-    words: Sequence[str],
-    *,
+    schedule: Sequence[str],
     problem: str | None,
     dialect: str | None,
     time_limit: float,
-    target: str | None,
-    as_json: bool,
+    output: str | None,
+    json: bool,
 ) -> int:
     """Repair one schedule, say what moved, and write it where asked."""
-    if target is not None and not target.endswith(".json"):
-        raise ValueError(f"the schedule's file must end in .json, got {target!r}")
-    given = read_given(words, dialect=dialect, problem=problem)
+    if output is not None and not output.endswith(".json"):
+        raise ValueError(f"the schedule's file must end in .json, got {output!r}")
+    given = read_given(schedule, dialect=dialect, problem=problem)
     options = SolveOptions(time_limit=time_limit)
     found = repair(given.problem, given.compute, options)
     if found is None:
-        return _refuse(given, options, as_json)
+        return _refuse(given, options, json)
     posed = Posed(name=given.name, problem=given.problem, pipeline=given.pipeline, file=None)
-    if target is not None:
-        write_schedule(target, schedule_file(posed, found.result))
-        if not as_json:
-            say(f"wrote {target}")
-    if as_json:
+    if output is not None:
+        write_schedule(output, schedule_file(posed, found.result))
+        if not json:
+            say(f"wrote {output}")
+    if json:
         print_json(
             {
                 "moves": found.num_moves,
@@ -78,9 +77,9 @@ def run_repair(
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(given: Given, options: SolveOptions, as_json: bool) -> int:
+def _refuse(given: Given, options: SolveOptions, json: bool) -> int:
     causes = why_not(given.problem, options, Demands())
-    if as_json:
+    if json:
         status = Status.INFEASIBLE if causes else Status.UNKNOWN
         told = {"name": given.name, "status": status.name, "statement": status.value}
         print_json({**dict.fromkeys(KEYS), **told, "scope": SCOPE, "causes": list(causes)})

@@ -12,7 +12,7 @@ from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, print_json, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.commands.targets import require_writable
 from bubbleproof.commands.torch_limits import room_needed, torch_needed
@@ -31,46 +31,41 @@ OWN_BACKENDS = ("virtual", "gloo")
 BACKENDS = (*OWN_BACKENDS, BACKEND)
 
 
-def run_replay(request: ReplayRequest, *, torchrun: bool) -> int:
+def run_replay(request: ReplayRequest) -> int:
     """Replay one schedule and print the evidence; status 1 where a promise is broken.
 
-    An unsafe replay says so, and gives status 1 for what is not verified. With ``torchrun`` this
+    An unsafe replay says so, and gives status 1 for what is not verified. With ``--torchrun`` this
     process is one of the ranks.
     """
     require_endings(request.targets)
-    if torchrun:
+    if request.communication.torchrun:
         parent = os.getppid()  # before torch is loaded, which takes a while
         with torch_needed():
             from bubbleproof.commands.torchrun import run_rank
         return run_rank(request, parent=parent)
     _require_backend(request)
     require_writable(request.targets)
-    if request.backend == BACKEND:
+    if request.run.backend == BACKEND:
         with torch_needed(), interruptible():
             return run_replay_torch(request)
-    given = read_to_replay(
-        request.words,
-        dialect=request.dialect,
-        data_parallel=request.data_parallel,
-        levels=request.levels,
-    )
+    given = read_to_replay(request)
     try:
         with room_needed():
             report = replay_given(given, request)
     except RuntimeError as error:  # a stalled or failed rank; its message says which and where
         say(str(error))
-        if request.as_json:
+        if request.output.json:
             print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
     rows = evidence(report)
-    status = print_report(given.name, report, as_json=request.as_json)
-    write_files(request.targets, given, report, request.spec, rows, quiet=request.as_json)
+    status = print_report(given.name, report, json=request.output.json)
+    write_files(request, given, report, rows)
     return status
 
 
 def _require_backend(request: ReplayRequest) -> None:
     """Raise ``ValueError`` for a backend that is unknown or cannot do what is asked."""
-    backend = request.backend or OWN_BACKENDS[0]
+    backend = request.run.backend or OWN_BACKENDS[0]
     if backend == "nccl":
         raise ValueError(
             "nccl runs a process per GPU: torchrun --nproc-per-node RANKS "
@@ -81,19 +76,19 @@ def _require_backend(request: ReplayRequest) -> None:
         raise ValueError(f"replay backend must be one of {known}, got {backend!r}")
     if backend in OWN_BACKENDS:
         return
-    if request.is_unsafe:
+    if request.run.unsafe:
         raise ValueError(f"replay --unsafe is for our own ranks; got --backend {BACKEND}")
-    if request.training is not None:
+    if request.training.asked() is not None:
         raise ValueError(f"replay steps are taken by our own ranks, not by {BACKEND}")
     if request.targets:
         raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
     if request.is_sharded:
         raise ValueError(f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}")
-    if request.has_headers or not request.counts_bytes:
-        option = "--debug-headers" if request.has_headers else "--no-count-bytes"
+    if request.communication.debug_headers or request.run.no_count_bytes:
+        option = "--debug-headers" if request.communication.debug_headers else "--no-count-bytes"
         raise ValueError(f"replay {option} is for our own ranks, got {BACKEND}")
-    if request.device not in (None, "cpu"):
-        raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.device}")
+    if request.run.device not in (None, "cpu"):
+        raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")
 
 
 def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:
@@ -114,40 +109,42 @@ def interruptible() -> Iterator[None]:
 
 def _require_size(given: Given, request: ReplayRequest) -> None:
     """Raise ``ValueError`` for what is too large by its numbers, before torch is loaded."""
-    steps = 1 if request.training is None else request.training.steps
-    backend = request.backend or OWN_BACKENDS[0]
-    require_size(given.problem, steps, request.data_parallel, backend=backend)
+    training = request.training.asked()
+    steps = 1 if training is None else training.steps
+    backend = request.run.backend or OWN_BACKENDS[0]
+    require_size(given.problem, steps, request.training.data_parallel, backend=backend)
     step = training_step(given.problem)
     require_room(
-        request.spec,
+        request.model.spec(),
         num_stages=step.num_stages,
         num_slices=step.num_slices,
-        replicas=request.data_parallel,
-        device=request.device or "cpu",
+        replicas=request.training.data_parallel,
+        device=request.run.device or "cpu",
     )
 
 
 def _replay(given: Given, request: ReplayRequest) -> ReplayReport:
     _require_size(given, request)
-    if request.backend == "gloo":  # its server loads torch while this process does
-        start_server("bubbleproof.cli", *([] if request.training is None else [FIRST_OPTIMIZER]))
+    if request.run.backend == "gloo":  # its server loads torch while this process does
+        is_training = request.training.asked() is not None
+        start_server("bubbleproof.cli", *[FIRST_OPTIMIZER] * is_training)
     with torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(
         given.problem,
-        given.timed_roughly() if request.is_unsafe else given.timed(),
-        request.spec,
-        training=request.training,
+        given.timed_roughly() if request.run.unsafe else given.timed(),
+        request.model.spec(),
+        training=request.training.asked(),
         program=given.program if given.has_communication else None,
-        backend=request.backend or OWN_BACKENDS[0],
-        seed=request.seed,
-        semantics=request.comm,
-        timeout=request.timeout,
-        unsafe=request.is_unsafe,
-        data_parallel=request.data_parallel,
-        zero=request.levels,
-        debug_headers=request.has_headers,
-        count_bytes=request.counts_bytes,
-        progress=None if request.as_json else say,
-        device=request.device or "cpu",
+        backend=request.run.backend or OWN_BACKENDS[0],
+        seed=request.run.seed,
+        semantics=request.communication.comm,
+        timeout=request.communication.timeout,
+        unsafe=request.run.unsafe,
+        data_parallel=request.training.data_parallel,
+        zero=request.training.levels(),
+        debug_headers=request.communication.debug_headers,
+        count_bytes=not request.run.no_count_bytes,
+        progress=None if request.output.json else say,
+        device=request.run.device or "cpu",
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import say
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import replay_content, write_measured_trace, write_replay
 from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
@@ -41,19 +42,12 @@ def require_endings(targets: Sequence[str]) -> None:
     require_drawing(targets)
 
 
-def write_files(
-    targets: Sequence[str],
-    given: Given,
-    report: ReplayReport,
-    spec: ModelSpec,
-    evidence: Rows,
-    *,
-    quiet: bool = False,
-) -> None:
-    """Write what each target's ending asks for, and say so unless ``quiet``."""
+def write_files(request: ReplayRequest, given: Given, report: ReplayReport, evidence: Rows) -> None:
+    """Write what each target's ending asks for, and say so but where JSON is printed."""
+    spec = request.model.spec()
     schedule = given.timed_roughly() if report.unsafe else given.timed()
     machine, left_open = this_machine(), not_checked(report)
-    for target in targets:
+    for target in request.targets:
         make_folder(target)
         if target.endswith(".html"):
             write_replay_page(target, _page(given, schedule, report, spec, evidence, machine))
@@ -71,7 +65,7 @@ def write_files(
                 not_checked=left_open,
             )
             write_replay(target, content)
-        if not quiet:
+        if not request.output.json:
             say(f"wrote {Path(target)}")
 
 

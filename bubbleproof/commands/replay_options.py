@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.options import Dialect, Json
+from bubbleproof.commands.options import Dialect, Json, Words
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -111,7 +112,7 @@ class TrainingOptions(OptionGroup):
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
     ] = None
 
-    def training(self) -> Training | None:
+    def asked(self) -> Training | None:
         """The training that is asked for, None where nothing is. Raises ``ValueError``."""
         from bubbleproof.reference_exec.plans.training import Training
 
@@ -158,3 +159,31 @@ class ReplayOutput(OptionGroup):
         list[str] | None, Option("-o", help="x.html, x.json or x.perfetto.json; repeatable.")
     ] = None
     json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest(OptionGroup):
+    """A schedule to replay, and every option in its group."""
+
+    schedule: Words
+    run: RunOptions = RunOptions()
+    model: ModelOptions = ModelOptions()
+    training: TrainingOptions = TrainingOptions()
+    communication: CommunicationOptions = CommunicationOptions()
+    output: ReplayOutput = ReplayOutput()
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a model, a training or levels that nothing can mean."""
+        self.model.spec()
+        self.training.asked()
+        self.training.levels()
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether replicas or ZeRO levels are asked for."""
+        return self.training.data_parallel != 1 or self.training.zero is not None
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """The files to write (``replay_files``)."""
+        return self.output.output or ()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.inputs import read_given
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.torch_limits import room_needed
 from bubbleproof.reference_exec.drivers.gloo_server import start_server
 from bubbleproof.verify.communication.matching import Semantics
@@ -24,7 +24,7 @@ def run_replay_torch(request: ReplayRequest) -> int:
     Raises ``ValueError`` for what is not verified or what a PyTorch table cannot say, and
     ``ModuleNotFoundError`` without torch.
     """
-    given = read_given(request.words, dialect=request.dialect)
+    given = read_given(request.schedule, dialect=request.run.dialect)
     start_server("bubbleproof.cli", WORKER)  # which loads torch while this process does
     from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime
 
@@ -33,18 +33,18 @@ def run_replay_torch(request: ReplayRequest) -> int:
             report = compare_with_torch_runtime(
                 given.problem,
                 given.timed(),
-                request.spec,
+                request.model.spec(),
                 program=given.program if given.has_communication else None,
-                semantics=request.comm or Semantics.BUFFERED,
-                timeout=request.timeout,
-                progress=None if request.as_json else say,
+                semantics=request.communication.comm or Semantics.BUFFERED,
+                timeout=request.communication.timeout,
+                progress=None if request.output.json else say,
             )
     except RuntimeError as error:  # a failed process; its message says which and where
         say(str(error))
-        if request.as_json:
+        if request.output.json:
             print_json({"name": given.name, "ok": False, "failures": [str(error)]})
         return BROKEN
-    if request.as_json:
+    if request.output.json:
         print_json({"name": given.name, **report.to_dict()})
     else:
         print_table(given.name, ("evidence", "expected", "found", "verdict"), evidence(report))

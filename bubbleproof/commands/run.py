@@ -31,7 +31,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replay_files import write_files
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.replay_options import ReplayOutput, ReplayRequest, RunOptions
 from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.solve import (
     EXIT,
@@ -50,7 +50,6 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
@@ -78,33 +77,33 @@ class _Compared:
 
 
 def run_problem(
-    path: str, *, folder: str | None, backend: str, time_limit: float | None, as_json: bool = False
+    problem: str, output: str | None, backend: str, time_limit: float | None, json: bool
 ) -> int:
     """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
-    if not path.endswith(".toml"):
-        raise ValueError(f"run takes a problem file (.toml), got {path!r}")
+    if not problem.endswith(".toml"):
+        raise ValueError(f"run takes a problem file (.toml), got {problem!r}")
     if backend not in OWN_BACKENDS:
         raise ValueError(f"run replays on one of {', '.join(OWN_BACKENDS)}, got {backend!r}")
-    posed = read_posed(path)
+    posed = read_posed(problem)
     assert posed.file is not None
-    where = Path(folder or Path("runs") / Path(path).stem)
+    where = Path(output or Path("runs") / Path(problem).stem)
     where.mkdir(parents=True, exist_ok=True)
     _say_what_is_absent()
-    if not as_json:
+    if not json:
         tasks, ranks = posed.problem.num_tasks, posed.problem.num_ranks
         say(f"{posed.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
     compared = [_compare(posed.file, item) for item in posed.file.compare]
-    options = options_for(posed, SearchOptions(time_limit=time_limit), quiet=as_json)
+    options = options_for(posed, SearchOptions(time_limit=time_limit), quiet=json)
     posed, result = solve_posed(posed, options)
     if result.schedule is None:
-        if as_json:
+        if json:
             print_json({"published": _rows_to_json(compared), **result_to_json(posed, result)})
         else:
             _print_comparison(posed, compared, None)
             print_text(f"{result.status.value}. {result.reason}")
         return EXIT[result.status]
     is_stopped = options.stop.is_set()
-    return _finish(posed, result, compared, where, None if is_stopped else backend, as_json)
+    return _finish(posed, result, compared, where, None if is_stopped else backend, json)
 
 
 def _finish(
@@ -113,7 +112,7 @@ def _finish(
     compared: list[_Compared],
     where: Path,
     backend: str | None,
-    as_json: bool,
+    json: bool,
 ) -> int:
     assert result.schedule is not None
     file = schedule_file(posed, result)
@@ -126,14 +125,14 @@ def _finish(
         pipeline=posed.pipeline,
         has_communication=False,
     )
-    tell = _silent if as_json else say
+    tell = _silent if json else say
     tell("verifying the solved schedule under every communication semantics")
     verdict = unless_interrupted(lambda: verify_given(given, tuple(Semantics)), None)
     if backend is None or is_interrupted():
         replayed, replay_status = _not_run("interrupted"), UNDECIDED
     else:
         tell(f"replaying it on {backend} with {counted(posed.problem.num_ranks, 'rank')}")
-        replayed, replay_status = _replay(given, backend, where, quiet=as_json)
+        replayed, replay_status = _replay(given, backend, where, quiet=json)
     solved = ComparisonRow.of(
         "solved", posed.problem, file.schedule, proof=proof_text(posed, result)
     )
@@ -158,7 +157,7 @@ def _finish(
     status = _worst(
         UNDECIDED if verdict is None else status_of(verdict), replay_status, EXIT[result.status]
     )
-    if as_json:
+    if json:
         print_json(
             {
                 "published": _rows_to_json(compared),
@@ -252,20 +251,17 @@ def _replay(
 
     Its file and its page go to the folder ``where``.
     """
-    spec = ModelSpec()
+    names = ["replay.json"] if absent(".html") else ["replay.json", "replay.html"]
+    output = ReplayOutput(output=[str(where / name) for name in names], json=quiet)
+    request = ReplayRequest(schedule=[], run=RunOptions(backend=backend), output=output)
     try:
-        request = ReplayRequest(words=(), spec=spec, backend=backend, as_json=quiet)
         report = unless_interrupted(lambda: replay_given(given, request), None)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
         return _not_run(str(error)), status
     if report is None:
         return _not_run("interrupted"), UNDECIDED
-    names = ["replay.json"] if absent(".html") else ["replay.json", "replay.html"]
-    targets = [str(where / name) for name in names]
-    unless_interrupted(
-        lambda: write_files(targets, given, report, spec, evidence(report), quiet=quiet), None
-    )
+    unless_interrupted(lambda: write_files(request, given, report, evidence(report)), None)
     rows = tuple(
         ReplayRow(quantity=quantity, predicted=predicted, measured=measured, verdict=verdict)
         for quantity, predicted, measured, verdict in evidence(report)

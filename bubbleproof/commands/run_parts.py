@@ -1,6 +1,6 @@
 """What one process of a replay under torchrun was given, for all processes to compare.
 
-Every field of the request counts unless it is named in ``OF_ONE_PROCESS``, so that an option that
+Every option counts unless it is named in ``OF_ONE_PROCESS``, so that an option that
 is added later is compared without a word here.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from bubbleproof.commands.inputs import Given
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.reference_exec.drivers.agreement import Paper
 from bubbleproof.reference_exec.drivers.identity import (
     Part,
@@ -20,30 +20,18 @@ from bubbleproof.reference_exec.drivers.identity import (
     versions,
 )
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.schedule import Schedule
 
 # What is read, and how, shows in schedule and problem; only the first process prints and writes.
-OF_ONE_PROCESS = ("words", "dialect", "targets", "as_json")
-_OPTIONS = {
-    "is_unsafe": "--unsafe",
-    "has_headers": "--debug-headers",
-    "counts_bytes": "--no-count-bytes",
-    "levels": "--zero",
-    "kind": "--model",
-    "factory": "--model (its factory)",
-    "seed": "--seed",
-    "has_barrier": "--barrier",
-}
+OF_ONE_PROCESS = ("dialect", "output", "json", "torchrun")
 
 
 class RunParts:
     """The parts that a process has come to know: at first its options and versions."""
 
     def __init__(self, request: ReplayRequest) -> None:
-        self._spec = request.spec
+        self._spec = request.model.spec()
         self._parts = {**dict(_option_parts(request)), **versions(), **own_files()}
 
     def know(self, given: Given, schedule: Schedule) -> None:
@@ -64,22 +52,9 @@ class RunParts:
 
 
 def _option_parts(request: ReplayRequest) -> Iterator[tuple[str, Part]]:
-    for field in fields(request):
-        value = getattr(request, field.name)
-        if field.name == "spec":
-            assert isinstance(value, ModelSpec)
-            given = [(f.name, getattr(value, f.name)) for f in fields(value)]
-            # the model's seed has no option of its own
-            yield from ((_option(n if n != "seed" else "model_seed"), Part.of(v)) for n, v in given)
-        elif field.name == "training":
-            asked = value or Training()
-            for f in fields(Training):
-                shown = getattr(asked, f.name) if value else "not given"
-                yield _option(f.name), Part.of(shown)
-        elif field.name not in OF_ONE_PROCESS:
-            yield _option(field.name), Part.of(value)
-
-
-def _option(field: str) -> str:
-    """What a field is called on the command line."""
-    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
+    for group in (request.run, request.model, request.training, request.communication):
+        for field in fields(group):
+            if field.name not in OF_ONE_PROCESS:
+                value = getattr(group, field.name)
+                option = f"--{field.name.replace('_', '-')}"
+                yield option, Part.of("not given" if value is None else value)

@@ -20,32 +20,32 @@ FILES = ".json .csv .perfetto.json"
 
 
 def run_show(
-    words: Sequence[str], *, target: str | None, window: str | None, dialect: str | None
+    schedule: Sequence[str], output: str | None, window: str | None, dialect: str | None
 ) -> int:
     """Draw one schedule: to the terminal, or to the file whose ending says how.
 
     Of a program that comes to a standstill what runs is drawn, and what then waits for what.
     """
-    require_drawing([] if target is None else [target])
-    if target is not None and not target.endswith(tuple(PICTURES.split())):
-        raise ValueError(f"a picture's file must end in {PICTURES}, got {target!r}")
+    require_drawing([] if output is None else [output])
+    if output is not None and not output.endswith(tuple(PICTURES.split())):
+        raise ValueError(f"a picture's file must end in {PICTURES}, got {output!r}")
     span = _window(window)
-    given = read_given(words, dialect=dialect)
+    given = read_given(schedule, dialect=dialect)
     stopped, why = _standstill(given)
-    schedule = given.timed() if stopped is None else stopped.schedule
-    if target is None:
-        _print_grid(given, schedule, span, stopped)
-    elif target.endswith(".perfetto.json"):
-        write_trace(target, given.problem, schedule)
-    elif target.endswith(".html"):
-        _write_page(given, schedule, stopped, target)
+    drawn = given.timed() if stopped is None else stopped.schedule
+    if output is None:
+        _print_grid(given, drawn, span, stopped)
+    elif output.endswith(".perfetto.json"):
+        write_trace(output, given.problem, drawn)
+    elif output.endswith(".html"):
+        _write_page(given, drawn, stopped, output)
     else:
         from bubbleproof.report.gantt import draw
 
         title = given.name if stopped is None else f"{given.name}, until it stands still"
-        draw(given.problem, schedule, target, title=title, window=span, stopped=stopped)
-    if target is not None:
-        say(f"wrote {target}")
+        draw(given.problem, drawn, output, title=title, window=span, stopped=stopped)
+    if output is not None:
+        say(f"wrote {output}")
     if stopped is None:
         return HOLDS
     say(why)
@@ -115,17 +115,17 @@ def _write_page(given: Given, schedule: Schedule, stopped: Standstill | None, ta
 
 
 def run_convert(
-    words: Sequence[str], *, communication: bool, dialect: str | None, problem: str | None
+    schedule: Sequence[str], communication: bool, problem: str | None, dialect: str | None
 ) -> int:
     """Read the schedule that all words but the last name, and write it to the last."""
-    if len(words) < 2:
+    if len(schedule) < 2:
         raise ValueError("expected two things: convert SCHEDULE TARGET")
-    if not words[-1].endswith(tuple(FILES.split())):
+    if not schedule[-1].endswith(tuple(FILES.split())):
         raise ValueError(
-            f"convert SCHEDULE TARGET: the target must end in {FILES}, got {words[-1]!r}; "
+            f"convert SCHEDULE TARGET: the target must end in {FILES}, got {schedule[-1]!r}; "
             "it is the last word"
         )
-    given, target = read_given(words[:-1], dialect=dialect, problem=problem), words[-1]
+    given, target = read_given(schedule[:-1], dialect=dialect, problem=problem), schedule[-1]
     if target.endswith(".perfetto.json"):
         write_trace(target, given.problem, given.timed())
     elif target.endswith(".csv"):

@@ -35,36 +35,38 @@ EXIT = {
 DEFAULT_TIME_LIMIT = 60.0
 
 
-def run_solve(path: str, search: SearchOptions, wanted: DemandOptions, output: SolveOutput) -> int:
+def run_solve(
+    problem: str, search: SearchOptions, demands: DemandOptions, output: SolveOutput
+) -> int:
     """Solve one problem, print the result, and write the schedule where asked."""
     require_engine(search.engine)
     for what, target in (("schedule", output.output), ("certificate", output.certificate)):
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
-    posed = read_posed(path)
-    demands = read_demands(
+    posed = read_posed(problem)
+    demanded = read_demands(
         posed.problem,
-        require=wanted.require or (),
-        forbid=wanted.forbid or (),
-        keep=wanted.keep,
-        keep_ranks=wanted.keep_ranks,
-        keep_until=wanted.keep_until,
+        require=demands.require or (),
+        forbid=demands.forbid or (),
+        keep=demands.keep,
+        keep_ranks=demands.keep_ranks,
+        keep_until=demands.keep_until,
     )
     options = options_for(posed, search, quiet=output.json)
     original = posed.problem
-    posed, result = solve_posed(posed, options, demands)
+    posed, result = solve_posed(posed, options, demanded)
     _write_files(output, posed, result)
     causes: tuple[str, ...] = ()
     if result.status is Status.INFEASIBLE and posed.choices is None:
-        causes = why_not(original, options, demands)
+        causes = why_not(original, options, demanded)
     if output.json:
         print_json(
-            {**result_to_json(posed, result), "scope": _scope(demands), "causes": list(causes)}
+            {**result_to_json(posed, result), "scope": _scope(demanded), "causes": list(causes)}
         )
     else:
         rows = [*result_rows(posed, result), *(("because", cause) for cause in causes)]
-        if demands:
-            rows.insert(1, ("scope", _scope(demands)))
+        if demanded:
+            rows.insert(1, ("scope", _scope(demanded)))
         print_table(posed.name, ("quantity", "value"), rows)
     return _status(result, search.certified)
 

@@ -18,7 +18,7 @@ from bubbleproof.commands.inputs import Given
 from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import write_files
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.run_parts import RunParts
 from bubbleproof.commands.targets import require_writable
 from bubbleproof.reference_exec.drivers.lifeline import End
@@ -75,8 +75,8 @@ def _tell(request: ReplayRequest, place: Place, end: End) -> None:
         text = "interrupted"
     elif end.status != UNUSABLE:
         text = f"{backend_of(request)} replay ended: {text}"
-        if request.as_json and place.is_first:
-            print_json({"name": " ".join(request.words), "ok": False, "failures": [text]})
+        if request.output.json and place.is_first:
+            print_json({"name": " ".join(request.schedule), "ok": False, "failures": [text]})
     if end.is_speaker:
         (say if end.status == BROKEN else refuse)(text)
     sys.stdout.flush()
@@ -85,7 +85,7 @@ def _tell(request: ReplayRequest, place: Place, end: End) -> None:
 
 def backend_of(request: ReplayRequest) -> str:
     """The backend asked for, gloo by default."""
-    return request.backend or BACKENDS[0]
+    return request.run.backend or BACKENDS[0]
 
 
 def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | str:
@@ -94,33 +94,28 @@ def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | st
     What it comes to know of what it is to run it tells ``asked``.
     """
     try:
-        require_time_limit(request.timeout)
+        require_time_limit(request.communication.timeout)
         if place.is_first:  # which writes them
             require_writable(request.targets)
-        semantics = chosen_semantics(backend_of(request), request.comm, BACKENDS)
-        given = read_to_replay(
-            request.words,
-            dialect=request.dialect,
-            data_parallel=request.data_parallel,
-            levels=request.levels,
-        )
-        schedule = given.timed_roughly() if request.is_unsafe else given.timed()
+        semantics = chosen_semantics(backend_of(request), request.communication.comm, BACKENDS)
+        given = read_to_replay(request)
+        schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
         ready = prepared(
             given.problem,
             schedule,
-            request.spec,
+            request.model.spec(),
             program=given.program if given.has_communication else None,
             semantics=semantics,
-            unsafe=request.is_unsafe,
-            training=request.training,
-            data_parallel=request.data_parallel,
-            zero=request.levels,
-            count_bytes=request.counts_bytes,
+            unsafe=request.run.unsafe,
+            training=request.training.asked(),
+            data_parallel=request.training.data_parallel,
+            zero=request.training.levels(),
+            count_bytes=not request.run.no_count_bytes,
         )
         asked.know_plan(ready.plan)
         require_processes(place, ready.plan)
-        device = open_backend(backend_of(request), place, request.device)
+        device = open_backend(backend_of(request), place, request.run.device)
     except (ValueError, OSError) as error:
         return str(error)
     return _Ready(given=given, prepared=ready, device=device)
@@ -136,8 +131,8 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
             plan,
             backend=backend_of(request),
             device=device,
-            timeout=request.timeout,
-            debug_headers=request.has_headers,
+            timeout=request.communication.timeout,
+            debug_headers=request.communication.debug_headers,
         )
         seconds = time.perf_counter() - begun
         if not processes.place.is_first:
@@ -151,6 +146,6 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
             allocator_peak_bytes=processes.peak_bytes,
         )
     rows = evidence(report)
-    status = print_report(ready.given.name, report, as_json=request.as_json)
-    write_files(request.targets, ready.given, report, request.spec, rows, quiet=request.as_json)
+    status = print_report(ready.given.name, report, json=request.output.json)
+    write_files(request, ready.given, report, rows)
     return status

@@ -23,24 +23,24 @@ from bubbleproof.verify.verdict import Decision
 
 
 def run_verify(
-    words: Sequence[str],
+    schedule: Sequence[str],
     *,
     problem: str | None,
     comm: Sequence[str],
     certificate: str | None = None,
     dialect: str | None,
-    as_json: bool,
+    json: bool,
 ) -> int:
     """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
     semantics = parse_semantics(comm)
-    given = read_given(words, dialect=dialect, problem=problem)
+    given = read_given(schedule, dialect=dialect, problem=problem)
     proof = None if certificate is None else read_certificate(certificate, given.problem)
     verdict = verify_given(given, semantics)
     standing = None
     if proof is not None:
         standing = stand(given, verdict, proof)
         verdict = join([verdict, Verdict(decisions=standing.decisions)])
-    if as_json:
+    if json:
         extra = {} if standing is None else {"certificate": standing.to_json()}
         print_json({"name": given.name, **verdict_to_json(verdict), **extra})
     else:

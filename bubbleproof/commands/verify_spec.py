@@ -22,13 +22,13 @@ NOT_DECIDED = "not decided"
 
 
 def run_spec(
-    words: Sequence[str], *, problem: str | None, dialect: str | None, as_json: bool
+    schedule: Sequence[str], *, problem: str | None, dialect: str | None, json: bool
 ) -> int:
     """Verify one schedule by the definition. Raises ``ValueError`` where it has no times."""
-    given = read_given(words, dialect=dialect, problem=problem)
-    plain, schedule = plain_problem(given.problem), plain_schedule(given.timed())
-    found = breaches(plain, schedule)
-    if as_json:
+    given = read_given(schedule, dialect=dialect, problem=problem)
+    plain, timed = plain_problem(given.problem), plain_schedule(given.timed())
+    found = breaches(plain, timed)
+    if json:
         print_json(
             {
                 "name": given.name,
@@ -37,7 +37,7 @@ def run_spec(
                 "violations": [
                     {"rule": f.rule.name.lower(), "tasks": f.tasks, "at": f.at} for f in found
                 ],
-                "measured": {n: _plain(v) for n, v in measures(plain, schedule.rows).items()},
+                "measured": {n: _plain(v) for n, v in measures(plain, timed.rows).items()},
             }
         )
     else:

@@ -65,8 +65,10 @@ GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The s
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -118,17 +120,36 @@ def read_problem(path: FilePath) -> ProblemFile:
     Raises ``UnusableInput`` naming the key, what was expected and what was found.
     """
     with about(path):
-        content = _parse_toml(read_text(path, limit=SIZE_LIMIT))
-        return _problem(validate(ProblemFileLayout, content), Path(path).stem)
+        return problem_of(_parse_toml(read_text(path, limit=SIZE_LIMIT)), name=Path(path).stem)
 
 
-def _problem(layout: ProblemFileLayout, file_name: str) -> ProblemFile:
+def problem_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
+    """A problem file with the keys and tables of ``content``, and remarks as comments above."""
+    lines = [f"# {line}" for remark in remarks for line in remark.splitlines()]
+    lines += [_line(*item) for item in content.items() if not isinstance(item[1], Mapping)]
+    for name, table in content.items():
+        if isinstance(table, Mapping):
+            lines += ["", f"[{name}]", *(_line(*item) for item in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _line(key: str, value: object) -> str:
+    """A key and its value: JSON's strings, numbers, lists, true and false are TOML's."""
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
+    """What a problem file of this content says; ``name`` is for one that states none.
+
+    Raises ``UnusableInput`` as ``read_problem`` does.
+    """
+    layout = validate(ProblemFileLayout, content)
     _refuse_oversize(layout, chunks=layout.chunks)
     with values_at(""):
         pipeline = _pipeline(layout)
     refuse_overflow(pipeline)
     return ProblemFile(
-        name=layout.name or file_name,
+        name=layout.name or name,
         description=layout.description,
         pipeline=pipeline,
         has_split_ticks=layout.durations.input is not None,

@@ -63,7 +63,7 @@ def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute
-    monkeypatch.setattr(prove, "theorems", lambda: few)
+    monkeypatch.setattr(prove, "known_theorems", lambda: few)
     words, told = GIVEN[name]
     answer = command(name, *words)
     assert answer.status == 0, answer.err

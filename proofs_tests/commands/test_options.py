@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, ClassVar
+from importlib import import_module
+from typing import Annotated, ClassVar, get_type_hints
 
 import pytest
-from typer import Option
+from typer import Argument, Option
 
+from bubbleproof import cli
 from bubbleproof.cli import app
-from bubbleproof.commands import profile, replay, solve
-from bubbleproof.commands.option_groups import HeadedCommand, OptionGroup, spread
+from bubbleproof.commands import measure, profile, replay, solve
+from bubbleproof.commands.option_groups import HeadedCommand, OptionGroup, runs
 from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutput
-from bubbleproof.commands.profile import ProfileRequest
-from bubbleproof.commands.replay_options import ModelOptions
-from bubbleproof.commands.replay_request import ReplayRequest
+from bubbleproof.commands.profile_options import (
+    MeasurementOptions,
+    PipelineOptions,
+    ProfileRequest,
+)
+from bubbleproof.commands.replay_options import (
+    CommunicationOptions,
+    ModelOptions,
+    ReplayOutput,
+    ReplayRequest,
+    RunOptions,
+    TrainingOptions,
+)
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
@@ -29,6 +42,10 @@ MODEL = (
 )  # fmt: skip
 SPEC = ModelSpec(
     kind="llama", hidden=16, layers=(1, 2), heads=4, kv_heads=2, sequence=6, batch=3,
+    vocabulary=11, tied=True, dtype="float32",
+)  # fmt: skip
+LLAMA = ModelOptions(
+    model="llama", hidden=16, layers="1,2", heads=4, kv_heads=2, sequence=6, batch=3,
     vocabulary=11, tied=True, dtype="float32",
 )  # fmt: skip
 
@@ -53,28 +70,81 @@ def sections(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_a_group_is_spread_and_gathered() -> None:
-    seen: list[tuple[str, Shape, int]] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(OptionGroup):
+    name: Annotated[str, Argument()]
+    shape: Shape
 
-    @spread
-    def draw(name: str, shape: Shape, size: int = 3) -> int:
-        seen.append((name, shape, size))
-        return 0
 
+def drawing(seen: list[tuple[Figure, int]]) -> Callable[..., int]:
+    """A command whose work is to keep what it is given."""
+
+    @runs("measure.kept")
+    def draw(figure: Figure, size: int = 3) -> None:
+        """Draws."""
+
+    def kept(figure: Figure, size: int) -> int:
+        seen.append((figure, size))
+        return 4
+
+    measure.kept = kept  # type: ignore[attr-defined]  # found by its name when the command runs
+    return draw
+
+
+def test_a_group_is_spread_and_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "kept", None, raising=False)  # and away when the test ends
+    seen: list[tuple[Figure, int]] = []
+    draw = drawing(seen)
     signature = inspect.signature(draw)
     assert list(signature.parameters) == ["name", "width", "round_", "size"]
     assert signature.parameters["width"].default is inspect.Parameter.empty
     assert signature.parameters["round_"].default is False
-    assert draw(name="x", width=2, round_=True, size=5) == 0
-    assert seen == [("x", Shape(width=2, round_=True), 5)]
+    assert draw(name="x", width=2, round_=True, size=5) == 4
+    assert seen == [(Figure(name="x", shape=Shape(width=2, round_=True)), 5)]
 
 
 def test_two_options_of_one_name_are_refused() -> None:
-    def twice(width: int, shape: Shape) -> int:
-        return width + shape.width
+    def twice(width: int, shape: Shape) -> None:
+        del width, shape
 
     with pytest.raises(ValueError, match="duplicate parameter name: 'width'"):
-        spread(twice)
+        runs("measure.run_measure")(twice)
+
+
+def test_every_option_keeps_its_name_on_the_way() -> None:
+    """What does a command's work takes the parameters that the command line gives it."""
+    checked = []
+    for node in ast.parse(inspect.getsource(cli)).body:
+        works = [
+            decorator.args[0].value
+            for decorator in getattr(node, "decorator_list", ())
+            if isinstance(decorator, ast.Call)
+            and isinstance(decorator.func, ast.Name)
+            and decorator.func.id == "runs"
+            and isinstance(decorator.args[0], ast.Constant)
+        ]
+        if not works:
+            continue
+        assert isinstance(node, ast.FunctionDef)
+        module, _, function = str(works[0]).partition(".")
+        work = getattr(import_module(f"bubbleproof.commands.{module}"), function)
+        assert [*inspect.signature(work).parameters] == [arg.arg for arg in node.args.args]
+        hints, asked = get_type_hints(work), get_type_hints(getattr(cli, node.name).__wrapped__)
+        assert hints["return"] is int
+        for name in inspect.signature(work).parameters:
+            assert hints[name] == asked[name] or hints[name] == wider(asked[name]), (
+                node.name,
+                name,
+            )
+        checked.append(node.name)
+    assert len(checked) == len(app.registered_commands) - 2  # all but verify and claims
+
+
+def wider(hint: object) -> object:
+    """A sequence in place of the list that the command line makes."""
+    if hint == list[str]:
+        return Sequence[str]
+    return Sequence[str] | None if hint == list[str] | None else hint
 
 
 def test_help_stands_under_headings(command: Run) -> None:
@@ -108,10 +178,10 @@ def test_every_command_shows_each_option_once(command: Run) -> None:
 
 
 def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[ReplayRequest, bool]] = []
+    seen: list[ReplayRequest] = []
 
-    def kept(request: ReplayRequest, *, torchrun: bool) -> int:
-        seen.append((request, torchrun))
+    def kept(request: ReplayRequest) -> int:
+        seen.append(request)
         return 0
 
     monkeypatch.setattr(replay, "run_replay", kept)
@@ -123,24 +193,39 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
     ).status == 0  # fmt: skip
-    plain = ReplayRequest(words=["1f1b", "p=2"], spec=ModelSpec())
+    plain = ReplayRequest(schedule=["1f1b", "p=2"])
     full = ReplayRequest(
-        words=["x.csv"], spec=SPEC, backend="gloo", device="cuda", seed=7, is_unsafe=True,
-        counts_bytes=False,
-        dialect="old", data_parallel=4, levels=ZeroLevels.parse("2,norm=1"), comm="rendezvous",
-        training=Training(optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True),
-        timeout=9.0, has_headers=True, targets=["a.html", "b.json"], as_json=True,
+        schedule=["x.csv"],
+        run=RunOptions(
+            backend="gloo", device="cuda", seed=7, unsafe=True, no_count_bytes=True, dialect="old"
+        ),
+        model=LLAMA,
+        training=TrainingOptions(
+            steps=3, optimizer="adam", learning_rate=0.5, barrier=True, data_parallel=4,
+            zero="2,norm=1",
+        ),
+        communication=CommunicationOptions(
+            comm="rendezvous", timeout=9.0, debug_headers=True, torchrun=True
+        ),
+        output=ReplayOutput(output=["a.html", "b.json"], json=True),
     )  # fmt: skip
-    assert seen == [(plain, False), (full, True)]
-    # every field was given something else than its default
-    assert all(getattr(plain, f.name) != getattr(full, f.name) for f in fields(ReplayRequest))
+    assert seen == [plain, full]
+    assert full.model.spec() == SPEC
+    assert full.training.levels() == ZeroLevels.parse("2,norm=1")
+    assert full.training.asked() == Training(
+        optimizer="adam", steps=3, learning_rate=0.5, has_barrier=True
+    )
+    # every option was given something else than its default
+    for group in ("run", "model", "training", "communication", "output"):
+        one, other = getattr(plain, group), getattr(full, group)
+        assert all(getattr(one, f.name) != getattr(other, f.name) for f in fields(one))
 
 
 def test_every_option_of_profile_arrives(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[ProfileRequest, str, bool]] = []
+    seen: list[ProfileRequest] = []
 
-    def kept(request: ProfileRequest, *, target: str, as_json: bool) -> int:
-        seen.append((request, target, as_json))
+    def kept(request: ProfileRequest) -> int:
+        seen.append(request)
         return 0
 
     monkeypatch.setattr(profile, "run_profile", kept)
@@ -149,21 +234,25 @@ def test_every_option_of_profile_arrives(command: Run, monkeypatch: pytest.Monke
         "--placement", "wave", "--whole", "--latency", 4, "--capacity", "1 GiB", "--device",
         "cuda", "--warmup", 1, "--repeats", 2, "--tick", "10us", "--json",
     ).status == 0  # fmt: skip
-    ((request, target, as_json),) = seen
-    assert (request.spec, target, as_json) == (SPEC, "x.toml", True)
-    pipeline, measurement = request.pipeline, request.measurement
-    assert (pipeline.ranks, pipeline.microbatches, pipeline.chunks) == (3, 5, 2)
-    assert (pipeline.placement, pipeline.whole) == ("wave", True)
-    assert (pipeline.latency, pipeline.capacity) == (4, "1 GiB")
-    assert (measurement.device, measurement.tick) == ("cuda", "10us")
-    assert (measurement.warmup, measurement.repeats) == (1, 2)
+    assert seen == [
+        ProfileRequest(
+            output="x.toml",
+            pipeline=PipelineOptions(
+                ranks=3, microbatches=5, chunks=2, placement="wave", whole=True, latency=4,
+                capacity="1 GiB",
+            ),
+            measurement=MeasurementOptions(device="cuda", warmup=1, repeats=2, tick="10us"),
+            model=LLAMA,
+            json=True,
+        )
+    ]  # fmt: skip
 
 
 def test_every_option_of_solve_arrives(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Sequence[object]] = []
 
-    def kept(*given: object) -> int:
-        seen.append(given)
+    def kept(**given: object) -> int:
+        seen.append(tuple(given.values()))
         return 0
 
     monkeypatch.setattr(solve, "run_solve", kept)

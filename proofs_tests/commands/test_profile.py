@@ -7,11 +7,71 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats.problem_toml import read_problem
+from bubbleproof.commands.profile import measured_content
+from bubbleproof.commands.profile_options import PipelineOptions
+from bubbleproof.formats.problem_toml import ProblemFile, problem_text, read_problem
+from bubbleproof.formats.tick_length import Tick
+from bubbleproof.reference_exec.evidence.profile import StageProfile, Times
 from proofs_tests.commands.conftest import Run
 
 MODEL = ("--hidden", 8, "--layers", "1,2", "--sequence", 3, "--batch", 1)
 QUICK = ("--warmup", 1, "--repeats", 3)
+
+
+def once(seconds: float) -> Times:
+    return Times(seconds=(seconds,))
+
+
+FIRST = StageProfile(
+    stage=0,
+    forward=once(0.000_104),
+    input_backward=once(0.000_096),
+    weight_backward=once(0.000_052),
+    backward=once(0.000_151),
+    activation_bytes=1000,
+    kept_for_weight_bytes=1024,
+    static_bytes=500,
+)
+SECOND = StageProfile(
+    stage=1,
+    forward=once(0.000_2),
+    input_backward=once(0.000_3),
+    weight_backward=once(0.000_001),
+    backward=once(0.000_4),
+    activation_bytes=2000,
+    kept_for_weight_bytes=1400,
+    static_bytes=700,
+)
+
+
+def written(path: Path, *, whole: bool) -> ProblemFile:
+    """What a problem file of the two stages says, read back."""
+    shape = PipelineOptions(ranks=2, microbatches=3, whole=whole, latency=4, capacity="1 MiB")
+    content = measured_content(shape, (FIRST, SECOND), Tick.parsed("10us"), 'two "stages".toml')
+    path.write_text(problem_text(content, ("measured by hand\non paper",)), encoding="utf-8")
+    return read_problem(path)
+
+
+def test_a_split_problem_has_the_ticks_of_i_and_w(tmp_path: Path) -> None:
+    file = written(tmp_path / "measured.toml", whole=False)
+    pipeline, ticks = file.pipeline, file.pipeline.ticks
+    assert (file.name, pipeline.unit) == ('two "stages"', "ticks of 10 us")
+    # in ticks of 10 us: 10.4, 9.6, 5.2 and 20, 30, 0.1, which is one tick at least
+    assert ticks.forward.ravel().tolist() == [10, 20]
+    assert ticks.input_backward.ravel().tolist() == [10, 30]
+    assert ticks.weight_backward.ravel().tolist() == [5, 1]
+    assert ticks.backward.ravel().tolist() == [15, 31]  # the sums: what a problem file says of B
+    assert pipeline.activation == (1000, 2000)
+    assert pipeline.released_at_input == (-24, 600)
+    assert pipeline.static == (500, 700)
+    assert (pipeline.capacity, pipeline.latency) == (1 << 20, 4)
+    assert (pipeline.num_microbatches, pipeline.split_backward) == (3, True)
+
+
+def test_a_whole_problem_has_the_measured_ticks_of_b(tmp_path: Path) -> None:
+    file = written(tmp_path / "measured.toml", whole=True)
+    assert file.pipeline.ticks.backward.ravel().tolist() == [15, 40]  # 15.1 and 40
+    assert not file.has_split_ticks
 
 
 @pytest.mark.parametrize("form", [(), ("--whole",)])

@@ -14,6 +14,7 @@ import torch
 import torch.distributed
 
 from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.commands.replay_options import ReplayRequest, TrainingOptions
 from bubbleproof.reference_exec.drivers.endings import Ending
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
 from bubbleproof.reference_exec.drivers.group_transport import (
@@ -209,7 +210,8 @@ def test_the_gravest_report_is_the_cause() -> None:
 
 
 def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> None:
-    given = read_to_replay(["pipemesh", "p=2", "m=4"], dialect=None, data_parallel=3, levels=None)
+    asked = TrainingOptions(data_parallel=3)
+    given = read_to_replay(ReplayRequest(schedule=["pipemesh", "p=2", "m=4"], training=asked))
     plan = prepared(
         given.problem, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
     ).plan
