@@ -7,12 +7,27 @@ taken, one thing that holds both does (a family's member, what ``read`` gives fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING
 
-from bubbleproof.theory.families import FamilyMember, families, family, published_programs, register
+from bubbleproof.arguments import (
+    number,
+    pair_of,
+    path_text,
+    problem_of,
+    text,
+    whole,
+    window_of,
+    wrong,
+)
+from bubbleproof.theory.families import (
+    FamilyMember,
+    families,
+    family,
+    published_programs,
+    register,
+)
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -25,57 +40,15 @@ if TYPE_CHECKING:
     from bubbleproof.solvers.pareto import Front
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.measures import Measures
+    from bubbleproof.theory.model.schedule import Program
     from bubbleproof.verify.verdict import Verdict
 
-Posed = Pipeline | Problem
+ProblemLike = Pipeline | Problem
 Path = str | PathLike[str]
 
 
-def problem_of(posed: object, *, asker: str) -> Problem:
-    """The problem of a ``Pipeline`` or a ``Problem``. Raises ``TypeError`` for anything else."""
-    if isinstance(posed, Pipeline):
-        return posed.problem()
-    if isinstance(posed, Problem):
-        return posed
-    raise TypeError(f"{asker}: expected a Pipeline or a Problem, got {_told(posed)}")
-
-
-def pair_of(
-    posed: object, schedule: object, *, asker: str
-) -> tuple[Problem, Schedule, Pipeline | None]:
-    """The problem and the schedule that were given, and the pipeline where there is one.
-
-    Raises ``TypeError`` for anything else, and ``ValueError`` where a result or a file has no
-    schedule.
-    """
-    if schedule is None:
-        problem, schedule = getattr(posed, "problem", None), getattr(posed, "schedule", None)
-        pipeline = getattr(posed, "pipeline", None)
-        if not isinstance(problem, Problem):
-            raise TypeError(
-                f"{asker}: expected a problem and a schedule, or a family's member or a schedule "
-                f"file, which hold both, got {_told(posed)}"
-            )
-    else:
-        pipeline = posed if isinstance(posed, Pipeline) else None
-        problem = problem_of(posed, asker=asker)
-    if isinstance(schedule, Schedule):
-        return problem, schedule, pipeline
-    inner = getattr(schedule, "schedule", None)
-    if isinstance(inner, Schedule):  # a Result
-        return problem, inner, pipeline
-    if schedule is None or hasattr(schedule, "schedule"):
-        raise ValueError(f"{asker}: {_told(schedule or posed)} holds no schedule")
-    raise TypeError(f"{asker}: expected a Schedule or a Result, got {_told(schedule)}")
-
-
-def _told(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else f'{text[:57]}...'}"
-
-
 def solve(
-    posed: Posed,
+    problem: ProblemLike,
     *,
     objective: str = "makespan",
     within: int | None = None,
@@ -89,7 +62,7 @@ def solve(
 
     Parameters
     ----------
-    posed
+    problem
         A ``Pipeline``, whose published orders are tried first, or a ``Problem``.
     objective
         ``makespan``, ``span_idle``, ``makespan-then-peak`` or ``peak``.
@@ -101,67 +74,130 @@ def solve(
         ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
     certified
         Spend the time limit on a certificate where an engine's word is all there is.
+    threads, seed
+        Of the engine.
+
+    Returns
+    -------
+    Result
+        Status, schedule, lower bound (ticks) and what proves it.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no problem, or for an option out of range.
+        For what is no problem, or for an option of another type or out of range.
     """
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers import solve as search
     from bubbleproof.solvers.options import goal
 
+    given = problem_of(problem, asker="solve")
+    if not isinstance(certified, bool):
+        raise wrong(certified, "certified", "true or false", asker="solve")
     options = SolveOptions(
         engine=engine,
         objective=goal(objective),
-        within=within,
-        time_limit=time_limit,
-        seed=seed,
-        threads=threads,
+        within=None if within is None else whole(within, "within", asker="solve"),
+        time_limit=number(time_limit, "time_limit", asker="solve"),
+        seed=whole(seed, "seed", asker="solve"),
+        threads=whole(threads, "threads", asker="solve"),
         certified=certified,
     )
-    return search(problem_of(posed, asker="solve"), options, _published(posed))
+    return search(given, options, _published(problem))
 
 
-def pareto(posed: Posed, *, time_limit: float = 60.0) -> Front:
-    """Every trade of makespan (ticks) against peak memory (memory units) that none beats.
+def pareto(problem: ProblemLike, *, time_limit: float = 60.0) -> Front:
+    """Every trade of makespan against peak memory that no other beats in both.
 
-    ``time_limit`` is in seconds and for each point.
+    Parameters
+    ----------
+    problem
+        A ``Pipeline`` or a ``Problem``.
+    time_limit
+        Seconds for each point.
+
+    Returns
+    -------
+    Front
+        ``points`` from the least peak (memory units) to the least makespan (ticks), a ``Result``
+        each, and whether the front is proved to be whole.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no problem, or for a time limit that is none.
     """
     from bubbleproof.solvers import SolveOptions
     from bubbleproof.solvers.pareto import pareto as search
 
-    problem = problem_of(posed, asker="pareto")
-    return search(problem, SolveOptions(time_limit=time_limit), _published(posed))
+    given = problem_of(problem, asker="pareto")
+    options = SolveOptions(time_limit=number(time_limit, "time_limit", asker="pareto"))
+    return search(given, options, _published(problem))
 
 
-def _published(posed: Posed) -> list[tuple[str, Program]]:
-    """The published orders that take a pipeline as it is; none for a problem built by hand."""
-    return published_programs(posed) if isinstance(posed, Pipeline) else []
+def _published(problem: ProblemLike) -> list[tuple[str, Program]]:
+    """The published orders to begin from; none for a problem built by hand."""
+    return published_programs(problem) if isinstance(problem, Pipeline) else []
 
 
-def check(posed: Posed | FamilyMember | ScheduleFile, schedule: object = None) -> Verdict:
+def check(problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object = None) -> Verdict:
     """Decide every rule for a schedule: rules 1 to 5, 7 and 8, and 6 once it is lowered.
 
-    ``schedule`` is a ``Schedule`` or a ``Result``; a family's member or a schedule file holds its
-    own. A failed check returns violations, it does not raise.
+    Parameters
+    ----------
+    problem
+        A ``Pipeline`` or ``Problem``; or what holds a schedule too: a family's member, or what
+        ``read`` gives for a schedule.
+    schedule
+        A ``Schedule`` or a ``Result``, where ``problem`` holds none.
+
+    Returns
+    -------
+    Verdict
+        A failed check returns its violations in it, it does not raise.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        For a result or a file without a schedule.
     """
     from bubbleproof.verify import check_whole
 
-    problem, found, _ = pair_of(posed, schedule, asker="check")
-    return check_whole(problem, found)
+    given, found, _ = pair_of(problem, schedule, asker="check")
+    return check_whole(given, found)
 
 
-def measure(posed: Posed | FamilyMember | ScheduleFile, schedule: object = None) -> Measures:
-    """Makespan (ticks), the four bubbles and the peaks (memory units) of a schedule."""
+def measure(
+    problem: ProblemLike | FamilyMember | ScheduleFile, schedule: object = None
+) -> Measures:
+    """Makespan, bubbles and peaks of a schedule.
+
+    Parameters
+    ----------
+    problem, schedule
+        As ``check`` takes them.
+
+    Returns
+    -------
+    Measures
+        ``makespan`` and ``span_idle`` in ticks, ``idle_ratio`` and ``idle_over_work`` as fractions,
+        ``peak_memory`` in memory units, one number per rank.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``check`` does; also where the schedule misses tasks.
+    """
     from bubbleproof.theory.model.measures import measure as measured
 
-    problem, found, _ = pair_of(posed, schedule, asker="measure")
-    return measured(problem, found)
+    given, found, _ = pair_of(problem, schedule, asker="measure")
+    return measured(given, found)
 
 
 def show(
-    posed: Posed | FamilyMember | ScheduleFile,
+    problem: ProblemLike | FamilyMember | ScheduleFile,
     schedule: object = None,
     *,
     title: str = "",
@@ -169,16 +205,34 @@ def show(
 ) -> Picture:
     """A picture of a schedule: a notebook displays it, ``str`` gives a grid, ``save`` a file.
 
-    ``window`` is (first, last) tick.
+    Parameters
+    ----------
+    problem, schedule
+        As ``check`` takes them.
+    title
+        Stands above the picture.
+    window
+        (first, last) tick of what is drawn; None for all of it.
+
+    Returns
+    -------
+    Picture
+        ``save(path)`` writes .svg, .png, .html, .perfetto.json or .txt.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``check`` does, and for a window that does not end after it starts.
     """
     from bubbleproof.report.picture import Picture
 
-    problem, found, _ = pair_of(posed, schedule, asker="show")
-    return Picture(problem=problem, schedule=found, title=title, window=window)
+    given, found, _ = pair_of(problem, schedule, asker="show")
+    title, span = text(title, "title", asker="show"), window_of(window, asker="show")
+    return Picture(problem=given, schedule=found, title=title, window=span)
 
 
 def replay(
-    posed: Posed | FamilyMember | ScheduleFile,
+    problem: ProblemLike | FamilyMember | ScheduleFile,
     schedule: object = None,
     *,
     model: ModelSpec | None = None,
@@ -189,6 +243,8 @@ def replay(
 
     Parameters
     ----------
+    problem, schedule
+        As ``check`` takes them.
     model
         Sizes of the model that is trained; by default a small one.
     backend
@@ -196,33 +252,61 @@ def replay(
     steps
         Optimizer steps (SGD) to take; 0 compares one step's gradients alone.
 
+    Returns
+    -------
+    ReplayReport
+        ``ok``, what failed, and every predicted and measured number; bytes one per rank.
+
     Raises
     ------
     bubbleproof.reference_exec.replay.NotVerified
         The schedule violates a rule.
+    TypeError, ValueError
+        As ``check`` does, and for options of another type or out of range.
     """
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.replay import replay as run
 
-    problem, found, _ = pair_of(posed, schedule, asker="replay")
-    training = Training(steps=steps) if steps else None
-    return run(problem, found, model or ModelSpec(), backend=backend, training=training)
+    given, found, _ = pair_of(problem, schedule, asker="replay")
+    spec = ModelSpec() if model is None else model
+    if not isinstance(spec, ModelSpec):
+        raise wrong(model, "model", f"a {ModelSpec.__module__}.ModelSpec", asker="replay")
+    count = whole(steps, "steps", asker="replay")
+    training = Training(steps=count) if count else None
+    return run(given, found, spec, backend=backend, training=training)
 
 
 def read(path: Path) -> ProblemFile | ScheduleFile:
-    """What a file says: a problem (.toml), or a schedule (.json, or PyTorch's table in .csv).
+    """What a file says.
 
-    Raises ``ValueError`` in one line for content that is not usable.
+    Parameters
+    ----------
+    path
+        A problem (.toml), or a schedule (.json, or PyTorch's table in .csv).
+
+    Returns
+    -------
+    ProblemFile or ScheduleFile
+        A schedule file serves wherever a problem and its schedule are taken.
+
+    Raises
+    ------
+    TypeError
+        For what is no path.
+    ValueError
+        In one line, for content that is not usable.
     """
     from bubbleproof.commands.inputs import read_given
     from bubbleproof.formats import ScheduleFile, read_problem, read_schedule
 
-    name = fspath(path)
+    name = path_text(path, asker="read")
     if name.lower().endswith(".toml"):
         return read_problem(name)
     if name.lower().endswith(".json"):
         return read_schedule(name)
+    if not name.lower().endswith(".csv"):
+        raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
     given = read_given([name])
     return ScheduleFile(
         problem=given.problem,
@@ -235,48 +319,94 @@ def read(path: Path) -> ProblemFile | ScheduleFile:
 
 def write(
     path: Path,
-    posed: Posed | FamilyMember | ScheduleFile,
+    problem: ProblemLike | FamilyMember | ScheduleFile,
     schedule: object = None,
     *,
     name: str = "",
 ) -> None:
-    """Write a schedule: with its problem (.json), as PyTorch's table (.csv), or as a trace.
+    """Write a schedule, replacing the file whole or not at all.
 
-    A trace ends in ``.perfetto.json``. Raises ``ValueError`` for another ending.
+    Parameters
+    ----------
+    path
+        With its problem (.json), as PyTorch's table (.csv), or as a trace (.perfetto.json).
+    problem, schedule
+        As ``check`` takes them.
+    name
+        What the file calls the schedule.
+
+    Raises
+    ------
+    TypeError
+        For what is no path, no schedule or no name.
+    ValueError
+        For another ending, and for what the format cannot say.
     """
     from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 
-    problem, found, pipeline = pair_of(posed, schedule, asker="write")
-    target = fspath(path)
+    target, name = path_text(path, asker="write"), text(name, "name", asker="write")
+    given, found, pipeline = pair_of(problem, schedule, asker="write")
     if target.endswith(".perfetto.json"):
-        write_trace(target, problem, found)
+        write_trace(target, given, found)
     elif target.endswith(".csv"):
-        write_table(target, found.program, problem=problem)
+        write_table(target, found.program, problem=given)
     elif target.endswith(".json"):
-        write_schedule(target, ScheduleFile.of(problem, found, pipeline=pipeline, name=name))
+        write_schedule(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
     else:
         raise ValueError(f"write: a file ends in .json, .csv or .perfetto.json, got {target!r}")
 
 
 def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
-    """Prove a theorem for all its sizes by Z3; ``timeout`` is in seconds for each obligation.
+    """Prove a theorem for all its sizes by Z3.
 
-    Raises ``ValueError`` listing the theorems where there is none of that name.
+    Parameters
+    ----------
+    theorem
+        Its id, such as ``1f1b``.
+    timeout
+        Seconds for each obligation.
+
+    Returns
+    -------
+    Proof
+        The verdict, the assumptions and what became of each obligation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a timeout that is no number, and, listing the theorems, where there is none of that id.
     """
     from bubbleproof.papers.theorems import theorems
     from bubbleproof.papers.theorems.prover import prove as proved
 
-    known = theorems()
-    if theorem not in known:
-        raise ValueError(f"prove: no theorem {theorem!r}; the theorems are {' '.join(known)}")
-    return proved(known[theorem], int(timeout * 1000))
+    known, name = theorems(), text(theorem, "theorem", asker="prove")
+    if name not in known:
+        raise ValueError(f"prove: no theorem {name!r}; the theorems are {' '.join(known)}")
+    seconds = number(timeout, "timeout", asker="prove")
+    return proved(known[name], int(seconds * 1000))
 
 
 def claims(paper: str | None = None) -> Mapping[str, Claim]:
-    """What the papers claim, by id: ``bpipe``, ``mepipe``, ``pipemesh``, ``tpipe`` or the field."""
+    """What the papers claim.
+
+    Parameters
+    ----------
+    paper
+        ``bpipe``, ``mepipe``, ``pipemesh``, ``tpipe`` or ``field``; None for all of them.
+
+    Returns
+    -------
+    mapping of str to Claim
+        The claims by their ids.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no name, and, listing them, for a paper that is none of these.
+    """
     from bubbleproof.papers.claims.registry import claims as registered
 
-    return registered(paper)
+    return registered(None if paper is None else text(paper, "paper", asker="claims"))
 
 
 __all__ = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bubbleproof as bp
@@ -138,6 +140,132 @@ def test_a_wrong_type_says_what_was_expected(call: Callable[[], object], message
         call()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+MEMBER = bp.family("1f1b")(p=2, m=2)
+WRONG: tuple[object, ...] = (None, [], {}, "x", b"x", 3, 2.5, np.int64(3), (1, 2), object)
+
+
+@pytest.mark.parametrize("value", WRONG, ids=repr)
+@pytest.mark.parametrize(
+    "name", ["solve", "pareto", "check", "measure", "show", "replay", "register"]
+)
+def test_no_problem_and_no_family_is_refused_in_one_line(name: str, value: object) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}: expected [^\n]+, got [^\n]+$"):
+        getattr(bp, name)(value)
+
+
+@pytest.mark.parametrize("value", WRONG, ids=repr)
+@pytest.mark.parametrize("name", ["read", "write", "prove", "claims", "family"])
+def test_what_is_no_path_and_no_name_is_refused_in_one_line(name: str, value: object) -> None:
+    if value is None and name == "claims":
+        return  # which means all of them
+    given = (value, MEMBER) if name == "write" else (value,)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        getattr(bp, name)(*given)
+    words = ["path", "text", "ending", "file", "theorem", "paper", "family", "claims"]
+    assert any(word in str(caught.value) for word in words), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "message"),
+    [
+        (bp.solve, {"within": "5"}, "solve: within must be a whole number, got str '5'"),
+        (bp.solve, {"within": True}, "solve: within must be a whole number, got bool True"),
+        (bp.solve, {"within": 2.5}, "solve: within must be a whole number, got float 2.5"),
+        (
+            bp.solve,
+            {"time_limit": None},
+            "solve: time_limit must be a number of seconds, got NoneT",
+        ),
+        (bp.solve, {"threads": "2"}, "solve: threads must be a whole number, got str '2'"),
+        (bp.solve, {"seed": [1]}, "solve: seed must be a whole number, got list [1]"),
+        (bp.solve, {"certified": "yes"}, "solve: certified must be true or false, got str 'yes'"),
+        (bp.solve, {"objective": 3}, "objective must be one of makespan span_idle"),
+        (bp.solve, {"engine": ["sat"]}, "engine must be one of auto cpsat sat z3 pulp"),
+        (bp.pareto, {"time_limit": "5"}, "pareto: time_limit must be a number of seconds, got s"),
+        (bp.show, {"window": "x"}, "show: window must be two whole numbers (first, last) in "),
+        (
+            bp.show,
+            {"window": (1,)},
+            "show: window must be two whole numbers (first, last) in ",
+        ),
+        (
+            bp.show,
+            {"window": (0.5, 2)},
+            "show: each tick of window must be a whole number, got ",
+        ),
+        (bp.show, {"window": (5, 2)}, "show: a window must end after it starts, got 5 to 2"),
+        (bp.show, {"title": None}, "show: title must be text, got NoneType None"),
+        (bp.replay, {"model": "mlp"}, "replay: model must be a bubbleproof.reference_exec.models."),
+        (bp.replay, {"steps": "2"}, "replay: steps must be a whole number, got str '2'"),
+        (bp.replay, {"backend": 3}, "replay backend must be one of virtual, gloo, got 3"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    call: Callable[..., object], options: dict[str, object], message: str
+) -> None:
+    given = SMALL if call in (bp.solve, bp.pareto) else MEMBER
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(given, **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: bp.write("x.json", MEMBER, name=None),  # type: ignore[arg-type]  # on purpose
+            "write: name must be text, got NoneType None",
+        ),
+        (
+            lambda: bp.prove("gpipe", timeout="x"),  # type: ignore[arg-type]  # on purpose
+            "prove: timeout must be a number of seconds, got str 'x'",
+        ),
+        (
+            lambda: bp.family("1f1b")(p="2", m=2),  # type: ignore[arg-type]  # on purpose
+            "p must be a whole number, got '2'",
+        ),
+        (lambda: bp.family("1f1b")(p=2), "parameter m is missing; for example p=4 m=8"),
+        (
+            lambda: bp.family("1f1b")(p=2, m=2, q=2),
+            "no parameter q; the parameters are p m v s f e d tF tB tI tW",
+        ),
+        (
+            lambda: bp.family("1f1b")(p=2, m=2, e=3),
+            "e must be a tuple of whole numbers, got 3",
+        ),
+    ],
+)
+def test_a_wrong_name_timeout_or_parameter_is_named(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    result = bp.solve(
+        SMALL, within=np.int64(12), time_limit=np.float64(60.0), threads=np.int64(1)  # type: ignore[arg-type]  # numpy's integers are none of Python's
+    )  # fmt: skip
+    assert result.makespan == 12
+    assert "F0" in str(bp.show(MEMBER, window=(np.int64(0), np.int64(5))))  # type: ignore[arg-type]  # likewise
+
+
+def test_public_functions_have_sections() -> None:
+    for name in ("solve", "pareto", "check", "measure", "show", "replay", "read", "write", "prove"):
+        text = inspect.getdoc(getattr(bp, name)) or ""
+        assert "\nParameters\n----------\n" in text, name
+        assert "\nRaises\n------\n" in text, name
+        assert ("\nReturns\n-------\n" in text) is (name != "write"), name
+        signature = inspect.signature(getattr(bp, name))
+        shared = "problem, schedule\n" if "schedule" in signature.parameters else ""
+        for parameter in signature.parameters:
+            is_told = f"\n{parameter}\n" in text or f"{parameter}, " in text
+            assert is_told or parameter in shared or f", {parameter}\n" in text, (name, parameter)
 
 
 def test_a_wrong_value_says_what_was_expected(tmp_path: Path) -> None:

@@ -31,8 +31,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
     "testing": {"theory", "verify", "reference_exec", "formats", "commands"},
+    "arguments": {"theory"},
     "door": {
-        "theory", "papers", "verify", "solvers", "reference_exec", "formats", "report",
+        "arguments", "theory", "papers", "verify", "solvers", "reference_exec", "formats", "report",
         "commands",
     },
     "__init__": {"door", "theory", "solvers", "verify"},

@@ -81,10 +81,23 @@ def families() -> dict[str, Family]:
 def family(name: str) -> Family:
     """The family, or printed generator, of that name.
 
-    Raises ``ValueError`` listing the names when there is none.
+    Parameters
+    ----------
+    name
+        Such as ``1f1b``; ``families`` lists them all.
+
+    Returns
+    -------
+    Family
+        Called with its parameters it gives a member: ``family("1f1b")(p=4, m=8)``.
+
+    Raises
+    ------
+    ValueError
+        Listing the names, when there is none of that name.
     """
     known = {**families(), **printed()}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(f"no family {name!r}; the families are {' '.join(known)}")
     return known[name]
 

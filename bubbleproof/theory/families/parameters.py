@@ -88,14 +88,25 @@ def parse_parameters(tokens: Iterable[str]) -> Parameters:
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)
-    missing = [name for name in ("p", "m") if name not in given]
-    if missing:
-        raise ValueError(f"parameter {missing[0]} is missing; for example p=4 m=8")
     return make_parameters(given)
 
 
 def make_parameters(given: Mapping[str, int | tuple[int, ...]]) -> Parameters:
-    """Parameters from a mapping of their names. Precondition: the names are known."""
+    """Parameters from a mapping of their names.
+
+    Raises ``ValueError`` for another name, another type, and for missing ``p`` or ``m``.
+    """
+    for name, value in given.items():
+        if name not in NAMES:
+            raise ValueError(f"no parameter {name}; the parameters are {' '.join(NAMES)}")
+        parts = value if isinstance(value, tuple) else (value,)
+        is_sequence = isinstance(value, tuple)
+        if is_sequence is not (name in SEQUENCES) or not all(isinstance(p, int) for p in parts):
+            wanted = "a tuple of whole numbers" if name in SEQUENCES else "a whole number"
+            raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    missing = [name for name in ("p", "m") if name not in given]
+    if missing:
+        raise ValueError(f"parameter {missing[0]} is missing; for example p=4 m=8")
     return Parameters(**given)  # type: ignore[arg-type]  # the keys decide the value types
 
 

@@ -27,9 +27,22 @@ _own: dict[str, Family] = {}
 def register(family: Family) -> Family:
     """Make a family known by its name; registering the name again replaces the family.
 
-    Returns the family. Raises ``TypeError`` for what is no family, and ``ValueError`` for a name
-    that is not made of lower-case letters, digits and hyphens. (That it is not one of ours is asked
-    when the families are listed.)
+    Parameters
+    ----------
+    family
+        An instance; its ``name`` is made of lower-case letters, digits and hyphens.
+
+    Returns
+    -------
+    Family
+        The same.
+
+    Raises
+    ------
+    TypeError
+        For what is no family.
+    ValueError
+        For another name. (That it is not one of ours is asked when the families are listed.)
     """
     _require_family(family, "register")
     _own[family.name] = family

@@ -1,0 +1,106 @@
+"""Arguments at the door: each is what it should be, or one line says what was expected.
+
+A wrong type is a ``TypeError`` that names the function, the argument, what was expected and what
+was given. Whole numbers may be numpy's; a flag is none.
+"""
+
+from __future__ import annotations
+
+import operator
+from numbers import Real
+from os import PathLike, fspath
+
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+
+def problem_of(given: object, *, asker: str) -> Problem:
+    """The problem of a ``Pipeline`` or a ``Problem``."""
+    if isinstance(given, Pipeline):
+        return given.problem()
+    if isinstance(given, Problem):
+        return given
+    raise TypeError(f"{asker}: expected a Pipeline or a Problem, got {told(given)}")
+
+
+def pair_of(
+    given: object, schedule: object, *, asker: str
+) -> tuple[Problem, Schedule, Pipeline | None]:
+    """The problem and the schedule that were given, and the pipeline where there is one.
+
+    Raises ``ValueError`` where a result or a file has no schedule.
+    """
+    if schedule is None:
+        problem, schedule = getattr(given, "problem", None), getattr(given, "schedule", None)
+        pipeline = getattr(given, "pipeline", None)
+        if not isinstance(problem, Problem):
+            raise TypeError(
+                f"{asker}: expected a problem and a schedule, or a family's member or a schedule "
+                f"file, which hold both, got {told(given)}"
+            )
+    else:
+        pipeline = given if isinstance(given, Pipeline) else None
+        problem = problem_of(given, asker=asker)
+    if isinstance(schedule, Schedule):
+        return problem, schedule, pipeline
+    inner = getattr(schedule, "schedule", None)
+    if isinstance(inner, Schedule):  # a Result
+        return problem, inner, pipeline
+    if schedule is None or hasattr(schedule, "schedule"):
+        raise ValueError(f"{asker}: {told(schedule or given)} holds no schedule")
+    raise TypeError(f"{asker}: expected a Schedule or a Result, got {told(schedule)}")
+
+
+def whole(value: object, name: str, *, asker: str) -> int:
+    """A whole number, numpy's included."""
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)  # type: ignore[arg-type]  # what has none is refused below
+        except TypeError:
+            pass
+    raise wrong(value, name, "a whole number", asker=asker)
+
+
+def number(value: object, name: str, *, asker: str) -> float:
+    """A number, numpy's included."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    raise wrong(value, name, "a number of seconds", asker=asker)
+
+
+def text(value: object, name: str, *, asker: str) -> str:
+    """A text."""
+    if isinstance(value, str):
+        return value
+    raise wrong(value, name, "text", asker=asker)
+
+
+def path_text(value: object, *, asker: str) -> str:
+    """A path as text."""
+    if isinstance(value, str | PathLike) and isinstance(found := fspath(value), str):
+        return found
+    raise wrong(value, "path", "text or a pathlib.Path", asker=asker)
+
+
+def window_of(value: object, *, asker: str) -> tuple[int, int] | None:
+    """The first and the last tick of a picture, None for all of it."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise wrong(value, "window", "two whole numbers (first, last) in ticks", asker=asker)
+    first, last = (whole(tick, "each tick of window", asker=asker) for tick in value)
+    if first >= last:
+        raise ValueError(f"{asker}: a window must end after it starts, got {first} to {last}")
+    return first, last
+
+
+def wrong(value: object, name: str, expected: str, *, asker: str) -> TypeError:
+    """The error for an argument of another type."""
+    return TypeError(f"{asker}: {name} must be {expected}, got {told(value)}")
+
+
+def told(value: object) -> str:
+    """A value by its type, on one line of at most some 60 characters."""
+    shown = " ".join(repr(value).split())
+    return f"{type(value).__name__} {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
