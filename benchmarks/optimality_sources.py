@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bubbleproof.papers.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
 from bubbleproof.theory.families.few_microbatches import least_makespan
 from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
 from bubbleproof.theory.families.svpp import most_forwards
-from bubbleproof.theory.families.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline

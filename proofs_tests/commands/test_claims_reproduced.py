@@ -21,13 +21,15 @@ from bubbleproof.papers.claims import (
     Claim,
     Standing,
     decide,
-    mepipe,
+    mepipe_evaluation,
+    mepipe_model,
+    mepipe_svpp,
+    mepipe_table3,
     mepipe_vpp,
     pipemesh,
-    pipemesh_growth,
     tpipe,
 )
-from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.standing import watched
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
@@ -43,10 +45,12 @@ Orders = Callable[[str], list[Order]]
 
 REFUTED = {
     claim.id: claim
-    for module in (mepipe, mepipe_vpp, tpipe, pipemesh, pipemesh_growth)
+    for module in (
+        mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_vpp, tpipe, pipemesh,
+    )
     for claim in module.CLAIMS
     if claim.corrected is not None
-}
+}  # fmt: skip
 
 
 def case(name: str) -> tuple[Params, Fraction]:

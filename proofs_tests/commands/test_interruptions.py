@@ -89,7 +89,7 @@ def interrupted_pareto_beside_the_published() -> None:
 
 
 def interrupted_claims_at_once() -> None:
-    from bubbleproof.commands import audit
+    from bubbleproof.papers.audit import audit
 
     vars(audit)["run_all"] = interrupting(run_all, 1)
     status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--paper", "bpipe")
@@ -120,8 +120,8 @@ def interrupted_prove() -> None:
 
 def interrupted_claims() -> None:
     """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
-    from bubbleproof.commands import audit
     from bubbleproof.commands import claims as command
+    from bubbleproof.papers.audit import audit
     from bubbleproof.papers.claims import claims
 
     chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}

@@ -162,7 +162,7 @@ def test_a_claim_is_not_proved_by_a_theorem_that_fails(
     command: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = {"interleaved": theorems()["interleaved"], "1f1b": twins()[0].theorem}
-    monkeypatch.setattr("bubbleproof.commands.audit.theorems", lambda: broken)
+    monkeypatch.setattr("bubbleproof.papers.audit.audit.theorems", lambda: broken)
     words = ["claims", "--audit", "--paper", "bpipe", "--limit", "2", "--workers", "1", "--json"]
     found = json.loads(command(*words).out)
     proved = {claim["theorem"] for claim in found["claims"] if claim["verdict"] == "PROVED"}

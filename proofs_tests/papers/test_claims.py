@@ -11,14 +11,12 @@ import pytest
 from bubbleproof.papers.claims import (
     Claim,
     ClaimVerdict,
-    Domain,
     Relation,
     Standing,
     claims,
     decide,
-    grid,
 )
-from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
@@ -31,7 +29,7 @@ SQUARES = Claim(
     statement="a + b is 5",
     quantity="a sum",
     relation=Relation.EQUAL,
-    domain=grid("a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5),
+    domain=domain("a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5),
                 b=range(1, 5)),
     predicted=lambda _: Fraction(5),
     measured=lambda at: Fraction(at["a"] + at["b"]),
@@ -51,7 +49,7 @@ def test_the_smallest_counterexample_has_the_least_sum_and_then_the_least_first_
 
 
 def test_the_order_is_that_of_the_named_parameters() -> None:
-    points = grid("all", a=(3, 1, 2), b=(2, 1)).points
+    points = domain("all", a=(3, 1, 2), b=(2, 1)).points
     assert [(at["a"], at["b"]) for at in points] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]
 
 
@@ -72,7 +70,7 @@ def test_relations(relation: Relation, predicted: str, places: int, holds: bool)
         SQUARES,
         relation=relation,
         places=places,
-        domain=grid("one", a=(1,), b=(2,)),
+        domain=domain("one", a=(1,), b=(2,)),
         predicted=lambda _: Fraction(predicted),
         measured=lambda _: Fraction(7, 2),
     )
@@ -94,7 +92,7 @@ def test_a_missing_input_is_no_verdict() -> None:
         predicted=None,
         measured=None,
         missing="a cluster",
-        domain=Domain(text="", points=()),
+        domain=domain("", a=()),
     )
     assert decide(lost).verdict is ClaimVerdict.NOT_REPRODUCIBLE
     with pytest.raises(ValueError, match="either both values or the missing input"):
@@ -102,15 +100,15 @@ def test_a_missing_input_is_no_verdict() -> None:
     with pytest.raises(ValueError, match="either both values or the missing input"):
         replace(SQUARES, measured=None)
     with pytest.raises(ValueError, match=r"the domain \(none\) has no case"):
-        replace(SQUARES, domain=Domain(text="none", points=()))
+        decide(replace(SQUARES, domain=domain("none", a=())))
 
 
 def test_no_case_has_one_rank() -> None:
     # One rank is no pipeline: its cases refute formulas for reasons that no pipeline has.
     for name, claim in claims().items():
-        for domain in (claim.domain, claim.domain_for(is_wide=True)):
-            if "p" in domain.names:
-                assert domain.table[:, domain.names.index("p")].min() >= 2, name
+        for cases in (claim.domain, claim.domain_for(is_wide=True)):
+            if "p" in cases.names:
+                assert cases.table[:, cases.names.index("p")].min() >= 2, name
 
 
 def test_claims_are_listed_by_paper_and_say_where_they_stand() -> None:
@@ -182,7 +180,7 @@ def test_a_mutant_one_step_beyond_survives_where_no_case_comes_near(
         SQUARES,
         relation=relation,
         places=places,
-        domain=grid("two", a=(1, 2), b=(1,)),
+        domain=domain("two", a=(1, 2), b=(1,)),
         predicted=lambda _: Fraction(predicted),
         measured=lambda at: values[at["a"]],
     )

@@ -10,7 +10,7 @@ import pytest
 
 from bubbleproof.papers.claims import (
     ClaimVerdict,
-    bpipe_counts,
+    bpipe,
     bpipe_placement,
     claims,
     decide,
@@ -20,22 +20,26 @@ from bubbleproof.papers.claims import (
     mepipe_one_less,
     mepipe_strategies,
     mepipe_vpp,
-    pipemesh_batch,
     pipemesh_deadlock,
     pipemesh_growth,
-    tpipe_frontier,
+    pipemesh_tables,
+    tpipe_offload,
 )
 from bubbleproof.papers.claims.claim import Claim
 
 ALL = claims()
 ADDED = [
-    claim
-    for module in (
-        bpipe_counts, bpipe_placement, field_few, mepipe_configurations, mepipe_hanayo,
-        mepipe_one_less, mepipe_strategies, mepipe_vpp, pipemesh_batch, pipemesh_deadlock,
-        pipemesh_growth, tpipe_frontier,
-    )
-    for claim in module.CLAIMS
+    *(
+        claim
+        for module in (
+            bpipe_placement, field_few, mepipe_configurations, mepipe_hanayo, mepipe_one_less,
+            mepipe_strategies, mepipe_vpp, pipemesh_deadlock, pipemesh_growth,
+        )
+        for claim in module.CLAIMS
+    ),
+    *bpipe.COUNTS,
+    *pipemesh_tables.BATCHES,
+    *tpipe_offload.COMPARISONS,
 ]  # fmt: skip
 LIMIT = 16  # cases looked at here, the smallest; each refuted claim fails in one of them
 REFUTED = {

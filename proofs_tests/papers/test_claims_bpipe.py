@@ -125,7 +125,7 @@ def test_interleaved_measurements_are_those_of_the_families(p: int, m: int, v: i
 def value(name: str, at: dict[str, int]) -> Fraction:
     measured = BPIPE[name].measured
     assert measured is not None
-    return measured(at)
+    return Fraction(measured(at))
 
 
 def test_figure_4s_decisions() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.bpipe_counts import count, evictions
+from bubbleproof.papers.claims.bpipe import count
 from bubbleproof.papers.claims.bpipe_placement import (
     crossing,
     following,
@@ -16,6 +16,7 @@ from bubbleproof.papers.claims.bpipe_placement import (
     standard,
     transferring,
 )
+from bubbleproof.papers.claims.bpipe_schedules import evictions
 from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.field_few import time
 from bubbleproof.papers.claims.mepipe_hanayo import makespan, measured
-from bubbleproof.papers.claims.mepipe_vpp_orders import (
+from bubbleproof.papers.claims.mepipe_vpp import (
     at_least_warm_up,
     fewest_forwards,
     least,

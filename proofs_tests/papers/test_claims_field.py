@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims import field
+from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
-from bubbleproof.papers.claims.field_schedules import RANKS, is_looked_at, made, measures, shapes
+from bubbleproof.papers.claims.field_domains import SOME_RANKS, is_looked_at, shapes
+from bubbleproof.papers.claims.measured import made, measures
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families.zb_v import phase_order
@@ -17,11 +18,11 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 
-CLAIMS = {claim.id: claim for claim in field.CLAIMS}
+CLAIMS = claims("field")
 LIMIT = 80  # cases looked at here; the smallest counterexample of each refuted claim is among them
 
 
-@pytest.mark.parametrize("claim", field.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
 def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     decision = decide(claim, limit=LIMIT)
     if decision.counterexample is None:
@@ -84,12 +85,12 @@ def test_zb_h2s_bubble_is_there_without_its_microbatches() -> None:
 
 
 def test_domains_hold_odd_ranks_few_microbatches_and_remainders() -> None:
-    points = shapes().small.points
-    assert {at["p"] for at in points} == set(RANKS)
+    points = shapes().points
+    assert {at["p"] for at in points} == set(SOME_RANKS)
     assert any(at["m"] < at["p"] and at["p"] % 2 for at in points)
     assert any(at["m"] > at["p"] > 5 and at["m"] % at["p"] for at in points)
-    assert all(is_looked_at(at) for at in points)
-    assert not is_looked_at({"p": 8, "m": 12})
+    assert all(is_looked_at(at["p"], at["m"]) for at in points)
+    assert not is_looked_at(8, 12)
     assert max(at["m"] for at in points) == 4 * 16
 
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims import field_schedules, mepipe
+from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
+from bubbleproof.papers.claims.measured import made, measures, peak_of_a
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families import member
@@ -16,11 +17,11 @@ from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import check
 
-CLAIMS = {claim.id: claim for claim in mepipe.CLAIMS}
+CLAIMS = claims("mepipe")
 LIMIT = 240  # cases looked at here; most refuted claims fail in one of them
 
 
-@pytest.mark.parametrize("claim", mepipe.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
 def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     decision = decide(claim, limit=LIMIT)
     if decision.counterexample is None:
@@ -38,7 +39,7 @@ def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     [
         ("table3.dapple.bubble-many", lambda at: Fraction(at["p"], at["p"] + at["m"])),
         ("table3.vpp.memory-corrected", lambda at: 1 + Fraction(at["p"] - 1, at["p"] * at["v"])),
-        ("table3.hanayo.memory-few", field_schedules.constant(Fraction(1))),
+        ("table3.hanayo.memory-few", lambda _: 1),
         ("table3.svpp.bubble-few-reached",
          lambda at: Fraction(at["p"] - 1, at["p"] - 1 + at["m"] * at["v"] * at["s"])),
         ("table3.svpp.memory-few", lambda at: Fraction(at["m"], at["p"])),
@@ -92,14 +93,14 @@ def test_svpps_bubble_is_there_where_the_printed_generator_misses_it(
 
 
 def test_what_is_measured_is_a_checked_schedule() -> None:
-    made = field_schedules.made("svpp", {"p": 3, "m": 4, "v": 2, "s": 2, "tF": 1, "tB": 1, "r": 1})
-    assert check(made.problem, made.schedule).ok
-    got = field_schedules.measures("svpp", {"p": 3, "m": 4, "v": 2, "s": 2, "tF": 1, "tB": 1})
-    assert got == measure(made.problem, made.schedule)
+    built = made("svpp", {"p": 3, "m": 4, "v": 2, "s": 2, "tF": 1, "tB": 1, "r": 1})
+    assert check(built.problem, built.schedule).ok
+    got = measures("svpp", {"p": 3, "m": 4, "v": 2, "s": 2, "tF": 1, "tB": 1})
+    assert got == measure(built.problem, built.schedule)
 
 
 def test_chunks_and_slices_count_only_where_a_family_has_them() -> None:
     # DAPPLE at p = 8 keeps A whatever v and s the case names for others.
     at = {"p": 8, "m": 8, "v": 2, "s": 4, "tF": 1, "tB": 1}
-    assert field_schedules.peak_of_a("1f1b")(at) == 1
-    assert field_schedules.peak_of_a("svpp")(at) == Fraction(2 * 8 + 4 - 1, 2 * 4 * 8)
+    assert peak_of_a("1f1b")(at) == 1
+    assert peak_of_a("svpp")(at) == Fraction(2 * 8 + 4 - 1, 2 * 4 * 8)

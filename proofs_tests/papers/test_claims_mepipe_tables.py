@@ -6,9 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.mepipe_cells import TABLE_5, TABLE_8, bubble, mepipes, replicas
+from bubbleproof.papers.claims.mepipe_configurations import (
+    TABLE_5,
+    TABLE_8,
+    bubble,
+    mepipes,
+    replicas,
+)
 from bubbleproof.papers.claims.mepipe_strategies import handed_on, sent
-from bubbleproof.papers.claims.tpipe_frontier import EIGHT, saved
+from bubbleproof.papers.claims.tpipe_offload import EIGHT, saved
 
 COLUMNS = ("system", "batch", "layers", "p", "c", "v", "again")
 

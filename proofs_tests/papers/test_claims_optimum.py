@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from bubbleproof.papers.claims.optimum import least_makespan
+from bubbleproof.papers.claims.any_order import least_makespan
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.families import member

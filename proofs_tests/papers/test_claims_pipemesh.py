@@ -9,12 +9,13 @@ import pytest
 
 from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims import pipemesh_schedules as on
-from bubbleproof.papers.claims.pipemesh import CLAIMS, buffer
+from bubbleproof.papers.claims.pipemesh import CLAIMS
 from bubbleproof.papers.claims.pipemesh_domains import FILLED
 from bubbleproof.papers.claims.pipemesh_memory import BYTES
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
-from bubbleproof.papers.claims.pipemesh_table4 import TABLE
-from bubbleproof.papers.claims.proved import THEOREMS
+from bubbleproof.papers.claims.pipemesh_tables import TABLE
+from bubbleproof.papers.claims.registry import THEOREMS
+from bubbleproof.papers.pipemesh_formulas import buffer
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
 from bubbleproof.theory.pipelines.timing import Deadlock
 
@@ -80,7 +81,7 @@ def test_smallest_counterexamples_by_hand() -> None:
 
 def test_what_ends_as_printed_is_the_repaired_order_and_the_rest_does_not_end() -> None:
     ends = {True: 0, False: 0}
-    for at in FILLED.small.points:
+    for at in FILLED.points:
         e, d = on.sequences(at)
         does = on.ends_as_printed(at)
         assert does == bool(on.runs_literally(at)), at
@@ -138,4 +139,4 @@ def test_the_buffer_is_that_of_the_family() -> None:
             for d in range(1, m - others + 2) if others > 1 else (m,):
                 at = {"m": m, "e": e, "d": d, "R": count, "S": others}
                 assert [len(sequence) for sequence in sequences(at)] == [count, others]
-                assert buffer(at) == buffer_size(*sequences(at)), at
+                assert buffer(*sequences(at)) == buffer_size(*sequences(at)), at

@@ -6,16 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.pipemesh_batch import microbatches
 from bubbleproof.papers.claims.pipemesh_deadlock import ANY, FILLED, PLANNED, is_free
 from bubbleproof.papers.claims.pipemesh_growth import (
     SLOW,
-    backward_times,
-    forward_times,
-    gradient_times,
+    gathers,
     planned,
+    reductions,
 )
 from bubbleproof.papers.claims.pipemesh_schedules import late, mesh, runs_literally, sequences
+from bubbleproof.papers.claims.pipemesh_tables import microbatches
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.sharding import Sharding, collectives
 from bubbleproof.theory.pipelines.visits import visits
@@ -106,8 +105,8 @@ def test_the_collectives_of_a_rank_are_as_many_as_the_equations_count() -> None:
         own = [each for each in collectives(listed, sharding) if each.visit.rank == 0]
         ticks = [(each.kind, each.ticks) for each in own if each.kind is not Kind.RESHARD]
         assert ticks.count((Kind.UNSHARD, 100)) == ticks.count((Kind.REDUCE_GRAD, 100)) == at["v"]
-        assert ticks.count((Kind.UNSHARD, 1)) == forward_times(at) + backward_times(at)
-        assert ticks.count((Kind.REDUCE_GRAD, 7)) == gradient_times(at)
+        assert ticks.count((Kind.UNSHARD, 1)) == gathers(at)
+        assert ticks.count((Kind.REDUCE_GRAD, 7)) == reductions(at)
 
 
 @pytest.mark.parametrize("ticks", [2, 5, 8])

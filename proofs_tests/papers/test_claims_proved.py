@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bubbleproof.papers.claims import ClaimVerdict, claims, decide
-from bubbleproof.papers.claims.proved import THEOREMS
+from bubbleproof.papers.claims.registry import THEOREMS
 from bubbleproof.papers.theorems import theorems
 
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bubbleproof.papers.claims import Claim, mepipe, pipemesh, tpipe
-from bubbleproof.papers.claims.claim import Domain
+from bubbleproof.papers.claims import Claim, claims
+from bubbleproof.papers.claims.domain import Domain
 
-CLAIMS = (*mepipe.CLAIMS, *tpipe.CLAIMS, *pipemesh.CLAIMS)
+CLAIMS = [claim for name in ("mepipe", "tpipe", "pipemesh") for claim in claims(name).values()]
 WIDE = [claim for claim in CLAIMS if claim.wide is not None]
 SEARCHED = re.compile("every order|all tie-breaks")  # each case is a search
 ENDS = {"v": 4, "s": 8}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import Claim, bpipe, field
-from bubbleproof.papers.claims.claim import Domain
+from bubbleproof.papers.claims import Claim, claims
+from bubbleproof.papers.claims.domain import Domain
 
-BY_ID = {claim.id: claim for claim in (*field.CLAIMS, *bpipe.CLAIMS)}
-CLAIMS = {claim.id: claim for claim in (*field.CLAIMS, *bpipe.CLAIMS) if claim.wide is not None}
+BY_ID = {**claims("field"), **claims("bpipe")}
+CLAIMS = {name: claim for name, claim in BY_ID.items() if claim.wide is not None}
 # What the paper prints: one configuration, a table, or Figure 4; and what cannot be measured.
 PRINTED = {"bpipe.fig4.decisions", "bpipe.appA.example"}
 
@@ -21,7 +21,7 @@ def wide(claim: Claim) -> Domain:
 def test_every_claim_on_schedules_has_a_wide_domain() -> None:
     on_schedules = {
         claim.id
-        for claim in (*field.CLAIMS, *bpipe.CLAIMS)
+        for claim in BY_ID.values()
         if {"p", "m"} <= set(claim.domain.names) and "t" not in claim.domain.names
     }
     # What is decided over every order is a search in each case, and keeps to few.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bubbleproof.papers.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.pipemesh_formulas import exposed, optimizer_ticks
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
@@ -57,7 +57,7 @@ def late(shape: Shape, sharding: Sharding) -> int:
 def optimizer_part(shape: Shape, ticks: int) -> int:
     """D_o of equation (2), with C_fwd = 1 and C_bwd = 2."""
     _, chunks, _, e, d = shape
-    return optimizer_ticks(chunks, e, d, ticks, 1, 2)
+    return optimizer_ticks(chunks, e, d, (ticks, ticks))
 
 
 @pytest.mark.parametrize("zero", [1, 2, 3])

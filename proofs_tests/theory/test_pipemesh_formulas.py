@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.pipemesh_formulas import (
+from bubbleproof.papers.pipemesh_formulas import (
     bubble_ticks,
     gradient_bytes,
     least_iteration,
@@ -15,6 +13,8 @@ from bubbleproof.theory.families.pipemesh_formulas import (
     parameter_bytes,
     planned_enqueues,
 )
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.measures import measure
 from proofs_tests.theory.test_pipemesh import Parts, parts
 

@@ -6,11 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.tpipe import TPipe, tpipe_starts
-from bubbleproof.theory.families.tpipe_formulas import (
+from bubbleproof.papers.tpipe_formulas import (
     backward_interval,
     deep_peak,
     forward_interval,
@@ -19,6 +15,10 @@ from bubbleproof.theory.families.tpipe_formulas import (
     tpipe_idle_ratio,
     tpipe_makespan,
 )
+from bubbleproof.theory.families.base import FamilyMember
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe, tpipe_starts
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure

@@ -7,17 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.tpipe import TPipe
-from bubbleproof.theory.families.tpipe_formulas import (
+from bubbleproof.papers.tpipe_formulas import (
     backward_rounds,
     forward_rounds,
     offload_window,
     reload_window,
     tpipe_makespan,
 )
+from bubbleproof.theory.families.base import FamilyMember
+from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.toffload import TOffload
+from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import measure

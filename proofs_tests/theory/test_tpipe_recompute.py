@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
-from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.tpipe_formulas import (
+from bubbleproof.papers.tpipe_formulas import (
     ceil_div,
+    deep_blocks,
     forward_rounds,
-    printed_deep_blocks,
-    printed_delay_rounds,
+    least_delay,
     printed_trecomp_makespan,
     recomputing_1f1b_makespan,
-    trecomp_forward_rounds,
     trecomp_peak,
 )
+from bubbleproof.theory.families import trecomp
+from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved, trecomp_starts
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
@@ -122,8 +122,8 @@ def test_the_paper_simplifies_its_count_of_deep_blocks_wrongly() -> None:
     # ceil((3p + ceil((p-1)/2) - 2)/7) is 3.5p-2 over 7 for even p and 3.5p-2.5 for odd: ceil(p/2),
     # where the paper writes floor(p/2); p = 1 is the smallest counterexample. The sum with the
     # recomputed block is right all the same: for odd p the two never lie in memory together.
-    assert all(printed_deep_blocks(p) == ceil_div(p, 2) for p in range(1, 200))
-    assert [p for p in range(1, 8) if printed_deep_blocks(p) != p // 2] == [1, 3, 5, 7]
+    assert all(deep_blocks(p) == ceil_div(p, 2) for p in range(1, 200))
+    assert [p for p in range(1, 8) if deep_blocks(p) != p // 2] == [1, 3, 5, 7]
 
 
 def test_the_makespan_of_appendix_c_is_only_an_upper_bound() -> None:
@@ -140,7 +140,7 @@ def test_the_makespan_of_appendix_c_is_only_an_upper_bound() -> None:
 
 def test_delay_rounds_are_not_one_from_8_to_40_ranks() -> None:
     # Appendix B's own problem (3), solved: k = 1 is claimed for 8 <= p <= 40.
-    rounds = {p: printed_delay_rounds(p) for p in range(3, 42)}
+    rounds = {p: least_delay(p) for p in range(3, 42)}
     assert all(rounds[p] == 0 for p in range(3, 8))
     assert [p for p in range(8, 41) if rounds[p] == 0] == [10, 11, 12, 16, 17]
     assert [p for p in range(8, 41) if rounds[p] == 2] == [27, 32, 33, 36, 37, 38, 39]
@@ -149,7 +149,7 @@ def test_delay_rounds_are_not_one_from_8_to_40_ranks() -> None:
 
 def test_our_delay_rounds_are_the_least_that_the_constraint_of_appendix_b_allows() -> None:
     for p in range(3, 200):
-        assert trecomp_forward_rounds(p) - forward_rounds(p) == printed_delay_rounds(p)
+        assert trecomp.forward_rounds(p) - forward_rounds(p) == least_delay(p)
 
 
 def with_recomputations(pipeline: Pipeline) -> Program:

@@ -1,7 +1,7 @@
 """The papers' claims as data; ``claims()`` lists them all by id, ``decide`` decides one.
 
-``points`` makes domains, ``claim`` says what a claim is, ``standing`` what its measured side rests
-on, ``shards`` cuts an audit up for many workers, ``registry`` names the papers' modules.
+``domain`` makes the cases, ``claim`` says what a claim is and how it is written down, ``standing``
+what its measured side rests on, ``registry`` names the papers' modules.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from bubbleproof.papers.claims.claim import (
     ClaimVerdict,
     Counterexample,
     Decision,
-    Domain,
     Relation,
-    Standing,
     decide,
-    grid,
-    listed,
 )
+from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.registry import claims
+from bubbleproof.papers.claims.standing import Standing
 
 __all__ = [
     "Claim",
@@ -30,6 +28,4 @@ __all__ = [
     "Standing",
     "claims",
     "decide",
-    "grid",
-    "listed",
 ]

@@ -1,19 +1,28 @@
-"""BPipe's claims on bytes and bandwidth: Eq. 4 to 12, Appendix B's numbers, section 2's 37 GiB.
+"""BPipe's claims on bytes, bandwidth and tables: Eq. 4 to 12, Appendix B, sections 1, 2 and 4.
 
 Symbols of Appendix B: L layers, H heads, h hidden size (Table 5 calls it D and the equations h),
 l sequence length, b microbatch size, t tensor and p pipeline parallelism, f seconds of a forward.
 Sizes are bytes of one rank's activations of one microbatch, b l h 16-bit numbers unless noted.
 
 The second route to Eq. 4 to 6 is an inventory: what each operation of a transformer layer keeps for
-its backward, tensor by tensor (Korthikanti et al., MLSys 2023, section 4).
+its backward, tensor by tensor (Korthikanti et al., MLSys 2023, section 4). The tables are
+measurements of the authors' cluster and taken as given; what follows from them is computed or,
+where it is about a schedule, measured on one.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.claims.bpipe_schedules import BPIPE, longest_free_transfer, measures_of
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, Relation, Value
+from bubbleproof.papers.claims.bpipe_schedules import (
+    BPIPE,
+    longest_free_transfer,
+    makespan,
+    makespan_1f1b,
+    measures_of,
+)
+from bubbleproof.papers.claims.claim import Claim, Exact, missing, stated
+from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -27,9 +36,27 @@ GIB = 1 << 30
 GPT3_13B = {"L": 40, "h": 5120, "H": 40, "p": 8, "t": 1, "b": 1, "f": 36320}
 GPT3_96B = {"L": 80, "h": 9984, "H": 104, "p": 8, "t": 4, "b": 2, "f": 143370}
 GPT3_134B = {"L": 84, "h": 11520, "H": 120, "p": 12, "t": 4, "b": 2, "f": 126870}
-MODELS = Domain(
-    text="the configurations of Table 3: GPT-3 13B, 96B and 134B",
-    points=(GPT3_13B, GPT3_96B, GPT3_134B),
+MODELS = domain(
+    "the configurations of Table 3: GPT-3 13B, 96B and 134B",
+    L_h_H_p_t_b_f=(tuple(model.values()) for model in (GPT3_13B, GPT3_96B, GPT3_134B)),
+)
+ONE_13B = case("the printed configuration", **GPT3_13B)
+ONE_96B = case("the printed configuration", **GPT3_96B)
+# Table 7, MFU in hundredths of a percent: Megatron-LM's fastest and slowest configuration and
+# BPipe's, per model (billions of parameters).
+MFU = {96: (4051, 2431, 5064), 134: (4140, 2401, 5206)}
+BOTH = case("both models of Table 7 together", models=len(MFU))
+# Tables 3 and 4: microseconds of a transfer, a forward and a backward; pipelines of section 4.4 and
+# Table 2. With twice as many microbatches as ranks the steady phase has begun.
+TIMES = domain(
+    "the five rows of Tables 3 and 4, m = 2p",
+    p_m_t_tF_tB=(
+        (8, 16, 7630, 36320, 83570),  # 13B, attention recomputed
+        (8, 16, 15630, 143370, 287900),  # 96B
+        (12, 24, 12060, 126870, 256300),  # 134B
+        (8, 16, 22480, 36320, 74120),  # 13B, nothing recomputed
+        (8, 16, 580, 36320, 110330),  # 13B, layers recomputed
+    ),
 )
 
 # Kept per layer, in bytes per (sequence x microbatch x hidden): masks take 1 byte, the rest 2.
@@ -51,7 +78,7 @@ _OUTSIDE_ATTENTION = {
 _ATTENTION = {"output of the softmax": 2, "its dropout mask": 1, "input of the value product": 2}
 
 
-def inventory(recomputed: str) -> Value:
+def inventory(recomputed: str) -> Exact:
     """Bytes that one rank keeps per microbatch; ``recomputed`` is none, attention or layer.
 
     A recomputed layer keeps its input alone, whole on every tensor-parallel rank.
@@ -84,12 +111,12 @@ def eq6(at: Params) -> Fraction:
     return Fraction(2 * at["L"] * SEQUENCE * at["b"] * at["h"], at["p"])
 
 
-def per_forward(size: Value, share: Fraction = Fraction(1)) -> Value:
+def per_forward(size: Exact, share: Fraction = Fraction(1)) -> Exact:
     """GB/s that move ``share`` of the bytes within one forward (Eq. 7 to 9; 2/3: Eq. 10 to 12)."""
     return lambda at: share * size(at) * MICROSECONDS / at["f"] / GIGA
 
 
-def moved_per_forward(size: Value) -> Value:
+def moved_per_forward(size: Exact) -> Exact:
     """GB/s of a transfer in a BPipe schedule whose transfers take a forward of f microseconds.
 
     The bytes are those that its memory event adds to the acceptor, the time is its task's.
@@ -118,7 +145,7 @@ def moved_per_forward(size: Value) -> Value:
     return bandwidth
 
 
-def per_free_transfer(size: Value) -> Value:
+def per_free_transfer(size: Exact) -> Exact:
     """GB/s that move the bytes in the longest transfer that costs no time, at tB = 2 tF.
 
     That transfer is measured on schedules of p ranks at tF = 2, tB = 4 ticks of f/2.
@@ -126,67 +153,29 @@ def per_free_transfer(size: Value) -> Value:
 
     def bandwidth(at: Params) -> Fraction:
         ticks = longest_free_transfer({"p": at["p"], "m": 2 * at["p"], "tF": 2, "tB": 4})
-        return size(at) * MICROSECONDS / (at["f"] * ticks / 2) / GIGA
+        return size(at) * MICROSECONDS / Fraction(at["f"] * ticks, 2) / GIGA
 
     return bandwidth
 
 
-def _equations(offset: int, scope: str, formula: Value) -> tuple[Claim, Claim, Claim]:
+def _equations(offset: int, scope: str, formula: Exact) -> tuple[Claim, Claim, Claim]:
     """The size, the bandwidth and the relaxed bandwidth of one recomputation scope."""
-    rows = (
-        (4, "keeps these bytes of a microbatch on each rank", "bytes", formula, inventory(scope)),
-        (7, "needs this bandwidth to transfer within one forward", "GB/s",
-         per_forward(formula), moved_per_forward(inventory(scope))),
-        (10, "needs 2/3 of it where an evict and a load share a backward and a forward (tB = 2 tF)",
-         "GB/s", per_forward(formula, Fraction(2, 3)), per_free_transfer(inventory(scope))),
+
+    def equation(first: int, what: str, quantity: str, measured: Exact, predicted: Exact) -> Claim:
+        number, statement = first + offset, f"Recomputation scope {scope} {what}."
+        return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}", statement, quantity,
+                      measured, "==", predicted, MODELS)  # fmt: skip
+
+    return (
+        equation(4, "keeps these bytes of a microbatch on each rank", "bytes", inventory(scope),
+                 formula),
+        equation(7, "needs this bandwidth to transfer within one forward", "GB/s",
+                 moved_per_forward(inventory(scope)), per_forward(formula)),
+        equation(10,
+                 "needs 2/3 of it where an evict and a load share a backward and a forward (tB = "
+                 "2 tF)", "GB/s", per_free_transfer(inventory(scope)),
+                 per_forward(formula, Fraction(2, 3))),
     )  # fmt: skip
-    size, bandwidth, relaxed = (
-        Claim(
-            id=f"bpipe.eq{first + offset}",
-            paper="bpipe",
-            source=f"BPipe Appendix B, Eq. {first + offset}",
-            statement=f"Recomputation scope {scope} {what}.",
-            quantity=quantity,
-            relation=Relation.EQUAL,
-            domain=MODELS,
-            predicted=predicted,
-            measured=measured,
-        )
-        for first, what, quantity, predicted, measured in rows
-    )
-    return size, bandwidth, relaxed
-
-
-def _number(
-    name: str, source: str, statement: str, printed: str, measured: Value, at: Params
-) -> Claim:
-    """A printed number, compared at the decimals it is printed with."""
-    return Claim(
-        id=f"bpipe.{name}",
-        paper="bpipe",
-        source=source,
-        statement=statement,
-        quantity=printed.split(" ", 1)[1],
-        relation=Relation.ABOUT,
-        domain=Domain(text="the printed configuration", points=(at,)),
-        predicted=lambda _: Fraction(printed.split(" ")[0]),
-        measured=measured,
-        places=len(printed.split(" ")[0].partition(".")[2]),
-    )
-
-
-def _hardware(name: str, source: str, statement: str, missing: str) -> Claim:
-    """A measurement on the authors' cluster, which no schedule can give."""
-    return Claim(
-        id=f"bpipe.{name}",
-        paper="bpipe",
-        source=source,
-        statement=statement,
-        quantity="measured on hardware",
-        relation=Relation.EQUAL,
-        domain=Domain(text="the authors' cluster", points=()),
-        missing=missing,
-    )
 
 
 def imbalance_13b(at: Params) -> Fraction:
@@ -195,50 +184,70 @@ def imbalance_13b(at: Params) -> Fraction:
     return (peaks[0] - peaks[-1]) * inventory("none")(at) / GIB
 
 
-_APPENDIX_B = "BPipe Appendix B"
+def over_fastest(_: Params) -> Fraction:
+    """The smaller of the models' ratios of BPipe's MFU to Megatron-LM's best."""
+    return min(Fraction(ours, fastest) for fastest, _, ours in MFU.values())
+
+
+def over_slowest(_: Params) -> Fraction:
+    """The larger of the models' ratios of BPipe's MFU to Megatron-LM's worst."""
+    return max(Fraction(ours, slowest) for _, slowest, ours in MFU.values())
+
+
+_SCOPES = [
+    _equations(offset, *scope)
+    for offset, scope in enumerate((("none", eq4), ("attention", eq5), ("layer", eq6)))
+]
 _WORKED = (
-    _number("appB.bytes", _APPENDIX_B,
-            "GPT-3 96B with 4-way tensor and 8-way pipeline parallelism, attention scope and "
-            "microbatches of 2 transfers 3.48 GB.",
-            "3.48 GB", lambda at: inventory("attention")(at) / GIGA, GPT3_96B),
-    _number("appB.bandwidth", _APPENDIX_B, "Within a forward of 143.37 ms that is 24.25 GB/s.",
-            "24.25 GB/s", per_forward(inventory("attention")), GPT3_96B),
-    _number("appB.bandwidth-none", _APPENDIX_B, "Without recomputation it is 100.31 GB/s.",
-            "100.31 GB/s", per_forward(inventory("none")), GPT3_96B),
-    _number("sec2.microbatches", "BPipe section 2",
-            "With 8 stages the first saves 7 microbatches more than the last.",
-            "7 microbatches",
-            lambda at: imbalance_13b(at) / (inventory("none")(at) / GIB), GPT3_13B),
-    _number("sec2.modelled", "BPipe section 2, Figure 3 by Eq. 1, 2 and 4",
-            "By the paper's own model GPT-3 13B on 8 stages without recomputation is imbalanced by "
-            "38.96 GiB, 2 GiB more than the figure shows.",
-            "38.96 GiB", imbalance_13b, GPT3_13B),
+    stated("bpipe.appB.bytes", "Appendix B",
+           "GPT-3 96B with 4-way tensor and 8-way pipeline parallelism, attention scope and "
+           "microbatches of 2 transfers 3.48 GB.", "GB",
+           lambda at: inventory("attention")(at) / GIGA, "~2", "3.48", ONE_96B),
+    stated("bpipe.appB.bandwidth", "Appendix B",
+           "Within a forward of 143.37 ms that is 24.25 GB/s.", "GB/s",
+           per_forward(inventory("attention")), "~2", "24.25", ONE_96B),
+    stated("bpipe.appB.bandwidth-none", "Appendix B", "Without recomputation it is 100.31 GB/s.",
+           "GB/s", per_forward(inventory("none")), "~2", "100.31", ONE_96B),
+    stated("bpipe.sec2.microbatches", "section 2",
+           "With 8 stages the first saves 7 microbatches more than the last.", "microbatches",
+           lambda at: imbalance_13b(at) / (inventory("none")(at) / GIB), "~0", 7, ONE_13B),
+    stated("bpipe.sec2.modelled", "section 2, Figure 3 by Eq. 1, 2 and 4",
+           "By the paper's own model GPT-3 13B on 8 stages without recomputation is imbalanced by "
+           "38.96 GiB, 2 GiB more than the figure shows.", "GiB", imbalance_13b, "~2", "38.96",
+           ONE_13B),
 )  # fmt: skip
 _MEASURED_BY_THE_AUTHORS = (
-    _hardware("sec2.imbalance", "BPipe section 2, Figure 3",
-              "The first and the last of 8 stages of GPT-3 13B differ by 37 GiB.",
-              "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
-              "the allocator's share; bpipe.sec2.modelled says what Eq. 1, 2 and 4 give"),
-    _hardware("sec4.3.balance", "BPipe section 4.3, Figure 8",
-              "The memory of GPT-3 134B differs by more than 25 GiB between stages without and by "
-              "10 GiB with activation balancing.",
-              "the memory of each stage apart from activations, and the allocator's share"),
-    _hardware("sec4.4.cost", "BPipe section 4.4, Figure 9",
-              "Balancing costs 1.1 % of the time, 11 % with synchronous transfers.",
-              "the times of every kernel and transfer on the authors' cluster"),
+    missing("bpipe.sec2.imbalance", "section 2, Figure 3",
+            "The first and the last of 8 stages of GPT-3 13B differ by 37 GiB.",
+            "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
+            "the allocator's share; bpipe.sec2.modelled says what Eq. 1, 2 and 4 give"),
+    missing("bpipe.sec4.3.balance", "section 4.3, Figure 8",
+            "The memory of GPT-3 134B differs by more than 25 GiB between stages without and by "
+            "10 GiB with activation balancing.",
+            "the memory of each stage apart from activations, and the allocator's share"),
+    missing("bpipe.sec4.4.cost", "section 4.4, Figure 9",
+            "Balancing costs 1.1 % of the time, 11 % with synchronous transfers.",
+            "the times of every kernel and transfer on the authors' cluster"),
+)  # fmt: skip
+_TABLES = (
+    stated("bpipe.sec1.states", "section 1",
+           "At 20 bytes per parameter GPT-3 175B needs more than 3000 GiB.", "GiB",
+           lambda at: Fraction(20 * at["billions"] * GIGA, GIB), ">=", 3000,
+           case("175 billion parameters", billions=175), slack="a round number; it is 3260 GiB"),
+    stated("bpipe.table7.least", "section 4.2, Table 7",
+           "BPipe trains both models at least 1.25 times as fast as Megatron-LM's best.",
+           "ratio of MFU", over_fastest, "~2", "1.25", BOTH),
+    stated("bpipe.table7.most", "section 4.2, Table 7",
+           "BPipe is up to 2.17 times as fast as Megatron-LM's slowest configuration.",
+           "ratio of MFU", over_slowest, "~2", "2.17", BOTH),
+    stated("bpipe.table4.overlap", "section 4.4, Tables 3 and 4",
+           "With the measured times every transfer hides behind computation.", "makespan",
+           lambda at: makespan(at, at["t"]), "==", makespan_1f1b, TIMES),
 )  # fmt: skip
 
 CLAIMS: tuple[Claim, ...] = (
-    *sorted(
-        (
-            claim
-            for offset, (scope, formula) in enumerate(
-                (("none", eq4), ("attention", eq5), ("layer", eq6))
-            )
-            for claim in _equations(offset, scope, formula)
-        ),
-        key=lambda claim: int(claim.id.removeprefix("bpipe.eq")),
-    ),
+    *(equations[kind] for kind in range(3) for equations in _SCOPES),
     *_WORKED,
     *_MEASURED_BY_THE_AUTHORS,
+    *_TABLES,
 )

@@ -11,15 +11,13 @@ Source: Kim et al., "BPipe" (ICML 2023) section 3.5, Figures 5 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
 
 from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.claims.bpipe_schedules import made
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, listed
-from bubbleproof.papers.claims.field_schedules import constant, stated
-from bubbleproof.papers.claims.points import Row
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Condition, Domain, Params, Row, domain
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
 Pairs = set[tuple[int, int]]
@@ -81,34 +79,28 @@ def share_crossing(at: Params, assignment: Assignment) -> Fraction:
     return Fraction(crossing(at, assignment, pairs), len(pairs) * at["t"] * at["d"])
 
 
-def _domain(text: str, where: Callable[[Params], bool], *, tensor: Row = (1, 2, 4)) -> Domain:
-    names = ("p", "t", "d", "g")
-
-    def rows() -> Iterator[Row]:
-        for row in product(range(4, 17), tensor, (1, 2, 3), (4, NODE)):
-            if where(dict(zip(names, row, strict=True))):
-                yield row
-
-    return listed(f"4 <= p <= 16, d <= 3, g in 4 8; {text}", names, rows)
+def _placed(text: str, where: Condition, *, tensor: Row = (1, 2, 4)) -> Domain:
+    told = f"4 <= p <= 16, d <= 3, g in 4 8; {text}"
+    return domain(told, where=where, p=range(4, 17), t=tensor, d=(1, 2, 3), g=(4, NODE))
 
 
-WITHIN = _domain("t in 1 2 4, t < g", lambda at: at["t"] < at["g"])
-EVEN = _domain("t in 1 2 4, t < g, p even or d = 1",
+WITHIN = _placed("t in 1 2 4, t < g", lambda at: at["t"] < at["g"])
+EVEN = _placed("t in 1 2 4, t < g, p even or d = 1",
                lambda at: at["t"] < at["g"] and (at["p"] % 2 == 0 or at["d"] == 1))  # fmt: skip
-WHOLE = _domain("t = g", lambda at: at["t"] == at["g"], tensor=(4, 8))
-TWO_NODES = Domain(
-    text="p t = 16 on two nodes of 8 GPUs, t in 1 2 4",
-    points=tuple({"p": 16 // t, "t": t, "d": 1, "g": NODE} for t in (4, 2, 1)),
+WHOLE = _placed("t = g", lambda at: at["t"] == at["g"], tensor=(4, 8))
+TWO_NODES = domain(
+    "p t = 16 on two nodes of 8 GPUs, t in 1 2 4",
+    p_t_d_g=((16 // t, t, 1, NODE) for t in (4, 2, 1)),
 )
-GPUS = Domain(
-    text="p = 4, t = 2, d = 2 on two nodes of 8: the 16 GPUs of Figure 6",
-    points=tuple({"gpu": gpu, "p": 4, "t": 2, "d": 2, "g": NODE} for gpu in range(16)),
-)
+GPUS = domain(
+    "p = 4, t = 2, d = 2 on two nodes of 8: the 16 GPUs of Figure 6",
+    gpu=range(16), p=(4,), t=(2,), d=(2,), g=(NODE,),
+)  # fmt: skip
 
 
-def stage_of(at: Params) -> Fraction:
+def stage_of(at: Params) -> int:
     """The stage on a GPU, by the pair-adjacent assignment."""
-    return Fraction(pair_adjacent(at["p"])[at["gpu"] // at["t"] % at["p"]])
+    return pair_adjacent(at["p"])[at["gpu"] // at["t"] % at["p"]]
 
 
 def pair_bytes_over_boundary(at: Params) -> Fraction:
@@ -119,71 +111,30 @@ def pair_bytes_over_boundary(at: Params) -> Fraction:
 
 _SHARE = "share of the links that BPipe transfers over that join two nodes"
 CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "bpipe.fig5.standard",
-        "BPipe §3.5, Figure 5(a)",
-        "On two nodes the standard assignment puts every pair on different nodes.",
-        _SHARE,
-        TWO_NODES,
-        constant(Fraction(1)),
-        lambda at: share_crossing(at, standard),
-    ),
-    stated(
-        "bpipe.fig6.stages",
-        "BPipe §3.5, Figure 6",
-        "The 16 GPUs hold stages 0 0 3 3 1 1 2 2 on either node.",
-        "stage of the GPU",
-        GPUS,
-        lambda at: Fraction(FIGURE_6[at["gpu"]]),
-        stage_of,
-    ),
-    stated(
-        "bpipe.sec3.5.one-node",
-        "BPipe §3.5",
-        "The pair-adjacent assignment puts each pair on one node where tensor parallelism leaves "
-        "room for two stages, t < g.",
-        _SHARE,
-        WITHIN,
-        constant(Fraction(0)),
-        lambda at: share_crossing(at, pair_adjacent),
-        corrected="bpipe.sec3.5.one-node-even",
-    ),
-    stated(
-        "bpipe.sec3.5.one-node-even",
-        "BPipe §3.5, corrected: replicas of an odd number of stages do not begin at a pair's place",
-        "It does for even p, and for odd p with one replica.",
-        _SHARE,
-        EVEN,
-        constant(Fraction(0)),
-        lambda at: share_crossing(at, pair_adjacent),
-    ),
-    stated(
-        "bpipe.sec3.5.whole-node",
-        "BPipe §3.5",
-        "With t = g every transfer crosses the node boundary.",
-        _SHARE,
-        WHOLE,
-        constant(Fraction(1)),
-        lambda at: share_crossing(at, pair_adjacent),
-    ),
-    stated(
-        "bpipe.sec3.5.consecutive",
-        "BPipe §3.5, Figure 5(b)",
-        "The price is more traffic between nodes for consecutive stages: on two nodes two "
-        "boundaries in place of one.",
-        "links between nodes for consecutive stages",
-        TWO_NODES,
-        lambda at: Fraction(2 * crossing(at, standard, following(at))),
-        lambda at: Fraction(crossing(at, pair_adjacent, following(at))),
-    ),
-    stated(
-        "bpipe.sec3.5.bytes",
-        "BPipe §3.5, by Eq. 5",
-        "The bytes between pairs are much more than those between consecutive stages: 17 L/p times "
-        "as many at the attention scope (85, 170 and 119 times).",
-        "bytes over bytes",
-        MODELS,
-        lambda at: Fraction(17 * at["L"], at["p"]),
-        pair_bytes_over_boundary,
-    ),
-)
+    stated("bpipe.fig5.standard", "§3.5, Figure 5(a)",
+           "On two nodes the standard assignment puts every pair on different nodes.", _SHARE,
+           lambda at: share_crossing(at, standard), "==", 1, TWO_NODES),
+    stated("bpipe.fig6.stages", "§3.5, Figure 6",
+           "The 16 GPUs hold stages 0 0 3 3 1 1 2 2 on either node.", "stage of the GPU", stage_of,
+           "==", lambda at: FIGURE_6[at["gpu"]], GPUS),
+    stated("bpipe.sec3.5.one-node", "§3.5",
+           "The pair-adjacent assignment puts each pair on one node where tensor parallelism "
+           "leaves room for two stages, t < g.", _SHARE,
+           lambda at: share_crossing(at, pair_adjacent), "==", 0, WITHIN, "sec3.5.one-node-even"),
+    stated("bpipe.sec3.5.one-node-even",
+           "§3.5, corrected: replicas of an odd number of stages do not begin at a pair's place",
+           "It does for even p, and for odd p with one replica.", _SHARE,
+           lambda at: share_crossing(at, pair_adjacent), "==", 0, EVEN),
+    stated("bpipe.sec3.5.whole-node", "§3.5",
+           "With t = g every transfer crosses the node boundary.", _SHARE,
+           lambda at: share_crossing(at, pair_adjacent), "==", 1, WHOLE),
+    stated("bpipe.sec3.5.consecutive", "§3.5, Figure 5(b)",
+           "The price is more traffic between nodes for consecutive stages: on two nodes two "
+           "boundaries in place of one.", "links between nodes for consecutive stages",
+           lambda at: crossing(at, pair_adjacent, following(at)), "==",
+           lambda at: 2 * crossing(at, standard, following(at)), TWO_NODES),
+    stated("bpipe.sec3.5.bytes", "§3.5, by Eq. 5",
+           "The bytes between pairs are much more than those between consecutive stages: 17 L/p "
+           "times as many at the attention scope (85, 170 and 119 times).", "bytes over bytes",
+           pair_bytes_over_boundary, "==", lambda at: Fraction(17 * at["L"], at["p"]), MODELS),
+)  # fmt: skip

@@ -8,13 +8,12 @@ one activation. ``mu`` is the peak number of activations of a rank.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Params
-from bubbleproof.papers.claims.field_schedules import measures as retimed_measures
+from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.measured import measures as retimed_measures
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe
@@ -43,15 +42,15 @@ def measures_of(name: str, p: int, m: int, v: int = 1) -> Measures:
     return measure(schedule.problem, schedule.schedule)
 
 
-def mu_1f1b(at: Params) -> Fraction:
+def mu_1f1b(at: Params) -> int:
     """mu(s) of 1F1B."""
-    return Fraction(measures_of("1f1b", at["p"], at["m"]).peak_activations[at["s"]])
+    return measures_of("1f1b", at["p"], at["m"]).peak_activations[at["s"]]
 
 
-def mu_1f1b_pair(at: Params) -> Fraction:
+def mu_1f1b_pair(at: Params) -> int:
     """mu(s) + mu(p-1-s) of 1F1B."""
     peaks = measures_of("1f1b", at["p"], at["m"]).peak_activations
-    return Fraction(peaks[at["s"]] + peaks[at["p"] - 1 - at["s"]])
+    return peaks[at["s"]] + peaks[at["p"] - 1 - at["s"]]
 
 
 def bytes_1f1b(at: Params) -> tuple[int, ...]:
@@ -66,33 +65,33 @@ def _bytes_1f1b(p: int, m: int, weights: int, activation: int) -> tuple[int, ...
     return measure(problem, OneForwardOneBackward().schedule(pipeline, problem)).peak_memory
 
 
-def memory_1f1b(at: Params) -> Fraction:
+def memory_1f1b(at: Params) -> int:
     """M(s)."""
-    return Fraction(bytes_1f1b(at)[at["s"]])
+    return bytes_1f1b(at)[at["s"]]
 
 
-def memory_difference(at: Params) -> Fraction:
+def memory_difference(at: Params) -> int:
     """M(s) - M(p-1-s)."""
     memory = bytes_1f1b(at)
-    return Fraction(memory[at["s"]] - memory[at["p"] - 1 - at["s"]])
+    return memory[at["s"]] - memory[at["p"] - 1 - at["s"]]
 
 
-def peak_bpipe(at: Params) -> Fraction:
+def peak_bpipe(at: Params) -> int:
     """The largest mu of any stage under BPipe."""
-    return Fraction(max(measures_of("bpipe", at["p"], at["m"]).peak_activations))
+    return max(measures_of("bpipe", at["p"], at["m"]).peak_activations)
 
 
-def mu_bpipe(at: Params) -> Fraction:
+def mu_bpipe(at: Params) -> int:
     """mu(s) under BPipe."""
-    return Fraction(measures_of("bpipe", at["p"], at["m"]).peak_activations[at["s"]])
+    return measures_of("bpipe", at["p"], at["m"]).peak_activations[at["s"]]
 
 
-def mu_bpipe_acceptor(at: Params) -> Fraction:
+def mu_bpipe_acceptor(at: Params) -> int:
     """mu(p-1-s) under BPipe."""
     return mu_bpipe({**at, "s": at["p"] - 1 - at["s"]})
 
 
-def parked(at: Params) -> Fraction:
+def on_acceptor(at: Params) -> int:
     """The most activations of stage s that lie on its acceptor at once, those in flight included.
 
     The schedule's own memory events, less those that are no transfer, measured on the acceptor.
@@ -110,44 +109,56 @@ def parked(at: Params) -> Fraction:
         delta=events.delta[rows],
     )
     measured = measure(replace(problem, events=only), schedule.schedule)
-    return Fraction(measured.peak_activations[at["p"] - 1 - at["s"]])
+    return measured.peak_activations[at["p"] - 1 - at["s"]]
 
 
-def evictions(at: Params) -> Fraction:
+def evictions(at: Params) -> int:
     """How many EVICTs stage s has in its schedule."""
-    actions = made("bpipe", at["p"], at["m"]).schedule.program.actions
-    return Fraction(int((actions.is_kind(Kind.EVICT) & (actions.stage == at["s"])).sum()))
+    return _moves(at["p"], at["m"], Kind.EVICT)[at["s"]]
 
 
-def evicting_stages(at: Params) -> Fraction:
+def loads(at: Params) -> int:
+    """How many LOADs it has."""
+    return _moves(at["p"], at["m"], Kind.LOAD)[at["s"]]
+
+
+@lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
+def _moves(p: int, m: int, kind: Kind) -> list[int]:
+    """How many tasks of a kind each stage has."""
+    actions = made("bpipe", p, m).schedule.program.actions
+    moves: list[int] = np.bincount(actions.stage[actions.is_kind(kind)], minlength=p).tolist()
+    return moves
+
+
+def evicting_stages(at: Params) -> int:
     """How many stages have an EVICT."""
     actions = made("bpipe", at["p"], at["m"]).schedule.program.actions
-    return Fraction(len(np.unique(actions.stage[actions.is_kind(Kind.EVICT)])))
+    return len(np.unique(actions.stage[actions.is_kind(Kind.EVICT)]))
 
 
-def warm_up_evictions(family: BalancedFamily, at: Params) -> Fraction:
+def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
     """How many evictions stage s plans beside slots before its first backward."""
     p, m, v = at["p"], at["m"], at.get("v", 1)
     slots = computation_slots(family.base, p, m, v)[at["s"]]
     first = next(i for i, action in enumerate(slots) if action and action.kind is Kind.B)
     planned = family.transfers(p, m, v).get(at["s"], ())
-    return Fraction(sum(t.kind is Kind.EVICT and t.slot < first for t in planned))
+    return sum(t.kind is Kind.EVICT and t.slot < first for t in planned)
 
 
-def cooldown_without_bubble(at: Params) -> Fraction:
+def cooldown_without_bubble(at: Params) -> int:
     """How many backwards of stage s after its last forward follow no bubble, the first excepted."""
     slots = computation_slots(BPIPE.base, at["p"], at["m"])[at["s"]]
     last = max(i for i, action in enumerate(slots) if action and action.kind is Kind.F)
     after = [i for i, action in enumerate(slots) if action is not None and i > last]
-    return Fraction(sum(slots[i - 1] is not None for i in after[1:]))
+    return sum(slots[i - 1] is not None for i in after[1:])
 
 
-def peak_printed(at: Params, *, is_dense: bool = False) -> Fraction:
+def peak_printed(at: Params, *, is_dense: bool = False) -> int:
     """mu(s) when Algorithm 1 is followed as printed, beside C with or without its bubbles."""
     p, m, s = at["p"], at["m"], at["s"]
     slots = computation_slots(BPIPE.base, p, m)[s]
     slots = dense(slots) if is_dense else slots
-    return Fraction(replay(slots, literal(slots, p, s, m)).peak)
+    return replay(slots, literal(slots, p, s, m)).peak
 
 
 def makespan(at: Params, transfer: int) -> int:
@@ -163,32 +174,30 @@ def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int
     return measure(problem, BPIPE.schedule(balanced, problem)).makespan
 
 
-def makespan_1f1b(at: Params) -> Fraction:
+def makespan_1f1b(at: Params) -> int:
     """The makespan of 1F1B, measured."""
-    return Fraction(retimed_measures("1f1b", at).makespan)
+    return retimed_measures("1f1b", at).makespan
 
 
-def longest_free_transfer(at: Params) -> Fraction:
+def longest_free_transfer(at: Params) -> int:
     """The most ticks a transfer may take without a longer makespan than 1F1B's."""
     ticks, plain = 0, makespan_1f1b(at)
     while makespan(at, ticks + 1) == plain:
         ticks += 1
-    return Fraction(ticks)
+    return ticks
 
 
-def mu_interleaved(at: Params) -> Fraction:
+def mu_interleaved(at: Params) -> int:
     """mu(s) of interleaved 1F1B."""
-    return Fraction(measures_of("interleaved", at["p"], at["m"], at["v"]).peak_activations[at["s"]])
+    return measures_of("interleaved", at["p"], at["m"], at["v"]).peak_activations[at["s"]]
 
 
-def half_of_interleaved_pair(at: Params) -> Fraction:
+def half_of_interleaved_pair(at: Params) -> int:
     """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
     pair = mu_interleaved(at) + mu_interleaved({**at, "s": at["p"] - 1 - at["s"]})
-    return Fraction(-(-(pair + 1) // 2))
+    return -(-(pair + 1) // 2)
 
 
-def peak_interleaved(at: Params) -> Fraction:
+def peak_interleaved(at: Params) -> int:
     """The largest mu of any stage under balanced interleaved 1F1B."""
-    return Fraction(
-        max(measures_of("bpipe-interleaved", at["p"], at["m"], at["v"]).peak_activations)
-    )
+    return max(measures_of("bpipe-interleaved", at["p"], at["m"], at["v"]).peak_activations)

@@ -14,9 +14,12 @@ below and ``>=`` one above. A mutant that no case refutes survives: a bound that
 which the decision says, and the claim why (``slack``).
 
 A claim has a ``domain`` that is decided in seconds and may have a ``wide`` one, which an audit
-decides (``papers.claims.shards`` cuts it up for many workers). The smallest counterexample is the
-one with the least sum of parameters; ties are broken by the parameters' values in the order in
-which the domain names them (``papers.claims.points``).
+decides (``papers.audit`` cuts it up for many workers). The smallest counterexample is the one with
+the least sum of parameters; ties are broken by the parameters' values in the order in which the
+domain names them (``papers.claims.domain``).
+
+Every claim of a paper is written with ``stated``, which reads as the claim does (measured,
+relation, predicted, domain), or, where an input is missing, with ``missing``.
 """
 
 from __future__ import annotations
@@ -27,15 +30,13 @@ from enum import Enum
 from fractions import Fraction
 from math import lcm
 
-from bubbleproof.papers.claims.points import Domain, Params, Points, grid, listed, size
+from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.standing import Standing, watched
 
-__all__ = [
-    "Claim", "ClaimVerdict", "Counterexample", "Decision", "Domain", "Params", "Points",
-    "Relation", "Standing", "Value", "decide", "grid", "listed", "size",
-]  # fmt: skip
-
-Value = Callable[[Params], Fraction]
+Number = int | Fraction
+Value = Callable[[Params], Number]
+Exact = Callable[[Params], Fraction]  # a value that goes on into a quotient
+TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
 
 
 class Relation(Enum):
@@ -68,12 +69,11 @@ class ClaimVerdict(Enum):
 class Claim:
     """One statement of a paper. ``measured`` ``relation`` ``predicted`` on the whole ``domain``.
 
-    ``wide`` is the larger domain of an audit, where there is one; it holds every case of ``domain``
-    and a claim that corrects this one should be as wide. ``places`` is the number of decimals for
-    ``~``. ``corrected`` is the id of the claim that should stand in its place. ``missing`` says
-    which input a measurement would need; such a claim has no formula of its own and no cases.
-    ``slack`` says why a bound is never attained, where it is not. ``theorem`` is the id of a
-    theorem that implies the claim on its whole domain, the wide one included. Raises
+    ``places`` is the number of decimals for ``~``. ``corrected`` is the id of the claim that should
+    stand in its place, on as wide a domain. ``missing`` says which input a measurement would need;
+    such a claim has no formula of its own and no cases. ``slack`` says why a bound is never
+    attained, where it is not. ``theorem`` is the id of a theorem that implies the claim on its
+    whole domain, the wide one included. Raises
     ``ValueError`` where these do not fit together.
     """
 
@@ -84,7 +84,6 @@ class Claim:
     quantity: str
     relation: Relation
     domain: Domain
-    wide: Domain | None = None
     predicted: Value | None = None
     measured: Value | None = None
     corrected: str | None = None
@@ -97,12 +96,13 @@ class Claim:
         has_values = self.predicted is not None and self.measured is not None
         if has_values == (self.missing is not None):
             raise ValueError(f"{self.id}: either both values or the missing input must be given")
-        if not has_values and self.wide is not None:
-            raise ValueError(f"{self.id}: a claim that cannot be measured has no wide domain")
-        if has_values and self.domain.points == ():
-            raise ValueError(f"{self.id}: the domain ({self.domain.text}) has no case")
         if self.slack is not None and self.relation in (Relation.EQUAL, Relation.ABOUT):
             raise ValueError(f"{self.id}: only <= and >= can have slack, not {self.relation.value}")
+
+    @property
+    def wide(self) -> Domain | None:
+        """The domain of an audit, where there is one."""
+        return self.domain.wide
 
     def domain_for(self, *, is_wide: bool) -> Domain:
         """The wide domain where it is asked for and there is one, else the small one."""
@@ -137,7 +137,71 @@ class Claim:
         """What is predicted and what is measured in a case; the claim must have both values."""
         assert self.predicted is not None
         assert self.measured is not None
-        return self.predicted(params), self.measured(params)
+        return Fraction(self.predicted(params)), Fraction(self.measured(params))
+
+
+def stated(
+    name: str,
+    source: str,
+    statement: str,
+    quantity: str,
+    measured: Value,
+    relation: str,
+    predicted: Value | Number | str,
+    cases: Domain,
+    corrected: str | None = None,
+    slack: str | None = None,
+) -> Claim:
+    """The claim ``name``, which begins with its paper.
+
+    ``source`` is the place in the paper; one that begins with "ours", and any of the field's, is
+    the whole source. ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals.
+    ``predicted`` may be a number, or its text as the paper prints it. ``corrected`` is an id within
+    the same paper.
+    """
+    paper = name.partition(".")[0]
+    if not callable(predicted):
+        predicted = _constant(Fraction(predicted))
+    return Claim(
+        id=name,
+        paper=paper,
+        source=_source(paper, source),
+        statement=statement,
+        quantity=quantity,
+        relation=Relation(relation.rstrip("0123456789")),
+        domain=cases,
+        predicted=predicted,
+        measured=measured,
+        corrected=None if corrected is None else f"{paper}.{corrected}",
+        places=int(relation.lstrip("=<>~") or 0),
+        slack=slack,
+    )
+
+
+def missing(
+    name: str, source: str, statement: str, what: str, where: str = "the authors' cluster"
+) -> Claim:
+    """A claim that cannot be measured; ``what`` names the input that the paper does not give."""
+    paper = name.partition(".")[0]
+    return Claim(
+        id=name,
+        paper=paper,
+        source=_source(paper, source),
+        statement=statement,
+        quantity="measured on hardware",
+        relation=Relation.EQUAL,
+        domain=domain(where, case=()),
+        missing=what,
+    )
+
+
+def _constant(value: Fraction) -> Value:
+    return lambda _: value
+
+
+def _source(paper: str, place: str) -> str:
+    title = TITLES.get(paper)
+    return place if title is None or place.startswith("ours") else f"{title} {place}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

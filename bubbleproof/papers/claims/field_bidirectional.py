@@ -11,84 +11,56 @@ the published DualPipe and DualPipeV schedules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from itertools import product
 
 from bubbleproof.papers.claims.any_order import least_idle_ratio
-from bubbleproof.papers.claims.claim import (
-    Claim,
+from bubbleproof.papers.claims.claim import Claim, Value, stated
+from bubbleproof.papers.claims.domain import (
+    Choice,
+    Condition,
     Domain,
     Params,
-    Relation,
-    Value,
-    grid,
-    listed,
+    Ratios,
+    domain,
+    is_any,
+    ratios_text,
 )
-from bubbleproof.papers.claims.field_schedules import (
+from bubbleproof.papers.claims.measured import (
     idle_ratio,
     idle_ticks,
     peak,
     peak_of_rank,
     span_idle,
-    stated,
 )
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.scope import Scope
 
 CHIMERA = "Chimera (SC 2021) section 3"
 DEEPSEEK = "DeepSeek-V3 technical report section 3.2.1"
 FEW_EVEN, EVERY_EVEN = (2, 4, 6, 8, 12, 16), range(2, 17, 2)
 EQUAL, DOUBLE = ((1, 1),), ((1, 2),)
-Condition = Callable[[int, int], bool]
 
 
-def is_any(p: int, m: int) -> bool:
-    del p, m
-    return True
+def _units(ratios: Ratios, every: str = "", **rank: Choice) -> Domain:
+    """Even p and the m <= 4p that p divides, ticks of the ratios; every rank r where asked for."""
+
+    def cases(text: str, ranks: Iterable[int], wide: Domain | None) -> Domain:
+        columns: dict[str, Choice] = {
+            "p": ranks, "m": lambda at: (n * at["p"] for n in range(1, 5)), **rank, "tF_tB": ratios,
+        }  # fmt: skip
+        told = f"{text}; m a multiple of p up to 4p; {ratios_text(ratios)}{every}"
+        return domain(told, columns, wide=wide)
+
+    return cases("even p <= 8, 12, 16", FEW_EVEN, cases("even p <= 16", EVERY_EVEN, None))
 
 
-def is_units(p: int, m: int) -> bool:
-    return m % p == 0
-
-
-def _even(
-    text: str,
-    ranks: Iterable[int],
-    where: Condition,
-    ratios: Sequence[tuple[int, int]],
-    *ranged: str,
-) -> Domain:
-    """Even p, the m <= 4p that ``where`` takes, ticks of the ratios; every rank r where ranged."""
-
-    def rows() -> Iterator[Row]:
-        for p in ranks:
-            for m in (m for m in range(1, 4 * p + 1) if where(p, m)):
-                for rank in product(*(range(p) for _ in ranged)):
-                    yield from ((p, m, *rank, *ticks) for ticks in ratios)
-
-    spelled = " ".join(f"{forward}:{backward}" for forward, backward in ratios)
-    every = "; every rank r" if ranged else ""
-    return listed(f"{text}; tF:tB in {spelled}{every}", ("p", "m", *ranged, "tF", "tB"), rows)
-
-
-def _units(ratios: Sequence[tuple[int, int]], *ranged: str) -> Scope:
-    """The m that p divides."""
-    few, every = "even p <= 8, 12, 16", "even p <= 16"
-    of = "m a multiple of p up to 4p"
-    return Scope(
-        small=_even(f"{few}; {of}", FEW_EVEN, is_units, ratios, *ranged),
-        wide=_even(f"{every}; {of}", EVERY_EVEN, is_units, ratios, *ranged),
-    )
-
-
-ORDERS = grid(
+ORDERS = domain(
     "p = 2; m <= 3; tF and tB in 1 2, every order", p=(2,), m=(1, 2, 3), tF=(1, 2), tB=(1, 2)
 )
-DOUBLE_ORDERS = grid(
+DOUBLE_ORDERS = domain(
     "p = 4; m in 4 8; tF:tB = 1:2, every order", p=(4,), m=(4, 8), tF=(1,), tB=(2,)
 )
-EQUAL_UNITS, DOUBLE_UNITS, RANKS_OF_UNITS = _units(EQUAL), _units(DOUBLE), _units(EQUAL, "r")
+EQUAL_UNITS, DOUBLE_UNITS = _units(EQUAL), _units(DOUBLE)
+RANKS_OF_UNITS = _units(EQUAL, "; every rank r", r=lambda at: range(at["p"]))
 
 
 def chimera_bubble(at: Params) -> Fraction:
@@ -102,100 +74,67 @@ def chimera_double(at: Params) -> Fraction:
 
 
 CHIMERA_CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "field.chimera.bubble",
-        CHIMERA,
-        "Some order on Chimera's placement has the bubble ratio (D-2)/(2N+D-2), here for any m and "
-        "any durations.",
-        "least idle_ratio of any order",
-        ORDERS,
-        chimera_bubble,
-        least_idle_ratio("chimera"),
-        corrected="field.chimera.bubble-units",
-    ),
-    stated(
-        "field.chimera.bubble-units",
-        CHIMERA,
-        "The bubble ratio is (D-2)/(2N+D-2) where D divides N and backwards last as forwards.",
-        "idle_ratio",
-        EQUAL_UNITS,
-        chimera_bubble,
-        idle_ratio("chimera"),
-    ),
-    stated(
-        "field.chimera.double",
-        CHIMERA,
-        "With backwards twice as long the bubble ratio is (D-2)/(3N/2+D-2), here for units joined "
-        "directly.",
-        "idle_ratio",
-        DOUBLE_UNITS,
-        chimera_double,
-        idle_ratio("chimera"),
-        corrected="field.chimera.double-gaps",
-    ),
-    stated(
-        "field.chimera.double-some",
-        f"{CHIMERA}, for units joined as they fit best",
-        "With backwards twice as long some order on Chimera's placement has at most the bubble "
-        "ratio (D-2)/(3N/2+D-2).",
-        "least idle_ratio of any order",
-        DOUBLE_ORDERS,
-        chimera_double,
-        least_idle_ratio("chimera"),
-        relation=Relation.AT_MOST,
-    ),
-    stated(
-        "field.chimera.double-gaps",
-        "ours",
-        "Joined directly, each of the N/D units adds a gap of D-2 ticks to the first D-2.",
-        "idle ticks of a rank",
-        DOUBLE_UNITS,
-        lambda at: Fraction((at["m"] // at["p"] + 1) * (at["p"] - 2)),
-        idle_ticks("chimera"),
-    ),
-    stated(
-        "field.chimera.peak",
-        CHIMERA,
-        "Ranks keep between D/2+1 activations at the ends and D in the middle.",
-        "peak activations of rank r (units)",
-        RANKS_OF_UNITS,
-        lambda at: Fraction(at["p"] // 2 + 1 + min(at["r"], at["p"] - 1 - at["r"])),
-        peak_of_rank("chimera"),
-    ),
-)
+    stated("field.chimera.bubble", CHIMERA,
+           "Some order on Chimera's placement has the bubble ratio (D-2)/(2N+D-2), here for any m "
+           "and any durations.", "least idle_ratio of any order", least_idle_ratio("chimera"), "==",
+           chimera_bubble, ORDERS, "chimera.bubble-units"),
+    stated("field.chimera.bubble-units", CHIMERA,
+           "The bubble ratio is (D-2)/(2N+D-2) where D divides N and backwards last as forwards.",
+           "idle_ratio", idle_ratio("chimera"), "==", chimera_bubble, EQUAL_UNITS),
+    stated("field.chimera.double", CHIMERA,
+           "With backwards twice as long the bubble ratio is (D-2)/(3N/2+D-2), here for units "
+           "joined directly.", "idle_ratio", idle_ratio("chimera"), "==", chimera_double,
+           DOUBLE_UNITS, "chimera.double-gaps"),
+    stated("field.chimera.double-some", f"{CHIMERA}, for units joined as they fit best",
+           "With backwards twice as long some order on Chimera's placement has at most the bubble "
+           "ratio (D-2)/(3N/2+D-2).", "least idle_ratio of any order", least_idle_ratio("chimera"),
+           "<=", chimera_double, DOUBLE_ORDERS),
+    stated("field.chimera.double-gaps", "ours",
+           "Joined directly, each of the N/D units adds a gap of D-2 ticks to the first D-2.",
+           "idle ticks of a rank", idle_ticks("chimera"), "==",
+           lambda at: (at["m"] // at["p"] + 1) * (at["p"] - 2), DOUBLE_UNITS),
+    stated("field.chimera.peak", CHIMERA,
+           "Ranks keep between D/2+1 activations at the ends and D in the middle.",
+           "peak activations of rank r (units)", peak_of_rank("chimera"), "==",
+           lambda at: at["p"] // 2 + 1 + min(at["r"], at["p"] - 1 - at["r"]), RANKS_OF_UNITS),
+)  # fmt: skip
 
 
-def _dual(name: str, relation: str, keeps: Callable[[Params], bool] | None = None) -> Scope:
+def _dual(name: str, relation: str, keeps: Condition = is_any) -> Domain:
     """The durations that ``keeps`` accepts on the p and m that the family takes, m <= 4p."""
     is_dualpipe = name == "dualpipe"
-    few, every = (FEW_EVEN[:5], EVERY_EVEN) if is_dualpipe else ((2, 3, 4, 5, 8), range(2, 17))
+    few = FEW_EVEN[:5] if is_dualpipe else (2, 3, 4, 5, 8)
+    every = EVERY_EVEN if is_dualpipe else range(2, 17)
     even = ", even m" if is_dualpipe else ""
-    ticks = "tF in 1 2 3, tI in 1 2 3, tW in 0 1 3"
 
-    def domain(text: str, ranks: Iterable[int], where: Condition) -> Domain:
-        def rows() -> Iterator[Row]:
-            for p in ranks:
-                for m in range(2 * p, 4 * p + 1, 2 if is_dualpipe else 1):
-                    for row in product((p,), (m,), (1, 2, 3), (1, 2, 3), (0, 1, 3)):
-                        at = dict(zip(names, row, strict=True))
-                        if where(p, m) and (keeps is None or keeps(at)):
-                            yield row
+    def cases(
+        text: str, ranks: Iterable[int], counts: Callable[[int], Iterable[int]], wide: Domain | None
+    ) -> Domain:
+        return domain(
+            f"{text}; tF in 1 2 3, tI in 1 2 3, tW in 0 1 3; {relation}",
+            p=ranks,
+            m=lambda at: counts(at["p"]),
+            tF=(1, 2, 3),
+            tI=(1, 2, 3),
+            tW=(0, 1, 3),
+            where=keeps,
+            wide=wide,
+        )
 
-        names = ("p", "m", "tF", "tI", "tW")
-        return listed(f"{text}; {ticks}; {relation}", names, rows)
+    def taken(p: int) -> range:
+        return range(2 * p, 4 * p + 1, 2 if is_dualpipe else 1)
 
-    return Scope(
-        small=domain(
-            f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
-            "above a multiple of p)",
-            few,
-            lambda p, m: p <= 4 or m % p <= 2,
-        ),
-        wide=domain(
+    return cases(
+        f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
+        "above a multiple of p)",
+        few,
+        lambda p: (m for m in taken(p) if p <= 4 or m % p <= 2),
+        cases(
             f"{'even p' if is_dualpipe else '2 <= p'} <= 16; 2p <= m <= 4p{even}, which is all "
             "that the schedule takes of m <= 4p",
             every,
-            is_any,
+            taken,
+            None,
         ),
     )
 
@@ -231,44 +170,22 @@ def _general(name: str) -> Value:
 
 def _dual_claims(name: str, title: str, formula: str, most: str) -> tuple[Claim, ...]:
     return (
-        stated(
-            f"field.{name}.bubble",
-            DEEPSEEK,
-            f"{title} idles {formula}, here at any durations.",
-            "span_idle (ticks)",
-            _dual(name, "any durations"),
-            _published(name),
-            span_idle(name),
-            corrected=f"field.{name}.bubble-general",
-        ),
-        stated(
-            f"field.{name}.bubble-even",
-            DEEPSEEK,
-            f"{title} idles {formula} where an input gradient takes as long as a forward.",
-            "span_idle (ticks)",
-            _dual(name, "tF = tI >= tW", is_even),
-            _published(name),
-            span_idle(name),
-        ),
-        stated(
-            f"field.{name}.bubble-general",
-            "ours",
-            f"{title} idles h(tF + 2tI - tW) - min(tF, h(tI - tF)), h the hops of {formula}.",
-            "span_idle (ticks)",
-            _dual(name, "tW <= tI", lambda at: at["tW"] <= at["tI"]),
-            _general(name),
-            span_idle(name),
-        ),
-        stated(
-            f"field.{name}.peak",
-            DEEPSEEK,
-            f"{title} keeps {most} activations.",
-            "peak activations (units)",
-            _dual(name, "tF = tI >= tW", is_even),
-            lambda at: Fraction(at["p"] + 1 if name == "dualpipe" else 2 * at["p"] + 1),
-            peak(name),
-        ),
-    )
+        stated(f"field.{name}.bubble", DEEPSEEK, f"{title} idles {formula}, here at any durations.",
+               "span_idle (ticks)", span_idle(name), "==", _published(name),
+               _dual(name, "any durations"), f"{name}.bubble-general"),
+        stated(f"field.{name}.bubble-even", DEEPSEEK,
+               f"{title} idles {formula} where an input gradient takes as long as a forward.",
+               "span_idle (ticks)", span_idle(name), "==", _published(name),
+               _dual(name, "tF = tI >= tW", is_even)),
+        stated(f"field.{name}.bubble-general", "ours",
+               f"{title} idles h(tF + 2tI - tW) - min(tF, h(tI - tF)), h the hops of {formula}.",
+               "span_idle (ticks)", span_idle(name), "==", _general(name),
+               _dual(name, "tW <= tI", lambda at: at["tW"] <= at["tI"])),
+        stated(f"field.{name}.peak", DEEPSEEK, f"{title} keeps {most} activations.",
+               "peak activations (units)", peak(name), "==",
+               lambda at: at["p"] + 1 if name == "dualpipe" else 2 * at["p"] + 1,
+               _dual(name, "tF = tI >= tW", is_even)),
+    )  # fmt: skip
 
 
 CLAIMS: tuple[Claim, ...] = (

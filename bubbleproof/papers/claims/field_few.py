@@ -12,38 +12,27 @@ and both take no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, Params, listed
+from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import CHUNKS, Counts, Params, domain, scope
 from bubbleproof.papers.claims.field_first import BREADTH, MEGATRON
-from bubbleproof.papers.claims.field_schedules import idle_over_work, makespan, stated
-from bubbleproof.papers.claims.optimum import least_makespan
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.ranges import CHUNKS
-from bubbleproof.papers.claims.scope import Counts, scope
+from bubbleproof.papers.claims.measured import idle_over_work, makespan
 from bubbleproof.theory.families import member
 
-BELOW = Counts(text="every m < p", of=lambda p: range(1, p))
 FEW = scope(
     "m < p",
-    lambda at: at["m"] < at["p"],
     ranks=((2, 3, 4, 5), (2, 3, 4, 5, 7, 8, 11, 16)),
-    looked_at=BELOW,
+    looked_at=Counts(text="every m < p", of=lambda p: range(1, p)),
     v=((1, 2, 3), CHUNKS),
 )
-
-
-def _any_order() -> Iterator[Row]:
-    for p, v in ((3, 2), (3, 3), (4, 2), (5, 2)):
-        for m in range(2, p):
-            yield from ((p, m, v, *ticks) for ticks in ((1, 1), (1, 2), (2, 1)))
-
-
-ANY_ORDER = listed(
+ANY_ORDER = domain(
     "3 <= p <= 5, 2 <= m < p, v in 2 3, tF:tB in 1:1 1:2 2:1",
-    ("p", "m", "v", "tF", "tB"),
-    _any_order,
+    p=(3, 4, 5),
+    m=lambda at: range(2, at["p"]),
+    v=lambda at: (2, 3) if at["p"] == 3 else (2,),
+    tF_tB=((1, 1), (1, 2), (2, 1)),
 )
 
 
@@ -52,9 +41,9 @@ def slots(at: Params) -> int:
     return at["p"] * at["v"] + at["m"] - 1
 
 
-def time(at: Params) -> Fraction:
+def time(at: Params) -> int:
     """(pv + m-1)(tF + tB)."""
-    return Fraction(slots(at) * (at["tF"] + at["tB"]))
+    return slots(at) * (at["tF"] + at["tB"])
 
 
 def bubble(at: Params) -> Fraction:
@@ -63,10 +52,10 @@ def bubble(at: Params) -> Fraction:
     return Fraction(slots(at) - work, work)
 
 
-def least(at: Params) -> Fraction:
+def least(at: Params) -> int:
     """The least makespan of any order of v chunks in loop placement."""
     made = member("bfs", p=at["p"], m=at["m"], v=at["v"], tF=at["tF"], tB=at["tB"])
-    return Fraction(least_makespan(made.problem, [("bfs", made.schedule.program)]))
+    return least_makespan(made.problem, [("bfs", made.schedule.program)])
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -77,33 +66,15 @@ CLAIMS: tuple[Claim, ...] = (
             ("bfs", f"{BREADTH} section 4", "Breadth-first order"),
         )
         for claim in (
-            stated(
-                f"field.{name}.makespan-few",
-                f"ours, for {source}",
-                f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
-                "makespan (ticks)",
-                FEW,
-                time,
-                makespan(name),
-            ),
-            stated(
-                f"field.{name}.bubble-few",
-                f"ours, for {source}",
-                f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.",
-                "idle_over_work",
-                FEW,
-                bubble,
-                idle_over_work(name),
-            ),
+            stated(f"field.{name}.makespan-few", f"ours, for {source}",
+                   f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
+                   "makespan (ticks)", makespan(name), "==", time, FEW),
+            stated(f"field.{name}.bubble-few", f"ours, for {source}",
+                   f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.", "idle_over_work",
+                   idle_over_work(name), "==", bubble, FEW),
         )
     ),
-    stated(
-        "field.few.least",
-        "ours",
-        "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
-        "least makespan of any order (ticks)",
-        ANY_ORDER,
-        time,
-        least,
-    ),
-)
+    stated("field.few.least", "ours",
+           "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
+           "least makespan of any order (ticks)", least, "==", time, ANY_ORDER),
+)  # fmt: skip

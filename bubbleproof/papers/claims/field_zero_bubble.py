@@ -15,62 +15,60 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from bubbleproof.papers.claims.claim import Claim, Params, Relation, Value
-from bubbleproof.papers.claims.field_schedules import (
-    RANKS,
-    constant,
-    measures,
-    peak,
-    shapes,
-    span_idle,
-    stated,
+from bubbleproof.papers.claims.claim import Claim, Exact, Value, stated
+from bubbleproof.papers.claims.domain import (
+    SMALL_RANKS,
+    Condition,
+    Domain,
+    Params,
+    Row,
+    is_any,
+    is_filled,
 )
+from bubbleproof.papers.claims.field_domains import SOME_RANKS, shapes
+from bubbleproof.papers.claims.measured import measures, peak, span_idle
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
 ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"
 CONTROLLABLE = "Pipeline Parallelism with Controllable Memory (NeurIPS 2024) section 3"
-TICKS = [dict(zip(("tF", "tI", "tW"), t, strict=True)) for t in product((1, 2, 3), repeat=3)]
+TICKS = list(product((1, 2, 3), repeat=3))
 UNIT = TICKS[:1]
-
-
-def is_filled(at: Params) -> bool:
-    return at["m"] >= at["p"]
 
 
 def is_full(at: Params) -> bool:
     return at["m"] >= 2 * at["p"] - 1
 
 
-SMALL = (2, 3, 4, 5)
-ANY = shapes("any m", ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
-H1 = shapes(
-    "m >= p and tW <= tF",
-    lambda at: is_filled(at) and at["tW"] <= at["tF"],
-    ranks=SMALL,
-    ticks=TICKS,
-    wide_ticks=TICKS,
-)
-H2 = shapes(
+def _split(
+    condition: str, where: Condition, ticks: list[Row] = TICKS, wide_ticks: list[Row] = TICKS
+) -> Domain:
+    """Split backwards; at unit ticks on more ranks."""
+    ranks = SOME_RANKS if ticks is UNIT else SMALL_RANKS
+    return shapes(
+        condition, where, ranks=ranks, names=("tF", "tI", "tW"), ticks=ticks, wide_ticks=wide_ticks
+    )
+
+
+ANY = _split("any m", is_any)
+H1 = _split("m >= p and tW <= tF", lambda at: is_filled(at) and at["tW"] <= at["tF"])
+H2 = _split(
     "m >= 2p-1 and tW <= min(tF, tI)",
     lambda at: is_full(at) and at["tW"] <= min(at["tF"], at["tI"]),
-    ranks=SMALL,
-    ticks=TICKS,
-    wide_ticks=TICKS,
 )
-UNIT_FILLED = shapes("m >= p", is_filled, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
-UNIT_FULL = shapes("m >= 2p-1", is_full, ranks=RANKS, ticks=UNIT, wide_ticks=UNIT)
-V_ANY = shapes("m >= p", is_filled, ranks=SMALL, ticks=TICKS[:6], wide_ticks=TICKS)
-V_FULL = shapes("m >= 2p-1", is_full, ranks=SMALL, ticks=TICKS, wide_ticks=TICKS)
+UNIT_FILLED = _split("m >= p", is_filled, UNIT, UNIT)
+UNIT_FULL = _split("m >= 2p-1", is_full, UNIT, UNIT)
+V_ANY = _split("m >= p", is_filled, TICKS[:6])
+V_FULL = _split("m >= 2p-1", is_full)
 
 
-def h1(at: Params) -> Fraction:
+def h1(at: Params) -> int:
     """(p-1)(tF+tI-tW)."""
-    return Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"]))
+    return (at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"])
 
 
-def h2(at: Params) -> Fraction:
+def h2(at: Params) -> int:
     """(p-1)(tF+tI-2tW)."""
-    return Fraction((at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"]))
+    return (at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"])
 
 
 def _one_f_one_b(at: Params) -> dict[str, int]:
@@ -83,7 +81,7 @@ def part_of_1f1b(part: Fraction) -> Value:
     return lambda at: part * measures("1f1b", _one_f_one_b(at)).span_idle
 
 
-def peak_part(name: str) -> Value:
+def peak_part(name: str) -> Exact:
     """A V-shaped schedule's peak over 1F1B's, both measured; 1F1B's microbatch is two units."""
 
     def value(at: Params) -> Fraction:
@@ -97,145 +95,59 @@ def _v_claims(
     name: str, title: str, memory: Fraction, exact: Value, bubble: Fraction
 ) -> tuple[Claim, ...]:
     return (
-        stated(
-            f"field.{name}.peak",
-            CONTROLLABLE,
-            f"{title} holds {memory} of 1F1B's activations.",
-            "peak over 1F1B's peak",
-            UNIT_FILLED,
-            constant(memory),
-            peak_part(name),
-            corrected=f"field.{name}.peak-rounded",
-        ),
-        stated(
-            f"field.{name}.peak-rounded",
-            "ours, for m >= p",
-            f"{title} holds that part of p microbatches and up to one or two more.",
-            "peak over 1F1B's peak",
-            UNIT_FILLED,
-            exact,
-            peak_part(name),
-        ),
-        stated(
-            f"field.{name}.bubble",
-            CONTROLLABLE,
-            f"{title} idles {bubble} of what 1F1B idles.",
-            "span_idle (chunk ticks)",
-            UNIT_FILLED,
-            part_of_1f1b(bubble),
-            span_idle(name),
-            corrected=f"field.{name}.bubble-at-most",
-        ),
-        stated(
-            f"field.{name}.bubble-at-most",
-            "ours, at tF = tI = tW",
-            f"{title} idles at most {bubble} of what 1F1B idles.",
-            "span_idle (chunk ticks)",
-            UNIT_FILLED,
-            part_of_1f1b(bubble),
-            span_idle(name),
-            relation=Relation.AT_MOST,
-            slack="our order idles less",
-        ),
-        stated(
-            f"field.{name}.bubble-any-ticks",
-            f"{CONTROLLABLE}, without its condition",
-            f"The same order at any durations idles at most {bubble} of what 1F1B idles.",
-            "span_idle (chunk ticks)",
-            V_ANY,
-            part_of_1f1b(bubble),
-            span_idle(name),
-            relation=Relation.AT_MOST,
-            corrected=f"field.{name}.bubble-at-most",
-        ),
-    )
+        stated(f"field.{name}.peak", CONTROLLABLE, f"{title} holds {memory} of 1F1B's activations.",
+               "peak over 1F1B's peak", peak_part(name), "==", memory, UNIT_FILLED,
+               f"{name}.peak-rounded"),
+        stated(f"field.{name}.peak-rounded", "ours, for m >= p",
+               f"{title} holds that part of p microbatches and up to one or two more.",
+               "peak over 1F1B's peak", peak_part(name), "==", exact, UNIT_FILLED),
+        stated(f"field.{name}.bubble", CONTROLLABLE, f"{title} idles {bubble} of what 1F1B idles.",
+               "span_idle (chunk ticks)", span_idle(name), "==", part_of_1f1b(bubble), UNIT_FILLED,
+               f"{name}.bubble-at-most"),
+        stated(f"field.{name}.bubble-at-most", "ours, at tF = tI = tW",
+               f"{title} idles at most {bubble} of what 1F1B idles.", "span_idle (chunk ticks)",
+               span_idle(name), "<=", part_of_1f1b(bubble), UNIT_FILLED,
+               slack="our order idles less"),
+        stated(f"field.{name}.bubble-any-ticks", f"{CONTROLLABLE}, without its condition",
+               f"The same order at any durations idles at most {bubble} of what 1F1B idles.",
+               "span_idle (chunk ticks)", span_idle(name), "<=", part_of_1f1b(bubble), V_ANY,
+               f"{name}.bubble-at-most"),
+    )  # fmt: skip
 
 
 def _h_claims(name: str, title: str, formula: Value, text: str, most: str) -> tuple[Claim, ...]:
     condition = "m >= p and tW <= tF" if name == "zb-h1" else "m >= 2p-1 and tW <= min(tF, tI)"
     ahead = 1 if name == "zb-h1" else 2
     return (
-        stated(
-            f"field.{name}.bubble",
-            ZERO_BUBBLE,
-            f"{title} idles {text}, here for any m and any durations.",
-            "span_idle (ticks)",
-            ANY,
-            formula,
-            span_idle(name),
-            corrected=f"field.{name}.bubble-conditions",
-        ),
-        stated(
-            f"field.{name}.bubble-conditions",
-            "ours: the conditions",
-            f"{title} idles {text} where {condition}.",
-            "span_idle (ticks)",
-            H1 if ahead == 1 else H2,
-            formula,
-            span_idle(name),
-        ),
-        stated(
-            f"field.{name}.peak",
-            ZERO_BUBBLE,
-            f"{title} keeps {most} activations.",
-            "peak activations (units)",
-            UNIT_FILLED if ahead == 1 else UNIT_FULL,
-            lambda at: Fraction(ahead * (at["p"] - 1) + 1),
-            peak(name),
-        ),
-    )
+        stated(f"field.{name}.bubble", ZERO_BUBBLE,
+               f"{title} idles {text}, here for any m and any durations.", "span_idle (ticks)",
+               span_idle(name), "==", formula, ANY, f"{name}.bubble-conditions"),
+        stated(f"field.{name}.bubble-conditions", "ours: the conditions",
+               f"{title} idles {text} where {condition}.", "span_idle (ticks)", span_idle(name),
+               "==", formula, H1 if ahead == 1 else H2),
+        stated(f"field.{name}.peak", ZERO_BUBBLE, f"{title} keeps {most} activations.",
+               "peak activations (units)", peak(name), "==", lambda at: ahead * (at["p"] - 1) + 1,
+               UNIT_FILLED if ahead == 1 else UNIT_FULL),
+    )  # fmt: skip
 
 
 CLAIMS: tuple[Claim, ...] = (
     *_h_claims("zb-h1", "ZB-H1", h1, "(p-1)(tF+tI-tW)", "p"),
-    stated(
-        "field.zb-h1.third",
-        "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2",
-        "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.",
-        "span_idle (ticks)",
-        UNIT_FILLED,
-        part_of_1f1b(Fraction(1, 6)),  # 1F1B is measured at twice the ticks
-        span_idle("zb-h1"),
-    ),
+    stated("field.zb-h1.third", "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2",
+           "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.", "span_idle (ticks)",
+           span_idle("zb-h1"), "==", part_of_1f1b(Fraction(1, 6)), UNIT_FILLED),
     *_h_claims("zb-h2", "ZB-H2", h2, "(p-1)(tF+tI-2tW)", "2p-1"),
-    stated(
-        "field.zb-v.bubble-any-ticks",
-        ZB_V,
-        "ZB-V's order for equal ticks idles nowhere, here at any durations.",
-        "span_idle (chunk ticks)",
-        V_FULL,
-        constant(Fraction(0)),
-        span_idle("zb-v"),
-        corrected="field.zb-v.bubble",
-    ),
-    stated(
-        "field.zb-v.bubble-filled",
-        ZB_V,
-        "ZB-V idles nowhere for m >= p, in the shortest order found where m < 2p-1.",
-        "span_idle (chunk ticks)",
-        UNIT_FILLED,
-        constant(Fraction(0)),
-        span_idle("zb-v"),
-        corrected="field.zb-v.bubble",
-    ),
-    stated(
-        "field.zb-v.bubble",
-        ZB_V,
-        "ZB-V idles nowhere at tF = tI = tW and m >= 2p-1.",
-        "span_idle (chunk ticks)",
-        UNIT_FULL,
-        constant(Fraction(0)),
-        span_idle("zb-v"),
-    ),
-    stated(
-        "field.zb-v.peak",
-        ZB_V,
-        "ZB-V keeps as many activations as 1F1B, those of p microbatches.",
-        "peak over 1F1B's peak",
-        UNIT_FILLED,
-        constant(Fraction(1)),
-        peak_part("zb-v"),
-    ),
+    stated("field.zb-v.bubble-any-ticks", ZB_V,
+           "ZB-V's order for equal ticks idles nowhere, here at any durations.",
+           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, V_FULL, "zb-v.bubble"),
+    stated("field.zb-v.bubble-filled", ZB_V,
+           "ZB-V idles nowhere for m >= p, in the shortest order found where m < 2p-1.",
+           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, UNIT_FILLED, "zb-v.bubble"),
+    stated("field.zb-v.bubble", ZB_V, "ZB-V idles nowhere at tF = tI = tW and m >= 2p-1.",
+           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, UNIT_FULL),
+    stated("field.zb-v.peak", ZB_V,
+           "ZB-V keeps as many activations as 1F1B, those of p microbatches.",
+           "peak over 1F1B's peak", peak_part("zb-v"), "==", 1, UNIT_FILLED),
     *_v_claims(
         "v-half",
         "V-Half",
@@ -250,4 +162,4 @@ CLAIMS: tuple[Claim, ...] = (
         lambda at: Fraction((at["p"] + 4) // 3, at["p"]),
         Fraction(2, 3),
     ),
-)
+)  # fmt: skip

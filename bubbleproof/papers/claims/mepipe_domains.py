@@ -2,27 +2,32 @@
 
 Symbols as in ``mepipe_table3``: p ranks, m microbatches (the paper's n), v chunks, s slices. Each
 scope has a condition; its small domain looks at few ranks, its wide one at the ranges of
-``claims.ranges``. SVPP has p*m*v*s forwards to place, 32768 at the far end, so its scopes look at
+``claims.domain``. SVPP has p*m*v*s forwards to place, 32768 at the far end, so its scopes look at
 fewer m from 6 ranks on (``few_counts``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import product
+from collections.abc import Iterable
 
-from bubbleproof.papers.claims.claim import Domain, Params, listed
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.ranges import CHUNKS, RANKS, RATIOS, SLICES, counts
-from bubbleproof.papers.claims.scope import (
+from bubbleproof.papers.claims.domain import (
+    CHUNKS,
+    RANKS,
+    RATIOS,
+    SLICES,
     SMALL_RANKS,
     SOME,
     Condition,
     Counts,
+    Domain,
+    Params,
     Ratios,
-    Scope,
+    Words,
+    among,
+    counts,
+    is_any,
     scope,
-    spelled,
+    worded,
 )
 
 EQUAL = RATIOS[:1]
@@ -46,21 +51,8 @@ FEW = Counts(
 )
 
 
-def is_many(at: Params) -> bool:
-    return at["m"] >= at["p"]
-
-
 def is_few(at: Params) -> bool:
     return at["m"] < at["p"]
-
-
-def divides(at: Params) -> bool:
-    return at["m"] % at["p"] == 0
-
-
-def is_every(at: Params) -> bool:
-    del at
-    return True
 
 
 def fills_groups(at: Params) -> bool:
@@ -74,33 +66,32 @@ def has_no_inner_slices(at: Params) -> bool:
     return fills_groups(at) and (1 in (at["v"], at["s"]) or at["s"] >= at["p"])
 
 
-def svpp_scope(condition: str, where: Condition, ratios: Ratios = EQUAL) -> Scope:
+def svpp_scope(condition: str, where: Condition, ratios: Ratios = EQUAL) -> Domain:
     """A scope of SVPP's schedules, with v and s."""
     return scope(condition, where, looked_at=FEW, ratios=ratios, v=V, s=S)
 
 
-def thin_scope(condition: str, where: Condition) -> Scope:
+def thin_scope(condition: str, where: Condition) -> Domain:
     """A scope of SVPP's schedules at equal ticks, with few v and s between the ends."""
     chunks, slices = ((1, 2), (1, 2, 4)), ((1, 2), (1, 2, 8))
     return scope(condition, where, looked_at=FEW, ratios=EQUAL, v=chunks, s=slices)
 
 
-GRAPHS = thin_scope("problems, not schedules", is_every)
+GRAPHS = thin_scope("problems, not schedules", is_any)
 
 
-def _children(ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int]) -> Domain:
-    ranks, chunks, slices = tuple(ranks), tuple(chunks), tuple(slices)
+def _children(
+    ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int], wide: Domain | None = None
+) -> Domain:
+    parts: dict[str, Words] = {
+        "p": among("p", ranks),
+        "m": ("n in 1 2 4p", lambda at: (1, 2, 4 * at["p"])),
+        "v": among("v", chunks),
+        "s": among("s", slices),
+        "k": ("", lambda at: range(at["s"])),
+        "c": ("", lambda at: range(at["v"])),
+    }
+    return worded(parts, "every slice k and chunk c of rank 0", wide=wide)
 
-    def rows() -> Iterator[Row]:
-        for p, v, s in product(ranks, chunks, slices):
-            for m, k, c in product(sorted({1, 2, 4 * p}), range(s), range(v)):
-                yield p, m, v, s, k, c
 
-    text = (
-        f"p in {spelled(ranks)}; n in 1 2 4p; v in {spelled(chunks)}; s in {spelled(slices)}; "
-        "every slice k and chunk c of rank 0"
-    )
-    return listed(text, ("p", "m", "v", "s", "k", "c"), rows)
-
-
-CHILDREN = Scope(small=_children((2, 3), V[0], S[0]), wide=_children(RANKS, V[1], S[1]))
+CHILDREN = _children((2, 3), V[0], S[0], _children(RANKS, V[1], S[1]))

@@ -19,11 +19,10 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, Params, Relation
-from bubbleproof.papers.claims.field_schedules import stated
-from bubbleproof.papers.claims.mepipe_domains import V, divides
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Params, divides, scope
+from bubbleproof.papers.claims.mepipe_domains import V
 from bubbleproof.papers.claims.mepipe_table3 import hanayo_few, ratio
-from bubbleproof.papers.claims.scope import scope
 from bubbleproof.theory.families.hanayo import closed_form_order
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -61,68 +60,37 @@ def turns(at: Params) -> int:
     return (2 * at["m"] // at["p"] - 1) * (at["p"] - 1)
 
 
-def makespan(at: Params) -> Fraction:
+def makespan(at: Params) -> int:
     """The module's formula, for n <= p or p dividing n."""
     slots = at["v"] * at["p"] + at["m"] - 1
     if at["m"] > at["p"]:
         slots = at["m"] * at["v"] + at["p"] - 1
     waiting = turns(at) * abs(at["tB"] - at["tF"])
-    return Fraction(slots * (at["tF"] + at["tB"]) + waiting)
+    return slots * (at["tF"] + at["tB"]) + waiting
 
 
 def bubble(at: Params) -> Fraction:
     """1 - work/makespan."""
-    return 1 - at["m"] * at["v"] * (at["tF"] + at["tB"]) / makespan(at)
+    return 1 - Fraction(at["m"] * at["v"] * (at["tF"] + at["tB"]), makespan(at))
 
 
 CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.table3.hanayo.durations-divided",
-        "ours, for MEPipe Table 3",
-        "Where p divides n Hanayo takes (nv + p-1)(tF + tB) + (2n/p - 1)(p-1)|tB - tF| ticks, the "
-        "last term for v >= 2.",
-        "makespan (ticks)",
-        DIVIDED,
-        makespan,
-        lambda at: Fraction(measured(at).makespan),
-    ),
-    stated(
-        "mepipe.table3.hanayo.durations-few",
-        "ours, for MEPipe Table 3",
-        "With n <= p Hanayo takes (vp + n-1)(tF + tB) + (n-1)|tB - tF| ticks, the last term for "
-        "v >= 2.",
-        "makespan (ticks)",
-        FEW,
-        makespan,
-        lambda at: Fraction(measured(at).makespan),
-    ),
-    stated(
-        "mepipe.table3.hanayo.durations-bubble",
-        "ours, for MEPipe Table 3",
-        "Hanayo's bubble ratio where p divides n is 1 - nv(tF + tB) over that time.",
-        "idle_ratio",
-        DIVIDED,
-        bubble,
-        lambda at: measured(at).idle_ratio,
-    ),
-    stated(
-        "mepipe.table3.hanayo.durations-least",
-        "MEPipe Table 3",
-        "At no durations Hanayo idles less than the table says, (p-1)/(p-1+nv) where p divides n.",
-        "idle_ratio",
-        DIVIDED,
-        lambda at: ratio(at, at["m"] * at["v"]),
-        lambda at: measured(at).idle_ratio,
-        relation=Relation.AT_LEAST,
-    ),
-    stated(
-        "mepipe.table3.hanayo.durations-least-few",
-        "MEPipe Table 3",
-        "Nor with n <= p, (vp+n-1-nv)/(vp+n-1).",
-        "idle_ratio",
-        FEW,
-        hanayo_few,
-        lambda at: measured(at).idle_ratio,
-        relation=Relation.AT_LEAST,
-    ),
-)
+    stated("mepipe.table3.hanayo.durations-divided", "ours, for MEPipe Table 3",
+           "Where p divides n Hanayo takes (nv + p-1)(tF + tB) + (2n/p - 1)(p-1)|tB - tF| ticks, "
+           "the last term for v >= 2.", "makespan (ticks)", lambda at: measured(at).makespan, "==",
+           makespan, DIVIDED),
+    stated("mepipe.table3.hanayo.durations-few", "ours, for MEPipe Table 3",
+           "With n <= p Hanayo takes (vp + n-1)(tF + tB) + (n-1)|tB - tF| ticks, the last term "
+           "for v >= 2.", "makespan (ticks)", lambda at: measured(at).makespan, "==", makespan,
+           FEW),
+    stated("mepipe.table3.hanayo.durations-bubble", "ours, for MEPipe Table 3",
+           "Hanayo's bubble ratio where p divides n is 1 - nv(tF + tB) over that time.",
+           "idle_ratio", lambda at: measured(at).idle_ratio, "==", bubble, DIVIDED),
+    stated("mepipe.table3.hanayo.durations-least", "Table 3",
+           "At no durations Hanayo idles less than the table says, (p-1)/(p-1+nv) where p divides "
+           "n.", "idle_ratio", lambda at: measured(at).idle_ratio, ">=",
+           lambda at: ratio(at, at["m"] * at["v"]), DIVIDED),
+    stated("mepipe.table3.hanayo.durations-least-few", "Table 3",
+           "Nor with n <= p, (vp+n-1-nv)/(vp+n-1).", "idle_ratio",
+           lambda at: measured(at).idle_ratio, ">=", hanayo_few, FEW),
+)  # fmt: skip

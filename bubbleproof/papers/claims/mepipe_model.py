@@ -1,53 +1,76 @@
-"""MEPipe's numbers about models and machines, counted from the tensors and products of a Llama.
+"""MEPipe's numbers about models and machines: static memory, FLOPS, costs.
 
-Symbols of a case: ``h`` hidden size, ``L`` layers (Table 4, two removed), ``ffn`` width of the
-feed-forward, ``kv`` width of keys and values, all in elements; ``gpus`` devices, ``ms`` the
-iteration time in milliseconds, ``tenths`` the printed TFLOPS times ten. Sequences have 4096 tokens,
-the vocabulary 32000 words. ffn, kv and the vocabulary are those of the published Llama 2 7B and 13B
-and Code Llama 34B; MEPipe prints h and L alone.
+Symbols of a case: ``params`` parameters of the model (in any unit), p stages, ``d`` replicas; ``h``
+hidden size, ``L`` layers (Table 4, two removed), ``ffn`` width of the feed-forward, ``kv`` width of
+keys and values, all in elements; ``gpus`` devices, ``ms`` the iteration time in milliseconds,
+``tenths`` the printed TFLOPS times ten. Sequences have 4096 tokens, the vocabulary 32000 words.
+ffn, kv and the vocabulary are those of the published Llama 2 7B and 13B and Code Llama 34B; MEPipe
+prints h and L alone.
 
 A product of an a x b weight costs 2ab operations per token forward and 4ab backward. Attention
 scores and their use cost 2 * 2 * h per pair of tokens forward; a token has 4096 such pairs when the
 whole square is computed, and half as many when the mask is used.
 
-Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.4, 5, 7.6 and 9, Table 9.
+Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.4, 4.5, 5, 7.4, 7.6 and 9, Table 9.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, Relation
-from bubbleproof.papers.claims.field_schedules import constant, stated
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Params, case, domain
+
+
+def static_bytes(at: Params, *, master: int = 0) -> Fraction:
+    """Bytes of a device: weights and gradients of its stage, Adam's moments (and master weights).
+
+    ``params`` of the model are cut over p stages; the optimizer is also cut over d replicas.
+    """
+    stage = Fraction(at["params"], at["p"])
+    return stage * (2 + 2) + stage / at["d"] * (4 + 4 + master)
+
+
+def optimizer_bytes(at: Params, *, master: int) -> Fraction:
+    """The optimizer's part of ``static_bytes``."""
+    return static_bytes(at, master=master) - Fraction(at["params"], at["p"]) * 4
+
+
+MEMORY = domain(
+    "7, 13 and 34 units of parameters, 2 <= p <= 16, d <= 8",
+    params=(7, 13, 34),
+    p=range(2, 17),
+    d=range(1, 9),
+)
+ON_64 = case("34 G parameters, p d = 64", params=34, p=16, d=4)
+ON_8 = case("34 G parameters, p = 8, d = 8", params=34, p=8, d=8)
+
 
 SEQUENCE, VOCABULARY, BATCH = 4096, 32000, 128
-LLAMAS = (
-    {"h": 4096, "L": 30, "ffn": 11008, "kv": 4096},
-    {"h": 5120, "L": 38, "ffn": 13824, "kv": 5120},
-    {"h": 8192, "L": 46, "ffn": 22016, "kv": 1024},
-)
+# h, L, ffn, kv of Llama 7B, 13B and 34B.
+ROWS = ((4096, 30, 11008, 4096), (5120, 38, 13824, 5120), (8192, 46, 22016, 1024))
+LLAMAS = tuple(dict(zip(("h", "L", "ffn", "kv"), row, strict=True)) for row in ROWS)
 # Table 9: devices, iteration times in ms and TFLOPS times ten, by model.
 _RUNS = (
     (32, (3216, 6131, 16167), (2204, 2214, 2139)),
     (64, (3171, 5852, 17043), (1117, 1160, 1015)),
 )
-TABLE_9 = Domain(
-    text="Llama 7B, 13B and 34B on 32 A100 and on 64 RTX 4090, global batch size 128",
-    points=tuple(
-        {**model, "gpus": gpus, "ms": ms, "tenths": tenths}
-        for gpus, times, rates in _RUNS
-        for model, ms, tenths in zip(LLAMAS, times, rates, strict=True)
-    ),
+_CELLS = [
+    (*row, gpus, ms, tenths)
+    for gpus, times, rates in _RUNS
+    for row, ms, tenths in zip(ROWS, times, rates, strict=True)
+]
+TABLE_9 = domain(
+    "Llama 7B, 13B and 34B on 32 A100 and on 64 RTX 4090, global batch size 128",
+    h_L_ffn_kv_gpus_ms_tenths=_CELLS,
 )
-PAIRS = Domain(
-    text="Llama 7B, 13B and 34B, iteration times of Table 9 in ms",
-    points=tuple(
-        {"A100": slow, "RTX": fast} for slow, fast in zip(_RUNS[0][1], _RUNS[1][1], strict=True)
-    ),
+PAIRS = domain(
+    "Llama 7B, 13B and 34B, iteration times of Table 9 in ms",
+    A100_RTX=zip(_RUNS[0][1], _RUNS[1][1], strict=True),
 )
-BEST = Domain(text="Llama 13B on 64 RTX 4090", points=(TABLE_9.points[4],))
-SMALLEST = Domain(text="Llama 7B", points=LLAMAS[:1])
-LARGER = Domain(text="Llama 13B and 34B", points=LLAMAS[1:])
+BEST = domain("Llama 13B on 64 RTX 4090", h_L_ffn_kv_gpus_ms_tenths=_CELLS[4:5])
+SMALLEST = domain("Llama 7B", h_L_ffn_kv=ROWS[:1])
+LARGER = domain("Llama 13B and 34B", h_L_ffn_kv=ROWS[1:])
 PEAK_4090 = 330  # TFLOPS, Table 9
 SERVER_PRICES = {"A100": 150_000, "RTX": 30_000}  # dollars, Table 9
 SERVERS = {"A100": 4, "RTX": 8}
@@ -95,114 +118,75 @@ def years_to_parity(at: Params) -> Fraction:
     return price / dollars_per_hour / 8760
 
 
-POWER = Domain(
-    text="2 RTX 4090 of 450 W for an A100 of 400 W, 10 cents per kilowatt-hour, Table 9's prices",
-    points=({"cards": 2, "RTX": 450, "A100": 400, "cents": 10},),
-)
+POWER = case(
+    "2 RTX 4090 of 450 W for an A100 of 400 W, 10 cents per kilowatt-hour, Table 9's prices",
+    cards=2, RTX=450, A100=400, cents=10,
+)  # fmt: skip
 
 _FLOPS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.table9.tflops",
-        "MEPipe Table 9",
-        "The six TFLOPS figures follow from the models and the iteration times.",
-        "TFLOPS per device, to one decimal",
-        TABLE_9,
-        lambda at: Fraction(at["tenths"], 10),
-        teraflops,
-        relation=Relation.ABOUT,
-        places=1,
-    ),
-    stated(
-        "mepipe.section-1.mfu",
-        "MEPipe section 1",
-        "Llama 13B reaches 35% of an RTX 4090's peak.",
-        "share of the peak, to two decimals",
-        BEST,
-        constant(Fraction(35, 100)),
-        lambda at: teraflops(at) / PEAK_4090,
-        relation=Relation.ABOUT,
-        places=2,
-    ),
-    stated(
-        "mepipe.section-4.4.scores",
-        "MEPipe sections 4.4 and 5",
-        "Attention scores are less than 10% of a 7B model's computation at 4096 tokens, counted as "
-        "Table 9 counts them.",
-        "share of all operations",
-        SMALLEST,
-        constant(Fraction(1, 10)),
-        lambda at: share(at, is_masked=False),
-        relation=Relation.AT_MOST,
-        corrected="mepipe.section-4.4.scores-masked",
-    ),
-    stated(
-        "mepipe.section-4.4.scores-masked",
-        "MEPipe sections 4.4 and 5",
-        "They are less than 10% when only the pairs under the causal mask are computed.",
-        "share of all operations",
-        SMALLEST,
-        constant(Fraction(1, 10)),
-        lambda at: share(at, is_masked=True),
-        relation=Relation.AT_MOST,
-        slack="a round number; it is 7.5%",
-    ),
-    stated(
-        "mepipe.section-4.4.scores-larger",
-        "MEPipe section 4.4",
-        "The share is smaller for larger models.",
-        "share of all operations",
-        LARGER,
-        constant(share(LLAMAS[0], is_masked=True)),
-        lambda at: share(at, is_masked=True),
-        relation=Relation.AT_MOST,
-        slack="each is smaller",
-    ),
-)
+    stated("mepipe.table9.tflops", "Table 9",
+           "The six TFLOPS figures follow from the models and the iteration times.",
+           "TFLOPS per device, to one decimal", teraflops, "~1",
+           lambda at: Fraction(at["tenths"], 10), TABLE_9),
+    stated("mepipe.section-1.mfu", "section 1", "Llama 13B reaches 35% of an RTX 4090's peak.",
+           "share of the peak, to two decimals", lambda at: teraflops(at) / PEAK_4090, "~2",
+           Fraction(35, 100), BEST),
+    stated("mepipe.section-4.4.scores", "sections 4.4 and 5",
+           "Attention scores are less than 10% of a 7B model's computation at 4096 tokens, "
+           "counted as Table 9 counts them.", "share of all operations",
+           lambda at: share(at, is_masked=False), "<=", Fraction(1, 10), SMALLEST,
+           "section-4.4.scores-masked"),
+    stated("mepipe.section-4.4.scores-masked", "sections 4.4 and 5",
+           "They are less than 10% when only the pairs under the causal mask are computed.",
+           "share of all operations", lambda at: share(at, is_masked=True), "<=", Fraction(1, 10),
+           SMALLEST, slack="a round number; it is 7.5%"),
+    stated("mepipe.section-4.4.scores-larger", "section 4.4",
+           "The share is smaller for larger models.", "share of all operations",
+           lambda at: share(at, is_masked=True), "<=", share(LLAMAS[0], is_masked=True), LARGER,
+           slack="each is smaller"),
+)  # fmt: skip
 
 _COSTS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.section-7.6.cost",
-        "MEPipe abstract and section 7.6",
-        "For each model the RTX 4090 cluster is 2.5 times as cost-effective.",
-        "price times time over price times time",
-        PAIRS,
-        constant(Fraction(5, 2)),
-        cost_ratio,
-        relation=Relation.AT_LEAST,
-        corrected="mepipe.section-7.6.cost-corrected",
-    ),
-    stated(
-        "mepipe.section-7.6.cost-corrected",
-        "ours, for MEPipe Table 9",
-        "It is at least 2.37 times as cost-effective, the least for 34B.",
-        "price times time over price times time",
-        PAIRS,
-        constant(Fraction(237, 100)),
-        cost_ratio,
-        relation=Relation.AT_LEAST,
-        slack="rounded down",
-    ),
-    stated(
-        "mepipe.section-9.years",
-        "MEPipe section 9",
-        "After about 24 years the power bill has made up for the A100's price.",
-        "years, to the whole year",
-        POWER,
-        constant(Fraction(24)),
-        years_to_parity,
-        relation=Relation.ABOUT,
-        corrected="mepipe.section-9.years-corrected",
-    ),
-    stated(
-        "mepipe.section-9.years-corrected",
-        "ours, for MEPipe section 9",
-        "By the section's own prices and watts it takes 26 years.",
-        "years, to the whole year",
-        POWER,
-        constant(Fraction(26)),
-        years_to_parity,
-        relation=Relation.ABOUT,
-    ),
-)
+    stated("mepipe.section-7.6.cost", "abstract and section 7.6",
+           "For each model the RTX 4090 cluster is 2.5 times as cost-effective.",
+           "price times time over price times time", cost_ratio, ">=", Fraction(5, 2), PAIRS,
+           "section-7.6.cost-corrected"),
+    stated("mepipe.section-7.6.cost-corrected", "ours, for MEPipe Table 9",
+           "It is at least 2.37 times as cost-effective, the least for 34B.",
+           "price times time over price times time", cost_ratio, ">=", Fraction(237, 100), PAIRS,
+           slack="rounded down"),
+    stated("mepipe.section-9.years", "section 9",
+           "After about 24 years the power bill has made up for the A100's price.",
+           "years, to the whole year", years_to_parity, "~0", 24, POWER,
+           "section-9.years-corrected"),
+    stated("mepipe.section-9.years-corrected", "ours, for MEPipe section 9",
+           "By the section's own prices and watts it takes 26 years.", "years, to the whole year",
+           years_to_parity, "~0", 26, POWER),
+)  # fmt: skip
 
-CLAIMS: tuple[Claim, ...] = (*_FLOPS, *_COSTS)
+
+_MEMORY = (
+    stated("mepipe.section-4.5.static", "section 4.5",
+           "Static memory is 4m/p + 8m/(dp): weights and gradients in 16 bits, two moments in 32.",
+           "bytes per device, in units of parameters", static_bytes, "==",
+           lambda at: (Fraction(4 * at["params"], at["p"]) + Fraction(8 * at["params"], at["d"] *
+           at["p"])), MEMORY),
+    stated("mepipe.section-7.4.optimizer", "sections 4.5 and 7.4",
+           "The optimizer of Llama 34B takes 6.375 GB of each of 64 devices, by section 4.5's "
+           "model.", "GB", lambda at: optimizer_bytes(at, master=0), "==", Fraction(6375, 1000),
+           ON_64, "section-7.4.optimizer-master"),
+    stated("mepipe.section-7.4.optimizer-master", "ours, for MEPipe section 7.4",
+           "6.375 GB are 12 bytes per parameter: the moments and a 32-bit copy of the weights, "
+           "which section 4.5's 8m/(dp) leaves out.", "GB",
+           lambda at: optimizer_bytes(at, master=4), "==", Fraction(6375, 1000), ON_64),
+    stated("mepipe.section-7.4.exceeds", "section 7.4",
+           "With 8 stages the static memory of Llama 34B exceeds 24 GB.", "GB",
+           lambda at: static_bytes(at, master=4), ">=", 24, ON_8, "section-7.4.exceeds-corrected"),
+    stated("mepipe.section-7.4.exceeds-corrected", "ours, for MEPipe section 7.4",
+           "By the section's own terms, 34*4/8 + 6.375, it takes 23.375 GB and leaves 0.625.", "GB",
+           lambda at: static_bytes(at, master=4), "==", Fraction(34 * 4, 8) + Fraction(6375, 1000),
+           ON_8),
+)  # fmt: skip
+
+
+CLAIMS: tuple[Claim, ...] = (*_MEMORY, *_FLOPS, *_COSTS)

@@ -4,7 +4,7 @@ Symbols: p ranks, m microbatches (the paper's n), v chunks, s slices, f_max = v 
 - 1 (Table 3), the units that the shortest SVPP holds; one unit is a slice on a chunk. Section 4.2
 says that fewer forwards before the first backward save memory and cost time, and shows one example.
 Here every rank may hold f_max - 1 units, and the least makespan of any order is asked for at tF =
-tB = 1: a checked schedule that meets a checked certificate (``optimum``), no order of ours.
+tB = 1: a checked schedule that meets a checked certificate (``any_order``), no order of ours.
 
 Table 3's time is 2(nvs + p-1) where n >= p. One unit less costs
 
@@ -16,36 +16,29 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.2 and 4.4; the formulas a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, Relation, listed
-from bubbleproof.papers.claims.field_schedules import stated
-from bubbleproof.papers.claims.optimum import least_makespan
-from bubbleproof.papers.claims.points import Row
+from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
 
 NAMES = ("p", "m", "v", "s")
 
 
-def _domain(text: str, *counts: tuple[int, int, int, tuple[int, ...]]) -> Domain:
+def _looked_at(text: str, *counts: tuple[int, int, int, tuple[int, ...]]) -> Domain:
     """The rows (p, v, s, the n looked at)."""
-
-    def rows() -> Iterator[Row]:
-        return ((p, m, v, s) for p, v, s, chosen in counts for m in chosen)
-
-    return listed(text, NAMES, rows)
+    return domain(text, p_m_v_s=[(p, m, v, s) for p, v, s, chosen in counts for m in chosen])
 
 
 # n from the first of which f_max - 1 units are fewer than all nvs, up to two jumps of the formula.
-PLAIN = _domain(
+PLAIN = _looked_at(
     "2 <= p <= 4, v = 1 or s >= p, n up to 7 with nvs >= f_max",
     (2, 1, 1, (2, 3, 4)), (2, 1, 2, (2, 3)), (3, 1, 1, (3, 4, 5)), (3, 1, 2, (2, 3)),
     (4, 1, 1, (4, 6, 7)), (4, 1, 2, (3, 4, 5)), (2, 2, 2, (2, 3)),
 )  # fmt: skip
-CHUNKED = _domain(
+CHUNKED = _looked_at(
     "2 <= p <= 4, p <= n <= 5, v in 2 3, s = 1",
     (2, 2, 1, (2, 3, 5)), (2, 3, 1, (2, 3)), (3, 2, 1, (3, 4)), (4, 2, 1, (4,)),
 )  # fmt: skip
@@ -58,10 +51,10 @@ def table_3(at: Params) -> int:
     return 2 * (m * v * s + p - 1 + few)
 
 
-def one_less(at: Params) -> Fraction:
+def one_less(at: Params) -> int:
     """Table 3's time and 2 floor((n-1) / ceil((p-1)/s))."""
     rounds = -(-(at["p"] - 1) // at["s"])
-    return Fraction(table_3(at) + 2 * ((at["m"] - 1) // rounds))
+    return table_3(at) + 2 * ((at["m"] - 1) // rounds)
 
 
 @lru_cache(maxsize=256)
@@ -73,49 +66,26 @@ def _least(p: int, m: int, v: int, s: int, fewer: int) -> int:
     return least_makespan(made.problem.with_capacity(forwards), begun)
 
 
-def least(at: Params, fewer: int) -> Fraction:
+def least(at: Params, fewer: int) -> int:
     """The least makespan of any order within f_max - ``fewer`` units on every rank."""
-    return Fraction(_least(*(at[name] for name in NAMES), fewer))
+    return _least(*(at[name] for name in NAMES), fewer)
 
 
 CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.section-4.2.most",
-        "MEPipe sections 4.2 and 4.4, Table 3",
-        "Within f_max units no order is shorter than Table 3 says, and one is as short.",
-        "least makespan of any order (ticks)",
-        PLAIN,
-        lambda at: Fraction(table_3(at)),
-        lambda at: least(at, 0),
-    ),
-    stated(
-        "mepipe.section-4.2.one-less",
-        "ours, for MEPipe section 4.2",
-        "Within f_max - 1 units the best order takes 2 floor((n-1) / ceil((p-1)/s)) ticks more "
-        "(v = 1 or s >= p).",
-        "least makespan of any order (ticks)",
-        PLAIN,
-        one_less,
-        lambda at: least(at, 1),
-    ),
-    stated(
-        "mepipe.section-4.2.one-less-chunks",
-        "ours, for MEPipe section 4.2",
-        "With s = 1 and v >= 2 the best order within f_max - 1 units takes 2 ticks more, however "
-        "many samples there are.",
-        "least makespan of any order (ticks)",
-        CHUNKED,
-        lambda at: Fraction(table_3(at) + 2),
-        lambda at: least(at, 1),
-    ),
-    stated(
-        "mepipe.section-4.2.trade",
-        "MEPipe section 4.2",
-        "Less memory costs time: a unit less makes every order longer, by 2 ticks at least.",
-        "least makespan of any order (ticks)",
-        CHUNKED,
-        lambda at: least(at, 0) + 2,
-        lambda at: least(at, 1),
-        relation=Relation.AT_LEAST,
-    ),
-)
+    stated("mepipe.section-4.2.most", "sections 4.2 and 4.4, Table 3",
+           "Within f_max units no order is shorter than Table 3 says, and one is as short.",
+           "least makespan of any order (ticks)", lambda at: least(at, 0), "==",
+           lambda at: table_3(at), PLAIN),
+    stated("mepipe.section-4.2.one-less", "ours, for MEPipe section 4.2",
+           "Within f_max - 1 units the best order takes 2 floor((n-1) / ceil((p-1)/s)) ticks more "
+           "(v = 1 or s >= p).", "least makespan of any order (ticks)", lambda at: least(at, 1),
+           "==", one_less, PLAIN),
+    stated("mepipe.section-4.2.one-less-chunks", "ours, for MEPipe section 4.2",
+           "With s = 1 and v >= 2 the best order within f_max - 1 units takes 2 ticks more, "
+           "however many samples there are.", "least makespan of any order (ticks)",
+           lambda at: least(at, 1), "==", lambda at: table_3(at) + 2, CHUNKED),
+    stated("mepipe.section-4.2.trade", "section 4.2",
+           "Less memory costs time: a unit less makes every order longer, by 2 ticks at least.",
+           "least makespan of any order (ticks)", lambda at: least(at, 1), ">=",
+           lambda at: least(at, 0) + 2, CHUNKED),
+)  # fmt: skip

@@ -17,31 +17,30 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) section 2.2, Table 2.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, Params, Relation, grid
-from bubbleproof.papers.claims.field_schedules import constant, made, peak_of_a, stated
+from bubbleproof.papers.claims.claim import Claim, missing, stated
+from bubbleproof.papers.claims.domain import Params, domain
+from bubbleproof.papers.claims.measured import made, peak_of_a
 from bubbleproof.papers.claims.mepipe_model import LLAMAS, SEQUENCE, VOCABULARY, linear
-from bubbleproof.papers.claims.tpipe_statement import missing
 
 MODEL = LLAMAS[1]
 STRATEGIES = ("TP", "CP", "DP", "PP")  # by falling number of pluses
-MANY = grid(
+MANY = domain(
     "2 <= p <= 6, n in p 2p 3p, equal ticks",
     where=lambda at: at["m"] >= at["p"] and at["m"] % at["p"] == 0 and at["m"] <= 3 * at["p"],
     p=range(2, 7), m=range(2, 19), tF=(1,), tB=(1,),
 )  # fmt: skip
-SLICED = grid(
+SLICED = domain(
     "2 <= p <= 5, n in p 2p, s in 2 3 4, v = 1, equal ticks",
     where=lambda at: at["m"] in (at["p"], 2 * at["p"]),
     p=range(2, 6), m=range(2, 11), v=(1,), s=(2, 3, 4), tF=(1,), tB=(1,),
 )  # fmt: skip
-NEIGHBOURS = grid(
+NEIGHBOURS = domain(
     "TP over CP, CP over DP, DP over PP; 8 stages, x = 2, d = 4, global batches of Table 5",
     more=(0, 1, 2), batch=(32, 64, 128), p=(8,), x=(2,), d=(4,),
 )  # fmt: skip
-DEGREES = grid("x in 2 4 8 16", x=(2, 4, 8, 16), p=(8,), d=(4,), batch=(64,))
+DEGREES = domain("x in 2 4 8 16", x=(2, 4, 8, 16), p=(8,), d=(4,), batch=(64,))
 
 
 def sent(strategy: str, at: Params) -> Fraction:
@@ -70,67 +69,30 @@ def handed_on(name: str, at: Params) -> Fraction:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.table2.pp.activations",
-        "MEPipe Table 2",
-        "PP does not partition activations: with n >= p the first rank keeps A (DAPPLE's order).",
-        "peak activations over A",
-        MANY,
-        constant(Fraction(1)),
-        peak_of_a("1f1b"),
-    ),
-    stated(
-        "mepipe.table2.spp.activations",
-        "MEPipe Table 2",
-        "SPP partitions activations: with two slices or more no rank keeps A (SVPP's order).",
-        "peak activations over A",
-        SLICED,
-        lambda at: 1 - Fraction(1, at["p"] * at["s"]),
-        peak_of_a("svpp"),
-        relation=Relation.AT_MOST,
-    ),
-    stated(
-        "mepipe.table2.spp.messages",
-        "MEPipe Table 2 and section 3",
-        "SPP communicates what PP does: s messages of 1/s the size.",
-        "messages between ranks, in samples",
-        SLICED,
-        lambda at: handed_on("1f1b", at),
-        lambda at: handed_on("svpp", at),
-    ),
-    replace(
-        stated(
-            "mepipe.table2.order",
-            "MEPipe Table 2",
-            "TP communicates most, then CP, then DP, then PP, for Llama 13B.",
-            "bytes that a device sends in a step",
-            NEIGHBOURS,
-            lambda at: sent(STRATEGIES[at["more"] + 1], at),
-            lambda at: sent(STRATEGIES[at["more"]], at),
-            relation=Relation.AT_LEAST,
-        ),
-        slack="the table orders the strategies and gives no ratio",
-    ),
-    stated(
-        "mepipe.section-2.2.context",
-        "MEPipe section 2.2",
-        "CP communicates less than TP over as many devices: 3/4 of it where keys and values are as "
-        "wide as the hidden size.",
-        "bytes over bytes",
-        DEGREES,
-        constant(Fraction(3, 4)),
-        lambda at: sent("CP", at) / sent("TP", at),
-    ),
-    missing(
-        "mepipe.table2.pluses",
-        "Table 2",
-        "TP has five pluses of communication, CP three, DP two, PP and SPP one.",
-        "what a plus stands for: the model, the sizes and the measure behind the marks",
-    ),
-    missing(
-        "mepipe.table2.marks",
-        "Table 2",
-        "Which of parameters, activations and optimizer states TP, CP and DP partition.",
-        "which tensors of a layer TP and CP cut: the marks name the strategies alone",
-    ),
-)
+    stated("mepipe.table2.pp.activations", "Table 2",
+           "PP does not partition activations: with n >= p the first rank keeps A (DAPPLE's "
+           "order).", "peak activations over A", peak_of_a("1f1b"), "==", 1, MANY),
+    stated("mepipe.table2.spp.activations", "Table 2",
+           "SPP partitions activations: with two slices or more no rank keeps A (SVPP's order).",
+           "peak activations over A", peak_of_a("svpp"), "<=",
+           lambda at: 1 - Fraction(1, at["p"] * at["s"]), SLICED),
+    stated("mepipe.table2.spp.messages", "Table 2 and section 3",
+           "SPP communicates what PP does: s messages of 1/s the size.",
+           "messages between ranks, in samples", lambda at: handed_on("svpp", at), "==",
+           lambda at: handed_on("1f1b", at), SLICED),
+    stated("mepipe.table2.order", "Table 2",
+           "TP communicates most, then CP, then DP, then PP, for Llama 13B.",
+           "bytes that a device sends in a step", lambda at: sent(STRATEGIES[at["more"]], at), ">=",
+           lambda at: sent(STRATEGIES[at["more"] + 1], at), NEIGHBOURS,
+           slack="the table orders the strategies and gives no ratio"),
+    stated("mepipe.section-2.2.context", "section 2.2",
+           "CP communicates less than TP over as many devices: 3/4 of it where keys and values "
+           "are as wide as the hidden size.", "bytes over bytes",
+           lambda at: sent("CP", at) / sent("TP", at), "==", Fraction(3, 4), DEGREES),
+    missing("mepipe.table2.pluses", "Table 2",
+            "TP has five pluses of communication, CP three, DP two, PP and SPP one.",
+            "what a plus stands for: the model, the sizes and the measure behind the marks"),
+    missing("mepipe.table2.marks", "Table 2",
+            "Which of parameters, activations and optimizer states TP, CP and DP partition.",
+            "which tensors of a layer TP and CP cut: the marks name the strategies alone"),
+)  # fmt: skip

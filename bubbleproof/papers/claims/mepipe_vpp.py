@@ -1,8 +1,11 @@
 """VPP (interleaved 1F1B) of MEPipe's Table 3: its least warm-up, and fewer samples than ranks.
 
 Symbols: p ranks, m microbatches (the paper's n), v chunks, r a rank, A the activations of one
-sample. Table 3's memory of VPP, 1 + (p-1)/(pv), is that of Megatron's warm-up, two forwards per hop
-to the last rank; with one the same order (``mepipe_vpp_orders``) is as fast and keeps A.
+sample, g = min(m, p) the microbatches of a group; g divides m. Megatron's rank r runs (v-1)g +
+2(p-r-1) + 1 forwards before its first backward, two per hop to the last rank; from then on a
+forward and a backward alternate. Table 3's memory of VPP, 1 + (p-1)/(pv), is that of this warm-up.
+The orders here differ from Megatron's in that number alone: with one forward per hop the same order
+is as fast and keeps A.
 
 Every order with n <= p takes (vp + n-1)(tF + tB) or more: the last stage waits vp-1 forwards, has
 n forwards and backwards to run, and vp-1 backwards follow. VPP takes no longer.
@@ -12,141 +15,169 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) Table 3; Narayanan et al. (SC 2021) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, Domain, listed
-from bubbleproof.papers.claims.field_schedules import constant, idle_ratio, stated
-from bubbleproof.papers.claims.mepipe_table3 import SOURCE, hanayo_few, ratio
-from bubbleproof.papers.claims.mepipe_vpp_orders import (
-    at_least_warm_up,
-    fewest_forwards,
-    least,
-    least_peak,
-    runs,
+import numpy as np
+
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import (
+    RATIOS,
+    Domain,
+    Params,
+    Ratios,
+    Row,
+    Words,
+    among,
+    ratios_text,
+    worded,
 )
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.scope import Scope, spelled
+from bubbleproof.papers.claims.measured import idle_ratio
+from bubbleproof.papers.claims.mepipe_table3 import SOURCE, hanayo_few, ratio
+from bubbleproof.theory.families.base import one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.families.interleaved import depth_first_table
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
-RATIOS = ((1, 1), (1, 2), (2, 1))
-Counts = Callable[[int], set[int]]
 CHUNKS = (2, 4)
-FEW_RANKS, ALL_RANKS = (2, 3, 4), (2, 3, 4, 5, 7, 11, 16)
+Counted = Callable[[Params], set[int]]
 
 
-def few(p: int) -> set[int]:
+def few(at: Params) -> set[int]:
     """n < p: 1, p/2, p-1."""
-    return {1, p // 2, p - 1}
+    return {1, at["p"] // 2, at["p"] - 1}
 
 
-def many(p: int) -> set[int]:
+def many(at: Params) -> set[int]:
     """n that p divides: p, 2p, 4p."""
-    return {p, 2 * p, 4 * p}
+    return {at["p"], 2 * at["p"], 4 * at["p"]}
 
 
-def both(p: int) -> set[int]:
-    return few(p) | many(p)
+def _cases(text: str, of: Counted, ratios: Ratios = RATIOS[:3], **rank: Words) -> Domain:
+    """The m of each p, two v, the ratios; and some ranks r where asked for."""
+
+    def cases(ranks: tuple[int, ...], wide: Domain | None) -> Domain:
+        parts: dict[str, Words] = {
+            "p": among("p", ranks), "m": (f"n in {text}", of), "v": among("v", CHUNKS), **rank,
+        }  # fmt: skip
+        return worded({**parts, "tF_tB": ("", ratios)}, ratios_text(ratios), wide=wide)
+
+    return cases((2, 3, 4), cases((2, 3, 4, 5, 7, 11, 16), None))
 
 
-def _cases(ranks: tuple[int, ...], text: str, counts: Counts, *, has_rank: bool) -> Domain:
-    """The m of ``counts`` on each p, two v, three ratios; or one, and some ranks r."""
-    ratios = RATIOS[1:2] if has_rank else RATIOS
-    names = ("p", "m", "v", *(["r"] if has_rank else []), "tF", "tB")
-
-    def rows() -> Iterator[Row]:
-        for p in ranks:
-            some: list[Row] = [(r,) for r in sorted({0, p // 2, p - 1})] if has_rank else [()]
-            for m, v, r, ticks in product(sorted(counts(p)), CHUNKS, some, ratios):
-                yield (p, m, v, *r, *ticks)
-
-    parts = [
-        f"p in {spelled(ranks)}",
-        f"n in {text}",
-        f"v in {spelled(CHUNKS)}",
-        *(["r in 0 p/2 p-1"] if has_rank else []),
-        f"tF:tB in {' '.join(f'{f}:{b}' for f, b in ratios)}",
-    ]
-    return listed("; ".join(parts), names, rows)
+FEW = _cases("1 p/2 p-1", few)
+MANY = _cases("p 2p 4p", many)
+BOTH = _cases(
+    "1 p/2 p-1 p 2p 4p",
+    lambda at: few(at) | many(at),
+    RATIOS[1:2],
+    r=("r in 0 p/2 p-1", lambda at: {0, at["p"] // 2, at["p"] - 1}),
+)
 
 
-def _scope(text: str, counts: Counts, *, has_rank: bool = False) -> Scope:
-    small, wide = (
-        _cases(ranks, text, counts, has_rank=has_rank) for ranks in (FEW_RANKS, ALL_RANKS)
+def group(at: Params) -> int:
+    """g = min(n, p)."""
+    return min(at["m"], at["p"])
+
+
+def megatrons(at: Params) -> tuple[int, ...]:
+    """Forwards before the first backward, two per hop to the last rank."""
+    return tuple(
+        min((at["v"] - 1) * group(at) + 2 * (at["p"] - r - 1) + 1, at["v"] * at["m"])
+        for r in range(at["p"])
     )
-    return Scope(small=small, wide=wide)
 
 
-FEW = _scope("1 p/2 p-1", few)
-MANY = _scope("p 2p 4p", many)
-BOTH = _scope("1 p/2 p-1 p 2p 4p", both, has_rank=True)
+def least(at: Params, rank: int) -> int:
+    """(v-1)g + min(p-r, g): one forward per hop, and none that the group does not have."""
+    return (at["v"] - 1) * group(at) + min(at["p"] - rank, group(at))
+
+
+@lru_cache(maxsize=256)
+def _measured(p: int, m: int, v: int, ticks: Row, warm_up: tuple[int, ...]) -> Measures | None:
+    pipeline = Pipeline(
+        num_ranks=p, num_microbatches=m, num_chunks=v, forward=ticks[0], backward=ticks[1]
+    )
+    size = min(m, p)
+    chunk, microbatch = depth_first_table(np.full(m // size, size), v)
+    rows = []
+    for rank, forwards in enumerate(warm_up):
+        kind, position = one_forward_one_backward(forwards, m * v)
+        which = np.where(kind == Kind.F, chunk[position], v - 1 - chunk[position])
+        rows.append((kind, which * p + rank, microbatch[position]))
+    problem = pipeline.problem()
+    try:
+        return measure(problem, left_shift(problem, program_of_ranks(rows)))
+    except Deadlock:
+        return None
+
+
+def warmed_up(at: Params, warm_up: tuple[int, ...]) -> Measures | None:
+    """VPP with so many forwards before each rank's first backward; None where it deadlocks."""
+    return _measured(at["p"], at["m"], at["v"], (at["tF"], at["tB"]), warm_up)
+
+
+def at_least_warm_up(at: Params) -> Measures:
+    found = warmed_up(at, tuple(least(at, r) for r in range(at["p"])))
+    if found is None:
+        raise ValueError(f"the order of the least warm-up deadlocks at {dict(at)}")
+    return found
+
+
+def fewest_forwards(at: Params) -> Fraction:
+    """The least warm-up of rank r, the others warmed up least, that costs no time: by trial.
+
+    The first to be tried is (v-1)g + 1: rank r's first backward needs that forward, the first
+    sample's on its last chunk.
+    """
+    others, rank = [least(at, r) for r in range(at["p"])], at["r"]
+    usual = megatrons(at)
+    plain = warmed_up(at, usual)
+    for forwards in range((at["v"] - 1) * group(at) + 1, usual[rank] + 1):
+        tried = warmed_up(at, (*others[:rank], forwards, *others[rank + 1 :]))
+        if tried is not None and plain is not None and tried.makespan <= plain.makespan:
+            return Fraction(forwards)
+    raise ValueError(f"no warm-up of rank {rank} is as fast as Megatron's at {dict(at)}")
+
+
+def runs(at: Params) -> Fraction:
+    """1 where Megatron's order has a timing."""
+    return Fraction(warmed_up(at, megatrons(at)) is not None)
+
+
+def least_peak(at: Params) -> Fraction:
+    """The fullest rank's activations over A, warmed up least."""
+    return Fraction(max(at_least_warm_up(at).peak_activations), at["p"] * at["v"])
 
 
 CLAIMS: tuple[Claim, ...] = (
-    stated(
-        "mepipe.table3.vpp.warm-up",
-        "ours, for MEPipe Table 3",
-        "Rank r of VPP needs (v-1)g + min(p-r, g) forwards before its first backward, g = min(n, "
-        "p): with one fewer a step takes longer.",
-        "least forwards of rank r in the makespan of Megatron's order",
-        BOTH,
-        lambda at: Fraction(least(at, at["r"])),
-        fewest_forwards,
-    ),
-    stated(
-        "mepipe.table3.vpp.least-bubble",
-        "ours, for MEPipe Table 3",
-        "So warmed up on every rank VPP still has the bubble ratio (p-1)/(p-1+nv).",
-        "idle_ratio",
-        MANY,
-        lambda at: ratio(at, at["m"] * at["v"]),
-        lambda at: at_least_warm_up(at).idle_ratio,
-    ),
-    stated(
-        "mepipe.table3.vpp.least-memory",
-        "ours, for MEPipe Table 3",
-        "So warmed up VPP keeps A, not (1 + (p-1)/(pv)) A.",
-        "peak activations of the fullest rank over A",
-        MANY,
-        constant(Fraction(1)),
-        least_peak,
-    ),
-    stated(
-        "mepipe.table3.vpp.few",
-        SOURCE,
-        "VPP does not support n < p (read as: its order, one group of n samples, does not run).",
-        "1 where it runs",
-        FEW,
-        constant(Fraction(0)),
-        runs,
-        corrected="mepipe.table3.vpp.bubble-few",
-    ),
-    stated(
-        "mepipe.table3.vpp.bubble-few",
-        "ours, for MEPipe Table 3",
-        "With n < p one group of n samples has the bubble ratio (vp+n-1-nv)/(vp+n-1), Hanayo's, at "
-        "any durations.",
-        "idle_ratio",
-        FEW,
-        hanayo_few,
-        idle_ratio("interleaved"),
-    ),
-    stated(
-        "mepipe.table3.vpp.bubble-few-least",
-        "ours, for MEPipe Table 3",
-        "With n < p the least warm-up has that bubble ratio.",
-        "idle_ratio",
-        FEW,
-        hanayo_few,
-        lambda at: at_least_warm_up(at).idle_ratio,
-    ),
-    stated(
-        "mepipe.table3.vpp.memory-few",
-        "ours, for MEPipe Table 3",
-        "With n < p the least warm-up keeps n/p A.",
-        "peak activations of the fullest rank over A",
-        FEW,
-        lambda at: Fraction(at["m"], at["p"]),
-        least_peak,
-    ),
-)
+    stated("mepipe.table3.vpp.warm-up", "ours, for MEPipe Table 3",
+           "Rank r of VPP needs (v-1)g + min(p-r, g) forwards before its first backward, g = "
+           "min(n, p): with one fewer a step takes longer.",
+           "least forwards of rank r in the makespan of Megatron's order", fewest_forwards, "==",
+           lambda at: least(at, at["r"]), BOTH),
+    stated("mepipe.table3.vpp.least-bubble", "ours, for MEPipe Table 3",
+           "So warmed up on every rank VPP still has the bubble ratio (p-1)/(p-1+nv).",
+           "idle_ratio", lambda at: at_least_warm_up(at).idle_ratio, "==",
+           lambda at: ratio(at, at["m"] * at["v"]), MANY),
+    stated("mepipe.table3.vpp.least-memory", "ours, for MEPipe Table 3",
+           "So warmed up VPP keeps A, not (1 + (p-1)/(pv)) A.",
+           "peak activations of the fullest rank over A", least_peak, "==", 1, MANY),
+    stated("mepipe.table3.vpp.few", SOURCE,
+           "VPP does not support n < p (read as: its order, one group of n samples, does not run).",
+           "1 where it runs", runs, "==", 0, FEW, "table3.vpp.bubble-few"),
+    stated("mepipe.table3.vpp.bubble-few", "ours, for MEPipe Table 3",
+           "With n < p one group of n samples has the bubble ratio (vp+n-1-nv)/(vp+n-1), "
+           "Hanayo's, at any durations.", "idle_ratio", idle_ratio("interleaved"), "==", hanayo_few,
+           FEW),
+    stated("mepipe.table3.vpp.bubble-few-least", "ours, for MEPipe Table 3",
+           "With n < p the least warm-up has that bubble ratio.", "idle_ratio",
+           lambda at: at_least_warm_up(at).idle_ratio, "==", hanayo_few, FEW),
+    stated("mepipe.table3.vpp.memory-few", "ours, for MEPipe Table 3",
+           "With n < p the least warm-up keeps n/p A.",
+           "peak activations of the fullest rank over A", least_peak, "==",
+           lambda at: Fraction(at["m"], at["p"]), FEW),
+)  # fmt: skip

@@ -15,11 +15,18 @@ Training Large Language Models" (TPDS 2025).
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
 
-from bubbleproof.papers.claims import pipemesh_memory, pipemesh_tables, pipemesh_training
+from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.papers.claims import (
+    pipemesh_deadlock,
+    pipemesh_growth,
+    pipemesh_memory,
+    pipemesh_tables,
+    pipemesh_training,
+)
 from bubbleproof.papers.claims import pipemesh_schedules as on
-from bubbleproof.papers.claims.claim import Claim, Params
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.pipemesh_domains import (
     CHUNKS,
     COLLECTIVES,
@@ -41,47 +48,22 @@ from bubbleproof.papers.claims.pipemesh_domains import (
     WIDE,
 )
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
-from bubbleproof.papers.claims.tpipe_statement import stated
 from bubbleproof.theory.model.actions import Kind
 
 
-def hidden(communication: int, computation: int) -> int:
-    """H of Eq. 2: what computation does not cover."""
-    return max(0, communication - computation)
-
-
 def warm_up(at: Params) -> int:
-    """Algorithm 1, line 2: (M-1) e_1 + 2(P-i) with P - i = p - 1 - r."""
-    return (at["v"] - 1) * at["e"] + 2 * (at["p"] - 1 - at.get("r", 0))
-
-
-def buffer(at: Params) -> int:
-    """The most microbatches in the queue when a dequeue begins, its own enqueued.
-
-    Dequeue j needs the least e_1 + ... + e_i that reaches d_1 + ... + d_j; what was dequeued before
-    it has left the queue.
-    """
-    enqueued, dequeued = (list(accumulate(sequence)) for sequence in sequences(at))
-    needed = [next(end for end in enqueued if end >= last) for last in dequeued]
-    return max(end - gone for end, gone in zip(needed, [0, *dequeued[:-1]], strict=True))
+    return forms.warm_up_forwards(at["p"], at["v"], at["e"], at.get("r", 0))
 
 
 def consecutive(at: Params) -> int:
     """Forwards in a row: with the buffer for e_1, and at most all M B."""
-    ahead = (at["v"] - 1) * buffer(at) + 2 * (at["p"] - 1 - at["r"]) + 1
-    return min(ahead, at["v"] * at["m"])
+    q = forms.buffer(*sequences(at))
+    return min(forms.warm_up_forwards(at["p"], at["v"], q, at["r"]) + 1, at["v"] * at["m"])
 
 
 def optimizer_part(at: Params, forward: int, backward: int) -> int:
-    """2 C_DP + (M-1) (H(forward part, e_1 tF) + H(backward part, d_S tB)), Eq. 2."""
-    windows = hidden(forward, at["e"]) + hidden(backward, 2 * sequences(at)[1][-1])
-    return forward + backward + (at["v"] - 1) * windows
-
-
-def gradient_part(at: Params) -> int:
-    """Eq. 3 with the most passes that B_Z2 may be, the least dequeue."""
-    d = sequences(at)[1]
-    return (len(d) - 1) * at["v"] * hidden(at["C"], 2 * min(d))
+    """D_o with so many ticks to hide behind forwards and behind backwards."""
+    return forms.optimizer_ticks(at["v"], *sequences(at), (forward, backward))
 
 
 def _eq2(at: Params) -> int:
@@ -89,16 +71,22 @@ def _eq2(at: Params) -> int:
 
 
 def _eq2_and_3(at: Params) -> int:
-    return _eq2(at) + gradient_part(at)
+    """With the most passes that B_Z2 may be, the least dequeue."""
+    d = sequences(at)[1]
+    late = forms.reductions(at["v"], len(d)) * forms.exposed(at["C"], 2 * min(d))
+    return _eq2(at) + late
 
 
 def _bubble(at: Params) -> int:
-    return (at["p"] - 1) * (at.get("tF", 1) + at.get("tB", 2))
+    return forms.bubble_ticks(at["p"], at.get("tF", 1) + at.get("tB", 2))
+
+
+def _messages(at: Params) -> int:
+    return forms.message_ticks(at["p"], at["c"])
 
 
 def _bound(at: Params) -> int:
-    compute = (at["v"] * at["m"] + at["p"] - 1) * 3
-    return compute + 2 * (at["p"] - 1) * at.get("c", 0) + 2 * at["C"]
+    return forms.least_iteration(at["p"], at["v"], at["m"], 3, at.get("c", 0), at["C"])
 
 
 def _next_printed(at: Params) -> int:
@@ -106,143 +94,146 @@ def _next_printed(at: Params) -> int:
 
 
 _ORDER = (
-    stated("pipemesh.sec2A.warm-up", "§II-A", "Depth first, the first stage warms up with (M-1)P + "
-           "2(P-1) forwards before one forward and one backward alternate.",
-           "forwards before the alternation", lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2,
-           "==", lambda at: on.consecutive(on.depth_first(at), at) - 1, DEPTH_FIRST),
-    stated("pipemesh.sec2A.consecutive", "§II-A", "Depth first, the first stage performs (M-1)P + "
-           "2(P-1) consecutive forwards.", "forwards before the first backward",
-           lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2, "==",
-           lambda at: on.consecutive(on.depth_first(at), at), DEPTH_FIRST, "sec2A.consecutive-1"),
+    stated("pipemesh.sec2A.warm-up", "§II-A",
+           "Depth first, the first stage warms up with (M-1)P + 2(P-1) forwards before one "
+           "forward and one backward alternate.", "forwards before the alternation",
+           lambda at: on.consecutive(on.depth_first(at), at) - 1, "==",
+           lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2, DEPTH_FIRST),
+    stated("pipemesh.sec2A.consecutive", "§II-A",
+           "Depth first, the first stage performs (M-1)P + 2(P-1) consecutive forwards.",
+           "forwards before the first backward", lambda at: on.consecutive(on.depth_first(at), at),
+           "==", lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2, DEPTH_FIRST,
+           "sec2A.consecutive-1"),
     stated("pipemesh.sec2A.consecutive-1", "§II-A, corrected as §IV-A counts: one more",
            "Depth first, the first stage performs (M-1)P + 2(P-1) + 1 consecutive forwards.",
-           "forwards before the first backward",
-           lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 1, "==",
-           lambda at: on.consecutive(on.depth_first(at), at), DEPTH_FIRST),
-    stated("pipemesh.sec4A.forwards", "§IV-A, of Algorithm 1 as printed", "Where it ends, stage i "
-           "performs up to e_1(M-1) + 2(P-i) + 1 consecutive forwards.",
-           "forwards before the first backward", lambda at: warm_up(at) + 1, "<=",
-           on.printed_forwards, PRINTED),
-    stated("pipemesh.sec4A.forwards-repaired", "§IV-A, of Algorithm 1 repaired: e_1 is too few "
-           "where dequeues run ahead of enqueues, and there are no more than M B",
+           "forwards before the first backward", lambda at: on.consecutive(on.depth_first(at), at),
+           "==", lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 1, DEPTH_FIRST),
+    stated("pipemesh.sec4A.forwards", "§IV-A, of Algorithm 1 as printed",
+           "Where it ends, stage i performs up to e_1(M-1) + 2(P-i) + 1 consecutive forwards.",
+           "forwards before the first backward", on.printed_forwards, "<=",
+           lambda at: warm_up(at) + 1, PRINTED),
+    stated("pipemesh.sec4A.forwards-repaired",
+           "§IV-A, of Algorithm 1 repaired: e_1 is too few where dequeues run ahead of enqueues, "
+           "and there are no more than M B",
            "Stage i performs min(q(M-1) + 2(P-i) + 1, M B) consecutive forwards, where q is the "
            "most microbatches in the queue when a dequeue begins.",
-           "forwards before the first backward", consecutive, "==",
-           lambda at: on.consecutive(on.mesh(at), at), STAGES),
-    stated("pipemesh.sec4A.peak", "§IV-A, of Algorithm 1 as printed", "Where it ends, the "
-           "activations of stage i peak at e_1(M-1) + 2(P-i) + 1.", "peak activations of a chunk",
-           lambda at: warm_up(at) + 1, "==",
-           lambda at: on.printed(at).peak_activations[at["r"]], PRINTED, "sec4A.peak-all"),
-    stated("pipemesh.sec4A.peak-all", "§IV-A, of Algorithm 1 as printed, corrected: there are no "
-           "more than M B", "Where it ends, the activations of stage i peak at "
-           "min(e_1(M-1) + 2(P-i) + 1, M B).", "peak activations of a chunk",
-           lambda at: min(warm_up(at) + 1, at["v"] * at["m"]), "==",
-           lambda at: on.printed(at).peak_activations[at["r"]], PRINTED),
-    stated("pipemesh.sec4A.peak-halves", "§IV-A", "With two halves the "
-           "activations of the first stage peak at e_1(M-1) + 2(P-1) + 1.",
-           "peak activations of a chunk", lambda at: warm_up(at) + 1, "==",
-           lambda at: on.peak_on({**at, "r": 0}), HALVES),
+           "forwards before the first backward", lambda at: on.consecutive(on.mesh(at), at), "==",
+           consecutive, STAGES),
+    stated("pipemesh.sec4A.peak", "§IV-A, of Algorithm 1 as printed",
+           "Where it ends, the activations of stage i peak at e_1(M-1) + 2(P-i) + 1.",
+           "peak activations of a chunk", lambda at: on.printed(at).peak_activations[at["r"]], "==",
+           lambda at: warm_up(at) + 1, PRINTED, "sec4A.peak-all"),
+    stated("pipemesh.sec4A.peak-all",
+           "§IV-A, of Algorithm 1 as printed, corrected: there are no more than M B",
+           "Where it ends, the activations of stage i peak at min(e_1(M-1) + 2(P-i) + 1, M B).",
+           "peak activations of a chunk", lambda at: on.printed(at).peak_activations[at["r"]], "==",
+           lambda at: min(warm_up(at) + 1, at["v"] * at["m"]), PRINTED),
+    stated("pipemesh.sec4A.peak-halves", "§IV-A",
+           "With two halves the activations of the first stage peak at e_1(M-1) + 2(P-1) + 1.",
+           "peak activations of a chunk", lambda at: on.peak_on({**at, "r": 0}), "==",
+           lambda at: warm_up(at) + 1, HALVES),
     stated("pipemesh.sec4A.peak-repaired", "§IV-A, of Algorithm 1 repaired, as the forwards are",
            "The activations of stage i peak at min(q(M-1) + 2(P-i) + 1, M B).",
-           "peak activations of a chunk", consecutive, "==", on.peak_on, STAGES),
+           "peak activations of a chunk", on.peak_on, "==", consecutive, STAGES),
     stated("pipemesh.alg1.runs", "Algorithm 1", "For filled sequences the executor's program ends.",
-           "1 where it does", lambda _: 1, "==", on.runs_literally, FILLED, "alg1.ships"),
+           "1 where it does", on.runs_literally, "==", 1, FILLED, "alg1.ships"),
     stated("pipemesh.alg1.ships", "Algorithm 1, corrected: n_fwd = min((M-1) q + 2(P-i), M B)",
-           "For filled sequences the program ends.", "1 where it does", lambda _: 1, "==", on.runs,
-           FILLED),
-    stated("pipemesh.alg1.next-forward", "Algorithm 1 line 20", "The chunk after chunk k is (k+1) "
-           "mod M, chunks counted from 1.", "chunk of the next forwards", _next_printed, "==",
-           lambda at: on.next_chunk(at, Kind.F), CHUNKS, "alg1.next-forward-1"),
+           "For filled sequences the program ends.", "1 where it does", on.runs, "==", 1, FILLED),
+    stated("pipemesh.alg1.next-forward", "Algorithm 1 line 20",
+           "The chunk after chunk k is (k+1) mod M, chunks counted from 1.",
+           "chunk of the next forwards", lambda at: on.next_chunk(at, Kind.F), "==", _next_printed,
+           CHUNKS, "alg1.next-forward-1"),
     stated("pipemesh.alg1.next-forward-1", "Algorithm 1 line 20, corrected",
            "The chunk after chunk k is 1 + (k mod M).", "chunk of the next forwards",
-           lambda at: 1 + at["k"] % at["v"], "==", lambda at: on.next_chunk(at, Kind.F), CHUNKS),
-    stated("pipemesh.alg1.next-backward", "Algorithm 1 line 28", "The chunk after chunk k is (k-1) "
-           "mod M backwards, chunks counted from 1.", "chunk of the next backwards",
-           lambda at: (at["k"] - 1) % at["v"], "==",
-           lambda at: on.next_chunk(at, Kind.B), CHUNKS, "alg1.next-backward-1"),
+           lambda at: on.next_chunk(at, Kind.F), "==", lambda at: 1 + at["k"] % at["v"], CHUNKS),
+    stated("pipemesh.alg1.next-backward", "Algorithm 1 line 28",
+           "The chunk after chunk k is (k-1) mod M backwards, chunks counted from 1.",
+           "chunk of the next backwards", lambda at: on.next_chunk(at, Kind.B), "==",
+           lambda at: (at["k"] - 1) % at["v"], CHUNKS, "alg1.next-backward-1"),
     stated("pipemesh.alg1.next-backward-1", "Algorithm 1 line 28, corrected",
            "The chunk after chunk k is 1 + ((k-2) mod M) backwards.", "chunk of the next backwards",
-           lambda at: 1 + (at["k"] - 2) % at["v"], "==",
-           lambda at: on.next_chunk(at, Kind.B), CHUNKS),
+           lambda at: on.next_chunk(at, Kind.B), "==", lambda at: 1 + (at["k"] - 2) % at["v"],
+           CHUNKS),
 )  # fmt: skip
 _TIME = (
-    stated("pipemesh.sec4A.bubble", "§IV-A, of Algorithm 1 as printed", "Where it ends, T_bubble "
-           "is (P-1) C_comp.", "idle ticks per rank", _bubble, "==",
-           lambda at: max(on.printed(at).idle_ticks), PRINTED_TIMED),
+    stated("pipemesh.sec4A.bubble", "§IV-A, of Algorithm 1 as printed",
+           "Where it ends, T_bubble is (P-1) C_comp.", "idle ticks per rank",
+           lambda at: max(on.printed(at).idle_ticks), "==", _bubble, PRINTED_TIMED),
     stated("pipemesh.sec4A.bubble-repaired", "§IV-A", "T_bubble is (P-1) C_comp.",
-           "idle ticks per rank", _bubble, "==", on.bubble, TIMED),
+           "idle ticks per rank", on.bubble, "==", _bubble, TIMED),
     stated("pipemesh.sec4A.bubble-halves", "§IV-A", "T_bubble is (P-1) C_comp (two halves).",
-           "idle ticks per rank", _bubble, "==", on.bubble, HALVES),
-    stated("pipemesh.sec4B.recompute", "§IV-B, Eq. 8", "Recomputing u more ticks of every chunk "
-           "costs (M B + P - 1) u.", "makespan, longer by",
-           lambda at: 2 * (at["v"] * at["m"] + at["p"] - 1), "==",
-           lambda at: on.slower_by(at, 2), FILLED),
-    stated("pipemesh.sec3B.requirement-printed", "§III-B, of Algorithm 1 as printed", "Where it "
-           "ends, an element below P adds a bubble (M >= 2).", "idle ticks per rank",
-           lambda at: _bubble(at) + 1, ">=", lambda at: max(on.printed(at).idle_ticks),
+           "idle ticks per rank", on.bubble, "==", _bubble, HALVES),
+    stated("pipemesh.sec4B.recompute", "§IV-B, Eq. 8",
+           "Recomputing u more ticks of every chunk costs (M B + P - 1) u.", "makespan, longer by",
+           lambda at: on.slower_by(at, 2), "==", lambda at: 2 * (at["v"] * at["m"] + at["p"] - 1),
+           FILLED),
+    stated("pipemesh.sec3B.requirement-printed", "§III-B, of Algorithm 1 as printed",
+           "Where it ends, an element below P adds a bubble (M >= 2).", "idle ticks per rank",
+           lambda at: max(on.printed(at).idle_ticks), ">=", lambda at: _bubble(at) + 1,
            SHORT_PRINTED, "sec3B.requirement-ends"),
     stated("pipemesh.sec3B.requirement", "§III-B", "An element below P adds a bubble (M >= 2).",
-           "idle ticks per rank", lambda at: _bubble(at) + 1, ">=", on.bubble, SHORT,
+           "idle ticks per rank", on.bubble, ">=", lambda at: _bubble(at) + 1, SHORT,
            "sec3B.requirement-ends"),
     stated("pipemesh.sec3B.requirement-ends", "§III-B, corrected: only at the ends",
            "A first enqueue or a last dequeue below P adds a bubble (M >= 2).",
-           "idle ticks per rank", lambda at: _bubble(at) + 1, ">=", on.bubble, SHORT_ENDS),
+           "idle ticks per rank", on.bubble, ">=", lambda at: _bubble(at) + 1, SHORT_ENDS),
     stated("pipemesh.sec4A.messages", "§IV-A", "Where C_PP < C_fwd, T_PP is 2(P-1) C_PP.",
-           "makespan, longer by", lambda at: 2 * (at["p"] - 1) * at["c"], "==", on.with_latency,
-           LINKS, "sec4A.messages-2"),
-    stated("pipemesh.sec4A.messages-2", "§IV-A, corrected: operations must have microbatches to "
-           "spare", "Where C_PP < C_fwd and every element is at least 2P, T_PP is 2(P-1) C_PP.",
-           "makespan, longer by", lambda at: 2 * (at["p"] - 1) * at["c"], "==", on.with_latency,
-           WIDE),
+           "makespan, longer by", on.with_latency, "==", _messages, LINKS, "sec4A.messages-2"),
+    stated("pipemesh.sec4A.messages-2",
+           "§IV-A, corrected: operations must have microbatches to spare",
+           "Where C_PP < C_fwd and every element is at least 2P, T_PP is 2(P-1) C_PP.",
+           "makespan, longer by", on.with_latency, "==", _messages, WIDE),
 )  # fmt: skip
 _COMMUNICATION = (
-    stated("pipemesh.eq2", "§IV-A Eq. 2", "Optimizer sharding adds D_o.", "ticks added", _eq2,
-           "==", on.late, COLLECTIVES),
-    stated("pipemesh.eq2.windows", "§IV-A, before Eq. 2", "A reduction hides behind e_1 forwards, "
-           "a gather behind d_S backwards.", "ticks added (the reduction takes 5 more)",
-           lambda at: optimizer_part(at, at["C"] + 5, at["C"]), "==",
-           lambda at: on.late(at, reduce=at["C"] + 5), COLLECTIVES, "eq2.windows-swapped"),
+    stated("pipemesh.eq2", "§IV-A Eq. 2", "Optimizer sharding adds D_o.", "ticks added", on.late,
+           "==", _eq2, COLLECTIVES),
+    stated("pipemesh.eq2.windows", "§IV-A, before Eq. 2",
+           "A reduction hides behind e_1 forwards, a gather behind d_S backwards.",
+           "ticks added (the reduction takes 5 more)", lambda at: on.late(at, reduce=at["C"] + 5),
+           "==", lambda at: optimizer_part(at, at["C"] + 5, at["C"]), COLLECTIVES,
+           "eq2.windows-swapped"),
     stated("pipemesh.eq2.windows-swapped", "§IV-A, before Eq. 2, corrected: the other way round",
            "A gather hides behind e_1 forwards, a reduction behind d_S backwards.",
-           "ticks added (the reduction takes 5 more)",
-           lambda at: optimizer_part(at, at["C"], at["C"] + 5), "==",
-           lambda at: on.late(at, reduce=at["C"] + 5), COLLECTIVES),
+           "ticks added (the reduction takes 5 more)", lambda at: on.late(at, reduce=at["C"] + 5),
+           "==", lambda at: optimizer_part(at, at["C"], at["C"] + 5), COLLECTIVES),
     stated("pipemesh.eq3", "§IV-A Eq. 3", "Gradient sharding adds D_g to D_o.", "ticks added",
-           _eq2_and_3, "==", lambda at: on.late(at, zero=2), COLLECTIVES, "eq3.bound"),
+           lambda at: on.late(at, zero=2), "==", _eq2_and_3, COLLECTIVES, "eq3.bound"),
     stated("pipemesh.eq3.bound", "§IV-A Eq. 3, corrected: bubbles hide some of it",
-           "Gradient sharding adds at most D_g to D_o.", "ticks added", _eq2_and_3, "<=",
-           lambda at: on.late(at, zero=2), COLLECTIVES),
-    stated("pipemesh.eq3.count", "§IV-A Eq. 3", "Gradients are reduced (S-1)M times before the "
-           "last dequeue.", "changes of chunk of the backwards before it",
-           lambda at: (len(sequences(at)[1]) - 1) * at["v"], "==",
-           lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], VISITS),
-    stated("pipemesh.eq4.count", "§IV-A Eq. 4", "Parameters are gathered (R-1)M times for forwards "
-           "after the first enqueue.", "changes of chunk of the forwards after it",
-           lambda at: (len(sequences(at)[0]) - 1) * at["v"], "==",
-           lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], VISITS),
-    stated("pipemesh.eq5.count", "§IV-A Eq. 5", "Parameters are gathered S M - 1 times for "
-           "backwards.", "changes of chunk of the backwards",
-           lambda at: len(sequences(at)[1]) * at["v"] - 1, "==",
-           lambda at: len(on.chunk_runs(at, Kind.B)) - 1, VISITS),
-    stated("pipemesh.eq5", "§IV-A Eq. 3 to 5", "Parameter sharding adds nothing where each kind of "
-           "collective fits its passes alone.", "ticks added", _eq2, "==",
-           lambda at: on.late(at, zero=3), HIDDEN, "eq5.shared"),
+           "Gradient sharding adds at most D_g to D_o.", "ticks added",
+           lambda at: on.late(at, zero=2), "<=", _eq2_and_3, COLLECTIVES),
+    stated("pipemesh.eq3.count", "§IV-A Eq. 3",
+           "Gradients are reduced (S-1)M times before the last dequeue.",
+           "changes of chunk of the backwards before it",
+           lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], "==",
+           lambda at: forms.reductions(at["v"], len(sequences(at)[1])), VISITS),
+    stated("pipemesh.eq4.count", "§IV-A Eq. 4",
+           "Parameters are gathered (R-1)M times for forwards after the first enqueue.",
+           "changes of chunk of the forwards after it",
+           lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], "==",
+           lambda at: forms.forward_gathers(at["v"], len(sequences(at)[0])), VISITS),
+    stated("pipemesh.eq5.count", "§IV-A Eq. 5",
+           "Parameters are gathered S M - 1 times for backwards.",
+           "changes of chunk of the backwards", lambda at: len(on.chunk_runs(at, Kind.B)) - 1, "==",
+           lambda at: forms.backward_gathers(at["v"], len(sequences(at)[1])), VISITS),
+    stated("pipemesh.eq5", "§IV-A Eq. 3 to 5",
+           "Parameter sharding adds nothing where each kind of collective fits its passes alone.",
+           "ticks added", lambda at: on.late(at, zero=3), "==", _eq2, HIDDEN, "eq5.shared"),
     stated("pipemesh.eq5.shared", "§IV-A and IV-B, corrected: the collectives share the passes",
            "Parameter sharding adds nothing where three collectives fit every operation's passes.",
-           "ticks added", _eq2, "==", lambda at: on.late(at, zero=3), SHARED),
-    stated("pipemesh.sec4A.bound", "§IV-A", "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 "
-           "C_DP.", "T_iter with ZeRO-1", _bound, ">=",
-           lambda at: on.iteration(at, gather=at["C"], reduce=at["C"]), COLLECTIVES),
-    stated("pipemesh.sec4A.bound-3", "§IV-A", "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 "
-           "C_DP.", "T_iter with ZeRO-3 and messages of 2 ticks", _bound, ">=",
-           lambda at: on.iteration(at, zero=3, gather=at["C"], reduce=at["C"]),
-           LATE),
-    stated("pipemesh.sec4A.gradient-buffers", "§IV-A", "Full gradients of at most two chunks lie "
-           "on a rank (4/M psi_g bytes).", "chunks", lambda _: 2, "<=",
-           lambda at: on.sharded_peak(at, 2), COLLECTIVES),
-    stated("pipemesh.sec4A.parameter-buffers", "§IV-A", "Full parameters of at most four chunks "
-           "lie on a rank (8/M psi_p bytes).", "chunks", lambda _: 4, "<=",
-           lambda at: on.sharded_peak(at, 3), COLLECTIVES),
+           "ticks added", lambda at: on.late(at, zero=3), "==", _eq2, SHARED),
+    stated("pipemesh.sec4A.bound", "§IV-A",
+           "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.", "T_iter with ZeRO-1",
+           lambda at: on.iteration(at, gather=at["C"], reduce=at["C"]), ">=", _bound, COLLECTIVES),
+    stated("pipemesh.sec4A.bound-3", "§IV-A",
+           "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.",
+           "T_iter with ZeRO-3 and messages of 2 ticks",
+           lambda at: on.iteration(at, zero=3, gather=at["C"], reduce=at["C"]), ">=", _bound, LATE),
+    stated("pipemesh.sec4A.gradient-buffers", "§IV-A",
+           "Full gradients of at most two chunks lie on a rank (4/M psi_g bytes).", "chunks",
+           lambda at: on.sharded_peak(at, 2), "<=", 2, COLLECTIVES),
+    stated("pipemesh.sec4A.parameter-buffers", "§IV-A",
+           "Full parameters of at most four chunks lie on a rank (8/M psi_p bytes).", "chunks",
+           lambda at: on.sharded_peak(at, 3), "<=", 4, COLLECTIVES),
 )  # fmt: skip
 
 
@@ -258,4 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
     *pipemesh_memory.CLAIMS,
     *pipemesh_tables.CLAIMS,
     *pipemesh_training.CLAIMS,
+    *pipemesh_deadlock.CLAIMS,
+    *pipemesh_growth.CLAIMS,
+    *pipemesh_tables.BATCHES,
 )

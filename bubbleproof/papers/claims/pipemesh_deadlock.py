@@ -17,31 +17,20 @@ Source: Li et al., "PipeMesh" (TPDS 2025) Algorithm 1; the criterion is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
-
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, listed
-from bubbleproof.papers.claims.pipemesh import buffer
+from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import is_filled, runs_literally, sequences
-from bubbleproof.papers.claims.pipemesh_shapes import SHAPE, Shape
-from bubbleproof.papers.claims.tpipe_statement import stated
-from bubbleproof.theory.families.pipemesh_formulas import planned_enqueues
+
+
+def has_enough(at: Params) -> bool:
+    """(M-1) e_1 + 2(P-1) <= M B."""
+    return forms.warm_up_forwards(at["p"], at["v"], at["e"], 0) <= at["v"] * at["m"]
 
 
 def is_free(at: Params) -> int:
-    """1 where (M-1) e_1 + 2(P-1) <= M B, and M = 1 or q <= e_1."""
-    has_enough = (at["v"] - 1) * at["e"] + 2 * (at["p"] - 1) <= at["v"] * at["m"]
-    return int(has_enough and (at["v"] == 1 or buffer(at) <= at["e"]))
-
-
-def _shapes(most_ranks: int, most_chunks: int, most: int) -> Iterator[Shape]:
-    """Every pair of first elements with one to three operations on few ranks."""
-    ranks, chunks = range(2, most_ranks + 1), range(1, most_chunks + 1)
-    for p, v, m in product(ranks, chunks, range(1, most + 1)):
-        for e, d in product(range(1, m + 1), repeat=2):
-            lengths = [(1,) if first == m else (2, 3) for first in (e, d)]
-            for R, S in product(*lengths):  # noqa: N806 - the paper's letters
-                yield p, m, v, e, d, R, S
+    """1 where there are forwards enough, and M = 1 or q <= e_1."""
+    return int(has_enough(at) and (at["v"] == 1 or forms.buffer(*sequences(at)) <= at["e"]))
 
 
 def _has_parts(at: Params) -> bool:
@@ -49,48 +38,47 @@ def _has_parts(at: Params) -> bool:
     return min(map(min, sequences(at))) >= 1
 
 
-def _domain(text: str, ranks: int, chunks: int, most: int, *, filled: bool) -> Domain:
-    def rows() -> Iterator[Shape]:
-        for shape in _shapes(ranks, chunks, most):
-            at = dict(zip(SHAPE, shape, strict=True))
-            if _has_parts(at) and (is_filled(at) or not filled):
-                yield shape
-
-    return listed(text, SHAPE, rows)
-
-
-_TEXT = "2 <= P <= {}, M <= {}, B <= {}, 1 to 3 operations each"
-FILLED = _domain(_TEXT.format(3, 3, 7) + ", filled", 3, 3, 7, filled=True)
-ANY = _domain(_TEXT.format(3, 3, 4) + ", any elements", 3, 3, 4, filled=False)
-
-
-def _planned() -> Iterator[Shape]:
-    """Section IV-B: e_1 = q, the rest as equal as can be, and as many equal dequeues."""
-    for p, v, m in product((2, 3), (1, 2, 3), range(2, 10)):
-        for q in range(p, m + 1):
-            count = len(planned_enqueues(q, m))
-            shape = (p, m, v, q, -(-m // count), count, count)
-            if is_filled(dict(zip(SHAPE, shape, strict=True))):
-                yield shape
+def _few_ranks(text: str, ranks: int, chunks: int, most: int, *, filled: bool) -> Domain:
+    """Every pair of first elements with one to three operations on few ranks."""
+    return domain(
+        f"2 <= P <= {ranks}, M <= {chunks}, B <= {most}, 1 to 3 operations each, {text}",
+        p=range(2, ranks + 1),
+        m=range(1, most + 1),
+        v=range(1, chunks + 1),
+        e=lambda at: range(1, at["m"] + 1),
+        d=lambda at: range(1, at["m"] + 1),
+        R=lambda at: (1,) if at["e"] == at["m"] else (2, 3),
+        S=lambda at: (1,) if at["d"] == at["m"] else (2, 3),
+        where=lambda at: _has_parts(at) and (is_filled(at) or not filled),
+    )
 
 
-PLANNED = listed(
+def _planned(at: Params) -> list[tuple[int, int, int, int]]:
+    """Section IV-B: e_1 = q >= P, the rest as equal as can be, and as many equal dequeues."""
+    found = []
+    for q in range(at["p"], at["m"] + 1):
+        count = len(forms.planned_enqueues(q, at["m"]))
+        found.append((q, -(-at["m"] // count), count, count))
+    return found
+
+
+FILLED = _few_ranks("filled", 3, 3, 7, filled=True)
+ANY = _few_ranks("any elements", 3, 3, 4, filled=False)
+PLANNED = domain(
     "P in 2 3, M <= 3, B <= 9, e and d of the planner for every queue size q >= P, filled",
-    SHAPE,
-    _planned,
-)
+    p=(2, 3), m=range(2, 10), v=(1, 2, 3), e_d_R_S=_planned, where=is_filled,
+)  # fmt: skip
 
 CLAIMS: tuple[Claim, ...] = (
-    stated("pipemesh.alg1.ends", "Algorithm 1, ours: a criterion", "For filled sequences the "
-           "printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, and M = 1 or e_1 is at "
-           "least q, the most microbatches in the queue when a dequeue begins.",
-           "1 where it ends", is_free, "==", runs_literally, FILLED),
-    stated("pipemesh.alg1.ends-only", "Algorithm 1, ours: a criterion", "Whatever the elements, "
-           "the printed program ends nowhere else.", "1 where it ends", is_free, "<=",
-           runs_literally, ANY),
-    stated("pipemesh.alg1.ends-planned", "Algorithm 1 with §IV-B, ours: a criterion", "For the "
-           "planner's sequences, filled, only the length matters: the printed program ends exactly "
-           "where (M-1) q + 2(P-1) <= M B.", "1 where it ends",
-           lambda at: int((at["v"] - 1) * at["e"] + 2 * (at["p"] - 1) <= at["v"] * at["m"]), "==",
-           runs_literally, PLANNED),
+    stated("pipemesh.alg1.ends", "Algorithm 1, ours: a criterion",
+           "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M "
+           "B, and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
+           "begins.", "1 where it ends", runs_literally, "==", is_free, FILLED),
+    stated("pipemesh.alg1.ends-only", "Algorithm 1, ours: a criterion",
+           "Whatever the elements, the printed program ends nowhere else.", "1 where it ends",
+           runs_literally, "<=", is_free, ANY),
+    stated("pipemesh.alg1.ends-planned", "Algorithm 1 with §IV-B, ours: a criterion",
+           "For the planner's sequences, filled, only the length matters: the printed program "
+           "ends exactly where (M-1) q + 2(P-1) <= M B.", "1 where it ends", runs_literally, "==",
+           lambda at: int(has_enough(at)), PLANNED),
 )  # fmt: skip

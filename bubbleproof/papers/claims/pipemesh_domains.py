@@ -1,49 +1,145 @@
-"""The cases of PipeMesh's claims; parameters as in ``pipemesh_schedules``, letters as printed."""
+"""The cases of PipeMesh's claims; parameters as in ``pipemesh_schedules``, letters as printed.
+
+A case has p ranks (P), m microbatches (B), v chunks (M), the first element of each sequence, e and
+d, and the numbers of operations R and S. A small domain takes every first element of sequences of
+one or two operations on few ranks. A wide one adds P up to 16 and B up to 4P, M up to 4, and
+sequences of up to four operations whose first element is P, P+1, an equal share or what leaves the
+others P each (``far_sequences``); of their pairs those that are equal, mirrored in that list, or
+have one operation at one side.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from bubbleproof.papers.claims.claim import Domain, Params, listed
+from bubbleproof.papers.claims.domain import (
+    RANKS,
+    RATIOS,
+    Choice,
+    Condition,
+    Domain,
+    Params,
+    counts,
+    domain,
+    ratios_text,
+)
 from bubbleproof.papers.claims.pipemesh_schedules import (
     ends_as_printed,
     is_filled,
     runs_literally,
     sequences,
 )
-from bubbleproof.papers.claims.pipemesh_shapes import (
-    FEWER_RANKS,
-    SHAPE,
-    Choice,
-    Condition,
-    Shape,
-    mesh_scope,
-    near,
-    shaped,
+
+Shape = tuple[int, int, int, int, int, int, int]
+SHAPE = ("p", "m", "v", "e", "d", "R", "S")
+WIDE_TEXT = (
+    "2 <= P <= 16, M <= 4, B <= 4P, 1 to 4 operations each (B in P 2P 2P+1 3P-1 4P; first "
+    "elements P, P+1, an equal share, what leaves P to each other, or B)"
 )
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.ranges import RATIOS
-from bubbleproof.papers.claims.scope import Scope
+FEWER_RANKS = (2, 3, 4, 5, 7, 8, 11, 16)
+FEWER_TEXT = (
+    "P in 2 3 4 5 7 8 11 16, M in 1 2 4, B in P 2P 3P-1 4P, 1, 2 or 4 operations each (first "
+    "elements P, an equal share, what leaves P to each other, or B)"
+)
 
 
-def _ranks(at: Params) -> list[Row]:
+def near(ranks: Iterable[int], chunks: Iterable[int], most: int) -> Iterator[Shape]:
+    """Every pair of sequences of one or two operations with up to ``most`` microbatches."""
+    for p, v, m in product(ranks, chunks, range(1, most + 1)):
+        for e, d in product(range(1, m + 1), repeat=2):
+            yield p, m, v, e, d, 1 + (e < m), 1 + (d < m)
+
+
+def far_sequences(p: int, m: int, *, few: bool = False) -> list[tuple[int, int]]:
+    """(first element, operations) with elements of p or more, the one operation of m last.
+
+    >>> far_sequences(4, 12)
+    [(4, 2), (5, 2), (6, 2), (8, 2), (4, 3), (12, 1)]
+    """
+    found = []
+    for count in (2, 4) if few else (2, 3, 4):
+        ends = {p, m // count, m - (count - 1) * p} | (set() if few else {p + 1})
+        found += [(e, count) for e in sorted(ends) if p <= e <= m - (count - 1) * p]
+    return [*found, (m, 1)]
+
+
+def far(*, few: bool = False) -> Iterator[Shape]:
+    """The shapes of the wide domains, ``few`` for what is slow to measure."""
+    for p in FEWER_RANKS if few else range(2, 17):
+        chosen = {p, 2 * p, 3 * p - 1, 4 * p}
+        for m in chosen if few else chosen | {2 * p + 1} & set(counts(p)):
+            if m < p:
+                continue
+            listing = far_sequences(p, m, few=few)
+            mirrored = zip(listing, reversed(listing), strict=True)
+            whole = [(each, listing[-1]) for each in listing]
+            pairs = {*zip(listing, listing, strict=True), *mirrored, *whole}
+            pairs |= {pair[::-1] for pair in whole}
+            for (e, R), (d, S) in pairs:  # noqa: N806 - the paper's letters
+                yield from ((p, m, v, e, d, R, S) for v in ((1, 2, 4) if few else (1, 2, 3, 4)))
+
+
+def shaped(
+    text: str,
+    shapes: Callable[[], Iterable[Shape]],
+    where: Condition,
+    others: Mapping[str, Choice] | None = None,
+    wide: Domain | None = None,
+) -> Domain:
+    """The shapes that ``where`` accepts, with what else a case names."""
+
+    def chosen(_: Params) -> Iterator[Shape]:
+        known = ((dict(zip(SHAPE, shape, strict=True)), shape) for shape in set(shapes()))
+        return (shape for at, shape in known if where(at))
+
+    return domain(text, {"_".join(SHAPE): chosen, **(others or {})}, wide=wide)
+
+
+def mesh_scope(
+    text: str,
+    where: Condition,
+    *,
+    ranks: Sequence[int] = (2, 3),
+    chunks: Sequence[int] = (1, 2, 3),
+    most: int = 6,
+    few: bool = False,
+    **others: Choice,
+) -> Domain:
+    """Small: every pair of sequences on few ranks; wide: these and the far ones."""
+    near_text = (
+        f"{ranks[0]} <= P <= {ranks[-1]}, M <= {chunks[-1]}, B <= {most}, 1 or 2 operations each"
+    )
+    far_text = f"{FEWER_TEXT if few else WIDE_TEXT} and all of {near_text}"
+
+    def small() -> Iterator[Shape]:
+        return near(ranks, chunks, most)
+
+    def both() -> Iterator[Shape]:
+        yield from small()
+        yield from (shape for shape in far(few=few) if shape[0] >= ranks[0])
+
+    wide = shaped(f"{far_text}; {text}", both, where, others)
+    return shaped(f"{near_text}; {text}", small, where, others, wide)
+
+
+def _ranks(at: Params) -> set[int]:
     p = at["p"]
-    return [(r,) for r in sorted({0, 1, p // 2, p - 2, p - 1}) if 0 <= r < p]
+    return {r for r in (0, 1, p // 2, p - 2, p - 1) if 0 <= r < p}
 
 
-def _collective_ticks(at: Params) -> list[Row]:
+def _collective_ticks(at: Params) -> set[int]:
     """Collectives that operations of P microbatches hide, and one that they do not."""
-    return [(ticks,) for ticks in sorted({1, 4, 2 * at["p"] + 3})]
+    return {1, 4, 2 * at["p"] + 3}
 
 
 def _hidden(share: int) -> Choice:
     """C_DP of which ``share`` fit every operation: 1, 2, 3 and the largest."""
 
-    def choices(at: Params) -> list[Row]:
+    def choices(at: Params) -> set[int]:
         e, d = sequences(at)
         most = min(min(e), 2 * min(d)) // share
-        return [(ticks,) for ticks in sorted({1, 2, 3, most}) if 1 <= ticks <= most]
+        return {ticks for ticks in (1, 2, 3, most) if 1 <= ticks <= most}
 
     return choices
 
@@ -60,53 +156,38 @@ def _is_printed(at: Params) -> bool:
     return is_filled(at) and ends_as_printed(at)
 
 
-_TICKS = ("tF", "tB")
-
-
-def _ratios(at: Params) -> Sequence[Row]:
-    del at
-    return RATIOS
-
-
 FILLED = mesh_scope("filled", is_filled)
 TIMED = mesh_scope(
-    f"filled, tF:tB in {' '.join(f'{f}:{b}' for f, b in RATIOS)}",
+    f"filled, {ratios_text(RATIOS)}",
     is_filled,
     chunks=(1, 2),
     most=5,
     few=True,
-    names=_TICKS,
-    choices=_ratios,
+    tF_tB=RATIOS,
 )
-STAGES = mesh_scope(
-    "filled, ranks 0, 1, P div 2, P-2, P-1", is_filled, names=("r",), choices=_ranks
-)
+STAGES = mesh_scope("filled, ranks 0, 1, P div 2, P-2, P-1", is_filled, r=_ranks)
 PRINTED_TEXT = "filled, and Algorithm 1 as printed ends: q = e_1 or M = 1, n_fwd <= M B"
-PRINTED = mesh_scope(
-    f"{PRINTED_TEXT}; ranks 0, 1, P div 2, P-2, P-1", _is_printed, names=("r",), choices=_ranks
-)
+PRINTED = mesh_scope(f"{PRINTED_TEXT}; ranks 0, 1, P div 2, P-2, P-1", _is_printed, r=_ranks)
 PRINTED_TIMED = mesh_scope(
-    f"{PRINTED_TEXT}; tF:tB in {' '.join(f'{f}:{b}' for f, b in RATIOS)}",
+    f"{PRINTED_TEXT}; {ratios_text(RATIOS)}",
     _is_printed,
     chunks=(1, 2),
     most=5,
     few=True,
-    names=_TICKS,
-    choices=_ratios,
+    tF_tB=RATIOS,
 )
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)
 LINKS = mesh_scope(
     "filled, C_PP = 1, tF = 2, tB = 4",
     is_filled,
-    names=("tF", "tB", "c"),
-    choices=lambda _: [(2, 4, 1)],
+    tF_tB_c=((2, 4, 1),),
 )
 WIDE = mesh_scope(
     "every element at least 2P, C_PP of 1 and 2, tF:tB in 3:5 4:4 5:3",
     _is_wide,
     chunks=(1, 2),
-    names=("tF", "tB", "c"),
-    choices=lambda _: [(*ticks, c) for ticks in ((3, 5), (4, 4), (5, 3)) for c in (1, 2)],
+    tF_tB=((3, 5), (4, 4), (5, 3)),
+    c=(1, 2),
 )
 COLLECTIVES = mesh_scope(
     "filled, C_DP in 1 4 2P+3",
@@ -114,8 +195,7 @@ COLLECTIVES = mesh_scope(
     chunks=(1, 2),
     most=4,
     few=True,
-    names=("C",),
-    choices=_collective_ticks,
+    C=_collective_ticks,
 )
 LATE = mesh_scope(
     "filled, C_DP = 4, C_PP = 2",
@@ -123,51 +203,54 @@ LATE = mesh_scope(
     chunks=(1, 2),
     most=4,
     few=True,
-    names=("C", "c"),
-    choices=lambda _: [(4, 2)],
+    C_c=((4, 2),),
 )
 HIDDEN = mesh_scope(
     "filled, C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
     is_filled,
     chunks=(1, 2),
     few=True,
-    names=("C",),
-    choices=_hidden(1),
+    C=_hidden(1),
 )
 SHARED = mesh_scope(
     "filled, 3 C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
     is_filled,
     few=True,
-    names=("C",),
-    choices=_hidden(3),
+    C=_hidden(3),
 )
 
 
-def _halves(ranks: range, chunks: Sequence[int]) -> Domain:
-    def rows() -> Iterator[Row]:
-        for p, v, n, ticks in product(ranks, chunks, (1, 2), RATIOS):
-            yield p, 2 * n * p, v, n * p, n * p, 2, 2, *ticks
-
-    ratios = " ".join(f"{forward}:{backward}" for forward, backward in RATIOS)
-    text = f"2 <= P <= {ranks[-1]}, M <= {chunks[-1]}, B in 2P 4P, two halves, tF:tB in {ratios}"
-    return listed(text, (*SHAPE, *_TICKS), rows)
-
-
-HALVES = Scope(small=_halves(range(2, 5), (1, 2, 3)), wide=_halves(range(2, 17), (1, 2, 3, 4)))
-
-
-def _depth_first(most: int) -> Domain:
-    def rows() -> Iterator[Row]:
-        for p, v, n in product(range(2, most + 1), range(1, 5), (2, 3, 4)):
-            yield p, n * p, v, 0
-
-    return listed(f"2 <= P <= {most}, M <= 4, B in 2P 3P 4P, rank 0", ("p", "m", "v", "r"), rows)
+def _halves(ranks: range, chunks: Sequence[int], wide: Domain | None = None) -> Domain:
+    text = f"2 <= P <= {ranks[-1]}, M <= {chunks[-1]}, B in 2P 4P, two halves"
+    return domain(
+        f"{text}, {ratios_text(RATIOS)}",
+        p=ranks,
+        m=lambda at: (2 * at["p"], 4 * at["p"]),
+        v=chunks,
+        e_d_R_S=lambda at: ((at["m"] // 2, at["m"] // 2, 2, 2),),
+        tF_tB=RATIOS,
+        wide=wide,
+    )
 
 
-DEPTH_FIRST = Scope(small=_depth_first(6), wide=_depth_first(16))
+HALVES = _halves(range(2, 5), (1, 2, 3), _halves(RANKS, (1, 2, 3, 4)))
 
 
-def _short(text: str, where: Condition) -> Scope:
+def _depth_first(most: int, wide: Domain | None = None) -> Domain:
+    return domain(
+        f"2 <= P <= {most}, M <= 4, B in 2P 3P 4P, rank 0",
+        p=range(2, most + 1),
+        m=lambda at: (n * at["p"] for n in (2, 3, 4)),
+        v=range(1, 5),
+        r=(0,),
+        wide=wide,
+    )
+
+
+DEPTH_FIRST = _depth_first(6, _depth_first(16))
+
+
+def _short(text: str, where: Condition) -> Domain:
     """Elements below P: all on few ranks, and at the ends of sequences on up to 16."""
 
     def small() -> Iterator[Shape]:
@@ -186,22 +269,23 @@ def _short(text: str, where: Condition) -> Scope:
         "P in 2 3 4 5 7 8 11 16, M in 2 4, B in 1 2 P-1 P P+1 2P-1 2P 3P+1 4P, first elements 1, "
         f"P-1, P, B-P, B-P+1, B-1, B, and all of {few}"
     )
-    return Scope(
-        small=shaped(f"{few}; {text}", small, where), wide=shaped(f"{many}; {text}", wide, where)
-    )
+    return shaped(f"{few}; {text}", small, where, wide=shaped(f"{many}; {text}", wide, where))
 
 
 SHORT = _short("an element below P", lambda at: not is_filled(at))
 SHORT_ENDS = _short("e_1 or d_S below P", lambda at: min(at["e"], sequences(at)[1][-1]) < at["p"])
 
 
-def _chunk_cases(ranks: range) -> Domain:
-    def rows() -> Iterator[Row]:
-        for p, v in product(ranks, (2, 3, 4)):
-            yield from ((p, 2 * p, v, p, p, 2, 2, k) for k in range(1, v + 1))
-
-    text = f"2 <= P <= {ranks[-1]}, 2 <= M <= 4, B = 2P, two halves, every chunk k"
-    return listed(text, (*SHAPE, "k"), rows)
+def _chunk_cases(ranks: range, wide: Domain | None = None) -> Domain:
+    return domain(
+        f"2 <= P <= {ranks[-1]}, 2 <= M <= 4, B = 2P, two halves, every chunk k",
+        p=ranks,
+        m=lambda at: (2 * at["p"],),
+        v=(2, 3, 4),
+        e_d_R_S=lambda at: ((at["p"], at["p"], 2, 2),),
+        k=lambda at: range(1, at["v"] + 1),
+        wide=wide,
+    )
 
 
 SHORT_PRINTED = shaped(
@@ -210,4 +294,4 @@ SHORT_PRINTED = shaped(
     lambda: near((2, 3), (2, 3), 6),
     lambda at: not is_filled(at) and runs_literally(at) == 1,
 )
-CHUNKS = Scope(small=_chunk_cases(range(2, 4)), wide=_chunk_cases(range(2, 17)))
+CHUNKS = _chunk_cases(range(2, 4), _chunk_cases(RANKS))

@@ -16,64 +16,48 @@ Source: Li et al., "PipeMesh" (TPDS 2025) section IV-A, Eq. 2 to 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
-
-from bubbleproof.papers.claims.claim import Claim, Domain, Params, listed
-from bubbleproof.papers.claims.pipemesh import hidden, optimizer_part
+from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Choice, Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import family, late, mesh, sequences
-from bubbleproof.papers.claims.pipemesh_shapes import SHAPE, Shape
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.tpipe_statement import stated
 from bubbleproof.theory.pipelines.sharding import Sharding
 
-
-def _shapes() -> Iterator[Shape]:
-    lengths = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2))
-    for (p, m), v, (R, S) in product(((2, 4), (2, 6), (3, 6)), (1, 2, 3), lengths):  # noqa: N806 - the paper's letters
-        if max(R, S) * p <= m:
-            yield p, m, v, m // R, m // S, R, S
+LENGTHS = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2))
 
 
-def _cases(text: str, ticks: tuple[int, ...]) -> Domain:
-    """The shapes, with C_DP of the given ticks or none."""
+def _equal(text: str, **ticks: Choice) -> Domain:
+    """Equal operations of P microbatches or more, with C_DP of the given ticks or none."""
 
-    def rows() -> Iterator[Row]:
-        chosen: list[Row] = [(C,) for C in ticks] or [()]
-        for shape, own in product(_shapes(), chosen):
-            yield (*shape, *own)
+    def operations(at: Params) -> list[tuple[int, int, int, int]]:
+        m = at["m"]
+        return [(m // R, m // S, R, S) for R, S in LENGTHS if max(R, S) * at["p"] <= m]
 
-    names = (*SHAPE, "C") if ticks else SHAPE
     shapes = "P in 2 3, M <= 3, B in 4 6, 1 to 3 equal operations each, filled"
-    return listed(f"{shapes}{text}", names, rows)
+    columns: dict[str, Choice] = {
+        "p_m": ((2, 4), (2, 6), (3, 6)), "v": (1, 2, 3), "e_d_R_S": operations, **ticks,
+    }  # fmt: skip
+    return domain(f"{shapes}{text}", columns)
 
 
-SLOW = _cases("", ())
-TICKED = _cases(", C_DP in 1 4 9", (1, 4, 9))
+SLOW = _equal("")
+TICKED = _equal(", C_DP in 1 4 9", C=(1, 4, 9))
 
 
-def lengths(at: Params) -> tuple[int, int, int]:
-    """(R, S, M)."""
+def lengths(at: Params) -> tuple[int, int]:
+    """(R, S)."""
     e, d = sequences(at)
-    return len(e), len(d), at["v"]
+    return len(e), len(d)
 
 
-def forward_times(at: Params) -> int:
-    """(R-1) M, Eq. 4."""
-    enqueues, _, chunks = lengths(at)
-    return (enqueues - 1) * chunks
+def gathers(at: Params) -> int:
+    """(R-1) M + S M - 1."""
+    enqueues, dequeues = lengths(at)
+    return forms.forward_gathers(at["v"], enqueues) + forms.backward_gathers(at["v"], dequeues)
 
 
-def backward_times(at: Params) -> int:
-    """S M - 1, Eq. 5."""
-    _, dequeues, chunks = lengths(at)
-    return dequeues * chunks - 1
-
-
-def gradient_times(at: Params) -> int:
-    """(S-1) M, Eq. 3."""
-    _, dequeues, chunks = lengths(at)
-    return (dequeues - 1) * chunks
+def reductions(at: Params) -> int:
+    """(S-1) M."""
+    return forms.reductions(at["v"], lengths(at)[1])
 
 
 def reduction_passes(at: Params) -> int:
@@ -81,14 +65,14 @@ def reduction_passes(at: Params) -> int:
     return min(-(-at["C"] // 2), min(sequences(at)[1]))
 
 
-def total(at: Params, reductions: int, gathers: int) -> int:
+def total(at: Params, reducing: int, gathering: int) -> int:
     """D_o + D_g + D_p with B_Z2 and B_Z3^bwd so many passes, and B_Z3^fwd the least enqueue."""
-    ticks, e = at["C"], sequences(at)[0]
+    ticks, (e, d) = at["C"], sequences(at)
     return (
-        optimizer_part(at, ticks, ticks)
-        + gradient_times(at) * hidden(ticks, 2 * reductions)
-        + forward_times(at) * hidden(ticks, min(e))
-        + backward_times(at) * hidden(ticks, 2 * gathers)
+        forms.optimizer_ticks(at["v"], e, d, (ticks, ticks))
+        + reductions(at) * forms.exposed(ticks, 2 * reducing)
+        + forms.forward_gathers(at["v"], len(e)) * forms.exposed(ticks, min(e))
+        + forms.backward_gathers(at["v"], len(d)) * forms.exposed(ticks, 2 * gathering)
     )
 
 
@@ -100,8 +84,8 @@ def undivided(at: Params) -> int:
 
 def planned(at: Params) -> int:
     """The sum where the gathers have what the reductions leave, as section IV-B divides them."""
-    reductions = reduction_passes(at)
-    return total(at, reductions, min(sequences(at)[1]) - reductions)
+    passes = reduction_passes(at)
+    return total(at, passes, min(sequences(at)[1]) - passes)
 
 
 def _iteration(at: Params, zero: int, whole: int, gradients: int, parameters: int) -> int:
@@ -126,26 +110,29 @@ def growth(
 
 
 CLAIMS: tuple[Claim, ...] = (
-    stated("pipemesh.eq4.magnitude", "§IV-A Eq. 4 and 5", "A tick more of C_DP^p adds (R-1)M + SM "
-           "- 1 ticks, where computation hides none of it.", "ticks added",
-           lambda at: forward_times(at) + backward_times(at), "==",
-           lambda at: growth(at, 3, parameters=1), SLOW),
-    stated("pipemesh.eq3.magnitude", "§IV-A Eq. 3", "A tick more of C_DP^g adds (S-1)M ticks, "
-           "where computation hides none of it.", "ticks added", gradient_times, "==",
-           lambda at: growth(at, 3, gradients=1), SLOW),
-    stated("pipemesh.eq2.magnitude", "§IV-A Eq. 2", "A tick more of C_DP adds 2M ticks, where "
-           "computation hides none of it.", "ticks added", lambda at: 2 * at["v"], "==",
-           lambda at: growth(at, 3, whole=1), SLOW),
-    stated("pipemesh.sec4A.sum", "§IV-A, after Eq. 5", "T_DP is D_o + D_g + D_p (B_Z2 and B_Z3 "
-           "each all passes of an operation).", "ticks added", undivided, "==",
-           lambda at: late(at, zero=3), TICKED, "sec4A.sum-planned"),
-    stated("pipemesh.sec4A.sum-most", "§IV-A, after Eq. 5", "T_DP is at most D_o + D_g + D_p "
-           "(B_Z2 and B_Z3 each all passes of an operation).", "ticks added", undivided, "<=",
-           lambda at: late(at, zero=3), TICKED, "sec4A.sum-planned"),
-    stated("pipemesh.sec4A.sum-divided", "§IV-A with §IV-B", "T_DP is D_o + D_g + D_p with B_Z2 = "
-           "ceil(C_DP / C_bwd) and B_Z3^bwd the passes that are left.", "ticks added", planned,
-           "==", lambda at: late(at, zero=3), TICKED, "sec4A.sum-planned"),
-    stated("pipemesh.sec4A.sum-planned", "§IV-A with §IV-B, corrected: bubbles and passes to spare "
-           "hide more", "With the passes so divided T_DP is at most D_o + D_g + D_p.",
-           "ticks added", planned, "<=", lambda at: late(at, zero=3), TICKED),
+    stated("pipemesh.eq4.magnitude", "§IV-A Eq. 4 and 5",
+           "A tick more of C_DP^p adds (R-1)M + SM - 1 ticks, where computation hides none of it.",
+           "ticks added", lambda at: growth(at, 3, parameters=1), "==", gathers, SLOW),
+    stated("pipemesh.eq3.magnitude", "§IV-A Eq. 3",
+           "A tick more of C_DP^g adds (S-1)M ticks, where computation hides none of it.",
+           "ticks added", lambda at: growth(at, 3, gradients=1), "==", reductions, SLOW),
+    stated("pipemesh.eq2.magnitude", "§IV-A Eq. 2",
+           "A tick more of C_DP adds 2M ticks, where computation hides none of it.", "ticks added",
+           lambda at: growth(at, 3, whole=1), "==", lambda at: 2 * at["v"], SLOW),
+    stated("pipemesh.sec4A.sum", "§IV-A, after Eq. 5",
+           "T_DP is D_o + D_g + D_p (B_Z2 and B_Z3 each all passes of an operation).",
+           "ticks added", lambda at: late(at, zero=3), "==", undivided, TICKED,
+           "sec4A.sum-planned"),
+    stated("pipemesh.sec4A.sum-most", "§IV-A, after Eq. 5",
+           "T_DP is at most D_o + D_g + D_p (B_Z2 and B_Z3 each all passes of an operation).",
+           "ticks added", lambda at: late(at, zero=3), "<=", undivided, TICKED,
+           "sec4A.sum-planned"),
+    stated("pipemesh.sec4A.sum-divided", "§IV-A with §IV-B",
+           "T_DP is D_o + D_g + D_p with B_Z2 = ceil(C_DP / C_bwd) and B_Z3^bwd the passes that "
+           "are left.", "ticks added", lambda at: late(at, zero=3), "==", planned, TICKED,
+           "sec4A.sum-planned"),
+    stated("pipemesh.sec4A.sum-planned",
+           "§IV-A with §IV-B, corrected: bubbles and passes to spare hide more",
+           "With the passes so divided T_DP is at most D_o + D_g + D_p.", "ticks added",
+           lambda at: late(at, zero=3), "<=", planned, TICKED),
 )  # fmt: skip

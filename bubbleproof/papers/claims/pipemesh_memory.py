@@ -10,14 +10,15 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, Params, grid
+from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.papers.claims.claim import Claim, Exact, stated
+from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.pipemesh_schedules import sharded_peak
-from bubbleproof.papers.claims.tpipe_statement import Number, printed, stated
 
 HALF, MASK = 2, 1  # bytes of a 16-bit number and of a dropout mask's entry
 GPT3, LLAMA2, FALCON = "GPT-3", "Llama2", "Falcon"
 GROUPED = Fraction(1, 8)  # Table III: 8 key/value heads of 64
-LAYER = grid("one layer", layers=(1,))
+LAYER = case("one layer", layers=1)
 # Widths in h of what a layer stores: attention, MLP, norms; masks of dropout.
 _MULTI = [Fraction(1)] * 5  # query, key, value, self-attention, linear
 _GROUPED = [Fraction(1), GROUPED, GROUPED, Fraction(1), Fraction(1)]
@@ -38,18 +39,18 @@ BYTES: dict[str, Fraction] = {
 }
 _AS_PRINTED = {GPT3: Fraction(8), LLAMA2: Fraction(16, 3), FALCON: Fraction(8)}
 
-SHARES = grid("2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi", D=range(2, 9),
+SHARES = domain("2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi", D=range(2, 9),
               M=range(1, 13), share=(12, 24, 36))  # fmt: skip
-FEW = grid("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
-MORE = grid("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
-REPLICAS = grid("D <= 16", D=range(1, 17))
+FEW = domain("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
+MORE = domain("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
+REPLICAS = domain("D <= 16", D=range(1, 17))
 
 
-def per_layer(model: str) -> Number:
+def per_layer(model: str) -> Exact:
     return lambda _: BYTES[model]
 
 
-def per_layer_as_printed(model: str) -> Number:
+def per_layer_as_printed(model: str) -> Exact:
     """With Table II's size of the last linear layer's output in place of its own."""
     return lambda _: BYTES[model] - HALF * DOWN + _AS_PRINTED[model]
 
@@ -105,15 +106,15 @@ def _saves(at: Params) -> int:
 def _sum_claims(name: str, model: str, total: str) -> tuple[Claim, Claim, Claim]:
     return (
         stated(f"pipemesh.sec2B.{name}", "§II-B", f"A layer of {model} stores {total} sbh bytes.",
-               "bytes per sbh", printed(total), "==", per_layer(model), LAYER),
-        stated(f"pipemesh.tab2.{name}", "Tables I and II", f"The stored outputs of {model} as the "
-               f"tables print them, norms and dropout added, are {total} sbh bytes.",
-               "bytes per sbh", printed(total), "==", per_layer_as_printed(model), LAYER,
-               f"tab2.{name}-down"),
-        stated(f"pipemesh.tab2.{name}-down", "Table II, corrected: the last linear layer's output "
-               "takes 2 sbh", f"The stored outputs of {model}, norms and dropout added, are "
-               f"{total} sbh bytes.", "bytes per sbh", printed(total), "==", per_layer(model),
-               LAYER),
+               "bytes per sbh", per_layer(model), "==", total, LAYER),
+        stated(f"pipemesh.tab2.{name}", "Tables I and II",
+               f"The stored outputs of {model} as the tables print them, norms and dropout added, "
+               f"are {total} sbh bytes.", "bytes per sbh", per_layer_as_printed(model), "==", total,
+               LAYER, f"tab2.{name}-down"),
+        stated(f"pipemesh.tab2.{name}-down",
+               "Table II, corrected: the last linear layer's output takes 2 sbh",
+               f"The stored outputs of {model}, norms and dropout added, are {total} sbh bytes.",
+               "bytes per sbh", per_layer(model), "==", total, LAYER),
     )  # fmt: skip
 
 
@@ -121,36 +122,34 @@ _TABLES = (
     *_sum_claims("gpt3", GPT3, "34"),
     *_sum_claims("llama2", LLAMA2, "203/6"),
     *_sum_claims("falcon", FALCON, "53/2"),
-    stated("pipemesh.tab1.gpt3", "Tables I and II", "GPT-3's linear operations of a layer sum to "
-           "24 sbh^2 FLOPs.", "FLOPs per sbh^2", lambda _: 4 * 2 + 8 + 8, "==",
-           lambda _: flops(GPT3), LAYER),
-    stated("pipemesh.tab1.llama2", "Tables I and II", "Llama2's linear operations of a layer sum "
-           "to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
-           lambda _: 2 * 2 + 2 * Fraction(1, 4) + 3 * Fraction(16, 3), "==",
-           lambda _: flops(LLAMA2), LAYER),
-    stated("pipemesh.tab1.falcon", "Tables I and II", "Falcon's linear operations of a layer sum "
-           "to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
-           lambda _: 2 * 2 + 2 * Fraction(1, 4) + 8 + 8, "==", lambda _: flops(FALCON), LAYER),
+    stated("pipemesh.tab1.gpt3", "Tables I and II",
+           "GPT-3's linear operations of a layer sum to 24 sbh^2 FLOPs.", "FLOPs per sbh^2",
+           lambda _: flops(GPT3), "==", lambda _: 4 * 2 + 8 + 8, LAYER),
+    stated("pipemesh.tab1.llama2", "Tables I and II",
+           "Llama2's linear operations of a layer sum to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
+           lambda _: flops(LLAMA2), "==",
+           lambda _: 2 * 2 + 2 * Fraction(1, 4) + 3 * Fraction(16, 3), LAYER),
+    stated("pipemesh.tab1.falcon", "Tables I and II",
+           "Falcon's linear operations of a layer sum to 41/2 sbh^2 FLOPs.", "FLOPs per sbh^2",
+           lambda _: flops(FALCON), "==", lambda _: 2 * 2 + 2 * Fraction(1, 4) + 8 + 8, LAYER),
 )  # fmt: skip
 _STATES = (
     stated("pipemesh.sec4A.optimizer", "§IV-A", "M_o is 12/D psi bytes.", "bytes per parameter",
-           lambda at: Fraction(12, at["D"]), "==",
-           lambda at: sum(Fraction(size, at["D"]) for size in (4, 4, 4)), REPLICAS),
+           lambda at: sum(Fraction(size, at["D"]) for size in (4, 4, 4)), "==",
+           lambda at: forms.optimizer_bytes(at["D"]), REPLICAS),
     stated("pipemesh.sec4A.gradients", "§IV-A", "M_g is 2(psi - psi_g) + (2/D + 4/M) psi_g bytes.",
-           "bytes per parameter", lambda at: 2 * (1 - _share(at)) + (Fraction(2, at["D"])
-           + Fraction(4, at["M"])) * _share(at), "==", lambda at: gradients(at, _share(at)),
-           SHARES),
+           "bytes per parameter", lambda at: gradients(at, _share(at)), "==",
+           lambda at: forms.gradient_bytes(at["M"], at["D"], _share(at)), SHARES),
     stated("pipemesh.sec4A.parameters", "§IV-A", "M_p is 2(psi - psi_p) + (2/D + 8/M) psi_p bytes.",
-           "bytes per parameter", lambda at: 2 * (1 - _share(at)) + (Fraction(2, at["D"])
-           + Fraction(8, at["M"])) * _share(at), "==", lambda at: parameters(at, _share(at)),
-           SHARES),
+           "bytes per parameter", lambda at: parameters(at, _share(at)), "==",
+           lambda at: forms.parameter_bytes(at["M"], at["D"], _share(at)), SHARES),
     stated("pipemesh.sec4A.few-chunks", "§IV-A", "Up to M = 4 ZeRO-3 saves no parameter memory.",
-           "1 where it saves", lambda _: 0, "==", _saves, FEW),
+           "1 where it saves", _saves, "==", 0, FEW),
     stated("pipemesh.sec4A.more-chunks", "§IV-A", "Above M = 4 ZeRO-3 saves parameter memory.",
-           "1 where it saves", lambda _: 1, "==", _saves, MORE, "sec4A.enough-chunks"),
+           "1 where it saves", _saves, "==", 1, MORE, "sec4A.enough-chunks"),
     stated("pipemesh.sec4A.enough-chunks", "§IV-A, corrected: M > 4 D/(D-1)",
-           "ZeRO-3 saves parameter memory exactly where 1/D + 4/M < 1.", "1 where it saves",
-           lambda at: int(at["M"] * (at["D"] - 1) > 4 * at["D"]), "==", _saves, MORE),
+           "ZeRO-3 saves parameter memory exactly where 1/D + 4/M < 1.", "1 where it saves", _saves,
+           "==", lambda at: int(at["M"] * (at["D"] - 1) > 4 * at["D"]), MORE),
 )  # fmt: skip
 
 CLAIMS: tuple[Claim, ...] = (*_TABLES, *_STATES)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters

@@ -8,36 +8,37 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Claim, Domain, Params
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.pipemesh_memory import FALCON, GPT3, LLAMA2, flops
-from bubbleproof.papers.claims.tpipe_statement import stated
 
 # Table V: batch size (0: 36 with the one-step delay), tokens in hundredths of 10^9, tenths of
 # TFLOPS on A100 and on V100, and the printed ratios to batch size 36 in hundredths.
 _BATCHES = (
-    {"batch": 72, "tokens": 290, "a100": 1149, "v100": 421, "more": 117, "a": 114, "v": 128},
-    {"batch": 144, "tokens": 356, "a100": 1239, "v100": 490, "more": 144, "a": 123, "v": 149},
-    {"batch": 0, "tokens": 417, "a100": 1213, "v100": 466, "more": 169, "a": 121, "v": 142},
+    (72, 290, 1149, 421, 117, 114, 128),
+    (144, 356, 1239, 490, 144, 123, 149),
+    (0, 417, 1213, 466, 169, 121, 142),
 )
-BATCHES = Domain(text="the columns of Table V (batch 0: 36 with the delay)", points=_BATCHES)
-LONGER = Domain(
-    text="the columns of Table V, with the printed per cent in tenths",
-    points=tuple({**at, "time": time} for at, time in zip(_BATCHES, (26, 168, 397), strict=True)),
+BATCHES = domain(
+    "the columns of Table V (batch 0: 36 with the delay)", batch_tokens_a100_v100_more_a_v=_BATCHES
 )
-# Table VI: GPUs, billions of parameters, layers, hidden size, TP, PP, DP, chunks.
-_SCALES = (
-    {"gpus": 48, "size": 15, "l": 24, "h": 7168, "T": 4, "P": 6, "D": 2, "M": 4},
-    {"gpus": 96, "size": 26, "l": 32, "h": 8192, "T": 4, "P": 8, "D": 3, "M": 4},
-    {"gpus": 192, "size": 49, "l": 48, "h": 9216, "T": 4, "P": 12, "D": 4, "M": 4},
+LONGER = domain(
+    "the columns of Table V, with the printed per cent in tenths",
+    batch_tokens_a100_v100_more_a_v_time=[
+        (*row, time) for row, time in zip(_BATCHES, (26, 168, 397), strict=True)
+    ],
 )
-SCALES = Domain(text="the rows of Table VI", points=_SCALES)
-MODELS = Domain(
-    text="the rows of Table III: GPT-3, Llama2 and Falcon",
-    points=(
-        {"size": 58, "l": 72, "h": 8192, "model": 0},
-        {"size": 55, "l": 80, "h": 8192, "model": 1},
-        {"size": 66, "l": 96, "h": 8192, "model": 2},
+SCALES = domain(
+    "the rows of Table VI",  # GPUs, billions of parameters, layers, hidden size, TP, PP, DP, chunks
+    gpus_size_l_h_T_P_D_M=(
+        (48, 15, 24, 7168, 4, 6, 2, 4),
+        (96, 26, 32, 8192, 4, 8, 3, 4),
+        (192, 49, 48, 9216, 4, 12, 4, 4),
     ),
+)
+MODELS = domain(
+    "the rows of Table III: GPT-3, Llama2 and Falcon",
+    size_l_h_model=((58, 72, 8192, 0), (55, 80, 8192, 1), (66, 96, 8192, 2)),
 )
 _NAMES = (GPT3, LLAMA2, FALCON)
 
@@ -53,22 +54,23 @@ def _more_tokens(at: Params) -> Fraction:
 
 CLAIMS: tuple[Claim, ...] = (
     stated("pipemesh.tab3.sizes", "Table III", "The layers have 58, 55 and 66 billion parameters.",
-           "10^9 parameters", lambda at: at["size"], "~0", billions, MODELS),
+           "10^9 parameters", billions, "~0", lambda at: at["size"], MODELS),
     stated("pipemesh.tab6.sizes", "Table VI", "The layers have 15, 26 and 49 billion parameters.",
-           "10^9 parameters", lambda at: at["size"], "~0", billions, SCALES),
+           "10^9 parameters", billions, "~0", lambda at: at["size"], SCALES),
     stated("pipemesh.tab6.gpus", "Table VI", "TP PP DP is the number of GPUs.", "GPUs",
-           lambda at: at["gpus"], "==", lambda at: at["T"] * at["P"] * at["D"], SCALES),
+           lambda at: at["T"] * at["P"] * at["D"], "==", lambda at: at["gpus"], SCALES),
     stated("pipemesh.tab6.chunks", "Table VI", "The layers divide evenly into chunks.",
-           "layers left over", lambda _: 0, "==", lambda at: at["l"] % (at["P"] * at["M"]), SCALES),
+           "layers left over", lambda at: at["l"] % (at["P"] * at["M"]), "==", 0, SCALES),
     stated("pipemesh.tab5.tokens", "Table V", "Tokens over those of batch size 36.", "ratio",
-           lambda at: Fraction(at["more"], 100), "~2", _more_tokens, BATCHES),
+           _more_tokens, "~2", lambda at: Fraction(at["more"], 100), BATCHES),
     stated("pipemesh.tab5.a100", "Table V", "Throughput on A100 over that of batch size 36.",
-           "ratio", lambda at: Fraction(at["a"], 100), "~2",
-           lambda at: Fraction(at["a100"], 1004), BATCHES),
+           "ratio", lambda at: Fraction(at["a100"], 1004), "~2", lambda at: Fraction(at["a"], 100),
+           BATCHES),
     stated("pipemesh.tab5.v100", "Table V", "Throughput on V100 over that of batch size 36.",
-           "ratio", lambda at: Fraction(at["v"], 100), "~2",
-           lambda at: Fraction(at["v100"], 328), BATCHES),
-    stated("pipemesh.sec6B.longer", "§VI-B", "Training on A100 takes 2.6 %, 16.8 % and 39.7 % "
-           "longer.", "per cent", lambda at: Fraction(at["time"], 10), "~1",
-           lambda at: 100 * (_more_tokens(at) * Fraction(1004, at["a100"]) - 1), LONGER),
+           "ratio", lambda at: Fraction(at["v100"], 328), "~2", lambda at: Fraction(at["v"], 100),
+           BATCHES),
+    stated("pipemesh.sec6B.longer", "§VI-B",
+           "Training on A100 takes 2.6 %, 16.8 % and 39.7 % longer.", "per cent",
+           lambda at: 100 * (_more_tokens(at) * Fraction(1004, at["a100"]) - 1), "~1",
+           lambda at: Fraction(at["time"], 10), LONGER),
 )  # fmt: skip

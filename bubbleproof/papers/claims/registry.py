@@ -1,7 +1,12 @@
-"""Every claim by its id.
+"""Every claim by its id, and which theorem implies it.
 
-A paper's claims live in a module (or a few) of this package with a tuple ``CLAIMS``; to join, a
-module is added to ``_PAPERS``.
+A paper's claims live in modules of this package with tuples ``CLAIMS``; to join, a module is added
+to ``_PAPERS``. Where a formula of the field is usually quoted without its condition, the
+unconditional form is a claim of its own and names the conditional one as its correction.
+
+A theorem (``bubbleproof.papers.theorems``, known here by its id alone) implies a claim on its whole
+domain: it gives the makespan and the peaks of a family for all sizes and durations; work and idle
+time follow by counting. An audit proves the theorem anew before it says so.
 """
 
 from __future__ import annotations
@@ -10,45 +15,82 @@ from dataclasses import replace
 
 from bubbleproof.papers.claims import (
     bpipe,
-    bpipe_counts,
-    bpipe_placement,
-    field,
+    field_bidirectional,
     field_few,
-    mepipe,
+    field_first,
+    field_zero_bubble,
     mepipe_configurations,
+    mepipe_evaluation,
     mepipe_hanayo,
+    mepipe_model,
     mepipe_one_less,
     mepipe_strategies,
+    mepipe_svpp,
+    mepipe_table3,
     mepipe_vpp,
     pipemesh,
-    pipemesh_batch,
-    pipemesh_deadlock,
-    pipemesh_growth,
     tpipe,
-    tpipe_frontier,
 )
 from bubbleproof.papers.claims.claim import Claim
-from bubbleproof.papers.claims.proved import THEOREMS
 
-_PAPERS: tuple[tuple[Claim, ...], ...] = (
-    (*bpipe.CLAIMS, *bpipe_counts.CLAIMS, *bpipe_placement.CLAIMS),
-    (
-        *mepipe.CLAIMS,
-        *mepipe_strategies.CLAIMS,
-        *mepipe_vpp.CLAIMS,
-        *mepipe_hanayo.CLAIMS,
-        *mepipe_one_less.CLAIMS,
-        *mepipe_configurations.CLAIMS,
+_PAPERS = (
+    bpipe,
+    mepipe_table3, mepipe_svpp, mepipe_model, mepipe_evaluation, mepipe_strategies, mepipe_vpp,
+    mepipe_hanayo, mepipe_one_less, mepipe_configurations,
+    field_first, field_zero_bubble, field_bidirectional, field_few,
+    pipemesh,
+    tpipe,
+)  # fmt: skip
+
+_IMPLIED: dict[str, tuple[str, ...]] = {
+    "gpipe": (
+        "field.gpipe.makespan",
+        "field.gpipe.idle-ratio",
+        "field.gpipe.idle-over-work",
+        "field.gpipe.peak",
     ),
-    (*field.CLAIMS, *field_few.CLAIMS),
-    (
-        *pipemesh.CLAIMS,
-        *pipemesh_deadlock.CLAIMS,
-        *pipemesh_growth.CLAIMS,
-        *pipemesh_batch.CLAIMS,
+    "1f1b": (
+        "bpipe.eq1",
+        "bpipe.mu",
+        "bpipe.eq2",
+        "bpipe.eq3",
+        "bpipe.sec3.3.pair",
+        "field.1f1b.makespan",
+        "field.1f1b.idle-ratio",
+        "field.1f1b.idle-over-work",
+        "field.1f1b.peak-of-rank",
+        "mepipe.table3.dapple.bubble-many",
+        "mepipe.table3.dapple.bubble-few",
+        "mepipe.table3.dapple.memory-many",
+        "mepipe.table3.dapple.memory-few",
     ),
-    (*tpipe.CLAIMS, *tpipe_frontier.CLAIMS),
-)
+    "terapipe": (
+        "mepipe.table3.terapipe.bubble-many",
+        "mepipe.table3.terapipe.bubble-few",
+        "mepipe.table3.terapipe.memory-many",
+        "mepipe.table3.terapipe.memory-few",
+    ),
+    "bfs": ("field.bfs.bubble-filled",),
+    "interleaved": (
+        "bpipe.appA.mu",
+        "field.interleaved.bubble-divided",
+        "field.interleaved.peak-bounded",
+        "mepipe.table3.vpp.bubble-many",
+        "mepipe.table3.vpp.memory-corrected",
+    ),
+    "pipemesh": (
+        "pipemesh.sec4A.bubble-repaired",
+        "pipemesh.sec4A.bubble-halves",
+        "pipemesh.sec4A.peak-repaired",
+        "pipemesh.sec4A.peak-halves",
+        "pipemesh.sec4B.recompute",
+    ),
+    "zb-h1": ("field.zb-h1.peak",),
+}
+
+THEOREMS: dict[str, str] = {
+    claim: theorem for theorem, implied in _IMPLIED.items() for claim in implied
+}
 
 
 def claims(paper: str | None = None) -> dict[str, Claim]:
@@ -56,7 +98,8 @@ def claims(paper: str | None = None) -> dict[str, Claim]:
 
     Raises ``ValueError`` listing the papers when there is none of that name.
     """
-    found = [replace(claim, theorem=THEOREMS.get(claim.id)) for paper in _PAPERS for claim in paper]
+    written = (claim for module in _PAPERS for claim in module.CLAIMS)
+    found = [replace(claim, theorem=THEOREMS.get(claim.id)) for claim in written]
     known = list(dict.fromkeys(claim.paper for claim in found))
     if paper is not None and paper not in known:
         raise ValueError(f"no claims of {paper!r}; the papers are {' '.join(known)}")

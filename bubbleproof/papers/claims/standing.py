@@ -4,7 +4,7 @@ A claim is worth more where its measured side builds a schedule and measures it 
 sides are sums over a table. Nobody types that in: ``watched`` runs the measurement and looks which
 functions it enters, those that time an order (``timing.left_shift``) or measure one
 (``measures.measure_rows``), or those that make a problem. Results that an earlier case left behind
-would hide them, so the memories of ``theory`` (``lru_cache``) are emptied first.
+would hide them, so the memories of ``theory`` and of the claims (``lru_cache``) are emptied first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import _lru_cache_wrapper
 from types import CodeType, FrameType
 
-from bubbleproof.papers.claims.points import Params
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.theory.model.measures import measure_rows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.timing import left_shift
@@ -33,8 +33,8 @@ class Standing(Enum):
 _OF_A_SCHEDULE = {left_shift.__code__, measure_rows.__code__}
 _OF_A_PROBLEM = Problem.__post_init__.__code__
 _WATCHED = {*_OF_A_SCHEDULE, _OF_A_PROBLEM}
-_ROOM = "bubbleproof.theory."
-Measurement = Callable[[Params], Fraction]
+_ROOMS = ("bubbleproof.theory.", "bubbleproof.papers.claims.")
+Measurement = Callable[[Params], int | Fraction]
 _known: dict[tuple[Measurement, tuple[tuple[str, int], ...]], Standing] = {}
 
 
@@ -69,9 +69,9 @@ def fresh_standing(measured: Measurement, params: Params) -> Standing:
 
 
 def forget() -> None:
-    """Empty every ``lru_cache`` at the top of a module of ``theory``."""
+    """Empty every ``lru_cache`` at the top of a module of ``theory`` and of the claims."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(_ROOM):
+        if name.startswith(_ROOMS):
             for value in list(vars(module).values()):
                 if isinstance(value, _lru_cache_wrapper):
                     value.cache_clear()

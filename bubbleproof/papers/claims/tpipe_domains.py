@@ -7,12 +7,20 @@ m >= 3p here. Times are claimed at tB = 2 tF, for which T-Pipe's round of 6 unit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-
-from bubbleproof.papers.claims.claim import Domain, Params, listed
-from bubbleproof.papers.claims.points import Row
-from bubbleproof.papers.claims.ranges import RANKS
-from bubbleproof.papers.claims.scope import EVERY, Scope, scope, spelled
+from bubbleproof.papers.claims.domain import (
+    EVERY,
+    RANKS,
+    Condition,
+    Domain,
+    Params,
+    among,
+    divides,
+    domain,
+    is_any,
+    is_filled,
+    scope,
+    worded,
+)
 
 ROUND = ((1, 2), (2, 4), (3, 6))
 SMALL_RANKS = (2, 3, 4, 5, 6, 8)
@@ -20,25 +28,12 @@ EACH = (SMALL_RANKS, RANKS)
 V = ((2, 3), (2, 3, 4))
 
 
-def is_any(at: Params) -> bool:
-    del at
-    return True
-
-
 def is_steady(at: Params) -> bool:
     return at["m"] >= 3 * at["p"]
 
 
-def is_filled(at: Params) -> bool:
-    return at["m"] >= at["p"]
-
-
 def exceeds(at: Params) -> bool:
     return at["m"] > at["p"]
-
-
-def divides(at: Params) -> bool:
-    return at["m"] % at["p"] == 0
 
 
 def is_multiple(at: Params) -> bool:
@@ -63,36 +58,26 @@ DEEP = scope("m in 2p 3p 4p", is_multiple, v=V)
 TICKS = scope("tB = 2 tF", is_any, ratios=ROUND)
 
 
-def _windows(
-    condition: str, where: Callable[[int, int], bool], ranks: Iterable[int], most: int
-) -> Domain:
-    ranks = tuple(ranks)
+def _windows(condition: str, where: Condition = is_any) -> Domain:
+    def cases(size: int, most: int, wide: Domain | None) -> Domain:
+        parts = {
+            "p": among("p", EACH[size]),
+            "m": (f"m <= {most}p", lambda at: range(1, most * at["p"] + 1)),
+            "r": ("every rank", lambda at: range(at["p"])),
+        }
+        return worded(parts, condition, where, wide)
 
-    def rows() -> Iterator[Row]:
-        for p in ranks:
-            for m in range(1, most * p + 1):
-                if where(p, m):
-                    yield from ((p, m, r) for r in range(p))
-
-    text = f"p in {spelled(ranks)}; m <= {most}p; every rank; {condition}"
-    return listed(text, ("p", "m", "r"), rows)
+    return cases(0, 2, cases(1, 4, None))
 
 
-def _window_scope(condition: str, where: Callable[[int, int], bool]) -> Scope:
-    return Scope(
-        small=_windows(condition, where, SMALL_RANKS, 2), wide=_windows(condition, where, RANKS, 4)
-    )
-
-
-WINDOWS = _window_scope("m >= p", lambda p, m: m >= p)
-ANY = _window_scope("any m", lambda _p, _m: True)
-LAST = listed("2 <= p <= 16, m = p, rank 0", ("p", "m", "r"), lambda: ((p, p, 0) for p in RANKS))
+WINDOWS, ANY = _windows("m >= p", is_filled), _windows("any m")
+LAST = domain("2 <= p <= 16, m = p, rank 0", p=RANKS, m=lambda at: (at["p"],), r=(0,))
 
 
 def delays(first: int, last: int) -> Domain:
     """One case per p with enough microbatches for the rounds between T-Recomp's chunks."""
-    return listed(
+    return domain(
         f"{first} <= p <= {last}, m = floor(p/3) + 4",
-        ("p", "m"),
-        lambda: ((p, p // 3 + 4) for p in range(first, last + 1)),
+        p=range(first, last + 1),
+        m=lambda at: (at["p"] // 3 + 4,),
     )

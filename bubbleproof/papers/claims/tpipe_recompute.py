@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count
 
+from bubbleproof.papers import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.claim import Claim, Params, grid
-from bubbleproof.papers.claims.optimum import least_makespan
-from bubbleproof.papers.claims.scope import small
+from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.tpipe_domains import (
     ALL,
     GROUPS,
@@ -32,7 +32,6 @@ from bubbleproof.papers.claims.tpipe_schedules import (
     TRECOMP,
     TRECOMP_INTERLEAVED,
 )
-from bubbleproof.papers.claims.tpipe_statement import printed, stated
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
@@ -40,29 +39,13 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 
-ORDERS = replace(small(GROUPS), text=f"{small(GROUPS).text}; every order")
-EIGHT = grid("p = 8, m = 64 (global batch 128, microbatches of 2)", p=(8,), m=(64,))
-FOUR = grid("p = 4, m = 32", p=(4,), m=(32,))
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def waits(at: Params) -> int:
-    """z."""
-    return ceil_div(at["p"] - 1, 2)
-
-
-def interval(at: Params, k: int) -> int:
-    """T_fwd_interval - its change + 7k, as Eq. 3 has it."""
-    rounds = ceil_div(at["p"] - 3, 6)
-    return (3 + 6 * rounds - at["p"]) - (waits(at) - rounds - 1) + 7 * k
+ORDERS = replace(GROUPS, text=f"{GROUPS.text}; every order", wide=None)
+EIGHT = case("p = 8, m = 64 (global batch 128, microbatches of 2)", p=8, m=64)
+FOUR = case("p = 4, m = 32", p=4, m=32)
 
 
 def least_delay(at: Params) -> int:
-    """Eq. 3: the least k of the natural numbers that its constraint allows, by trial."""
-    return next(k for k in count() if interval(at, k) >= 0)
+    return forms.least_delay(at["p"])
 
 
 def _half_recomputed(at: Params) -> Pipeline:
@@ -116,113 +99,122 @@ def _gigabytes(units: Fraction, at: Params) -> Fraction:
 
 
 _DELAY = (
-    stated("tpipe.appB.interval", "Appendix B", "With T-Recomp the interval between the forwards "
-           "of the chunks is T-Pipe's, less z - x - 1, and 7 for each round of delay.", "units",
-           lambda at: interval(at, on.delay_rounds(at)), "==",
-           lambda at: on.forward_interval(TRECOMP, at), STEADY),
+    stated("tpipe.appB.interval", "Appendix B",
+           "With T-Recomp the interval between the forwards of the chunks is T-Pipe's, less z - x "
+           "- 1, and 7 for each round of delay.", "units",
+           lambda at: on.forward_interval(TRECOMP, at), "==",
+           lambda at: forms.recomputing_interval(at["p"], on.delay_rounds(at)), STEADY),
     stated("tpipe.appB.one", "Appendix B, Eq. 3", "For 8 <= p <= 40 the least delay is k = 1.",
-           "rounds", lambda _: 1, "==", least_delay, delays(8, 40), "appB.least"),
+           "rounds", least_delay, "==", 1, delays(8, 40), "appB.least"),
     stated("tpipe.sec4.2.sufficient", "§4.2", "For p <= 40 a delay of one round is enough.",
-           "rounds that Eq. 3 needs", lambda _: 1, "<=", least_delay, delays(3, 40), "appB.two"),
+           "rounds that Eq. 3 needs", least_delay, "<=", 1, delays(3, 40), "appB.two"),
     stated("tpipe.appB.two", "§4.2 and Appendix B, corrected: k = 2 at p = 27, 32, 33, 36 to 39",
-           "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs",
-           lambda _: 2, "<=", least_delay, delays(3, 40)),
+           "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs", least_delay,
+           "<=", 2, delays(3, 40)),
     stated("tpipe.appB.least", "Appendix B, corrected: k is 0, 1 or 2, by p",
            "The schedule delays chunk 2 by the least k of Eq. 3.",
-           "rounds by which rank 0 launches chunk 2 later than in T-Pipe", least_delay, "==",
-           on.delay_rounds, delays(3, 40)),
+           "rounds by which rank 0 launches chunk 2 later than in T-Pipe", on.delay_rounds, "==",
+           least_delay, delays(3, 40)),
     stated("tpipe.sec4.2.small", "§4.2", "Below 8 ranks no delay is needed.", "rounds",
-           lambda _: 0, "==", on.delay_rounds, delays(3, 7)),
+           on.delay_rounds, "==", 0, delays(3, 7)),
 )  # fmt: skip
 _LIVES = (
     stated("tpipe.appC.period", "Appendix C", "Tasks repeat every 7 units.", "units",
-           lambda _: 7, "==", lambda at: on.period(TRECOMP, at), STEADY),
+           lambda at: on.period(TRECOMP, at), "==", 7, STEADY),
     stated("tpipe.appC.gaps", "Appendix C", "Chunk 2's forwards wait z units in all.", "units",
-           waits, "==", on.forward_gaps, STEADY),
-    stated("tpipe.appC.eq4", "Appendix C, Eq. 4", "Chunk 2's activations live 3p + z - 2 units "
-           "(from the start of the forward, as Eq. 1).", "units",
-           lambda at: 3 * at["p"] + waits(at) - 2, "==",
-           lambda at: on.life(TRECOMP, at, 2), STEADY),
-    stated("tpipe.appC.blocks", "Appendix C", "Chunk 2 needs ceil(T_life / 7) = floor(p/2) "
-           "activations.", "peak activations of chunk 2 on rank 0", lambda at: at["p"] // 2, "==",
-           lambda at: on.chunk_peak(TRECOMP, at, 2), TIMED_STEADY, "appC.blocks-exact"),
+           on.forward_gaps, "==", lambda at: forms.forward_gaps(at["p"]), STEADY),
+    stated("tpipe.appC.eq4", "Appendix C, Eq. 4",
+           "Chunk 2's activations live 3p + z - 2 units (from the start of the forward, as Eq. 1).",
+           "units", lambda at: on.life(TRECOMP, at, 2), "==",
+           lambda at: forms.recomputing_life(at["p"]), STEADY),
+    stated("tpipe.appC.blocks", "Appendix C",
+           "Chunk 2 needs ceil(T_life / 7) = floor(p/2) activations.",
+           "peak activations of chunk 2 on rank 0", lambda at: on.chunk_peak(TRECOMP, at, 2), "==",
+           lambda at: at["p"] // 2, TIMED_STEADY, "appC.blocks-exact"),
     stated("tpipe.appC.blocks-exact", "Appendix C, corrected: ceil(T_life / 7) is ceil(p/2)",
            "Chunk 2 needs ceil(p/2) activations.", "peak activations of chunk 2 on rank 0",
-           lambda at: ceil_div(at["p"], 2), "==",
-           lambda at: on.chunk_peak(TRECOMP, at, 2), TIMED_STEADY),
-    stated("tpipe.appC.total", "Appendix C", "With the recomputed block T-Recomp needs "
-           "floor(p/2) + 1 activations.", "peak activations", lambda at: at["p"] // 2 + 1, "==",
-           lambda at: on.peak(TRECOMP, at), TIMED_FILLED),
-    stated("tpipe.appC.total-any", "Appendix C, with fewer microbatches", "T-Recomp needs at most "
-           "floor(p/2) + 1 activations.", "peak activations", lambda at: at["p"] // 2 + 1, "<=",
-           lambda at: on.peak(TRECOMP, at), TIMED),
-    stated("tpipe.appC.quarter", "§4.2 and Appendix C", "T-Recomp needs only 25 % of m_a (buffer "
-           "included; read as: at most).", "share of m_a", printed("1/4"), "<=",
-           lambda at: on.share(TRECOMP, at), TIMED_STEADY, "appC.quarter-bound"),
+           lambda at: on.chunk_peak(TRECOMP, at, 2), "==", lambda at: forms.deep_blocks(at["p"]),
+           TIMED_STEADY),
+    stated("tpipe.appC.total", "Appendix C",
+           "With the recomputed block T-Recomp needs floor(p/2) + 1 activations.",
+           "peak activations", lambda at: on.peak(TRECOMP, at), "==",
+           lambda at: forms.trecomp_peak(at["p"]), TIMED_FILLED),
+    stated("tpipe.appC.total-any", "Appendix C, with fewer microbatches",
+           "T-Recomp needs at most floor(p/2) + 1 activations.", "peak activations",
+           lambda at: on.peak(TRECOMP, at), "<=", lambda at: forms.trecomp_peak(at["p"]), TIMED),
+    stated("tpipe.appC.quarter", "§4.2 and Appendix C",
+           "T-Recomp needs only 25 % of m_a (buffer included; read as: at most).", "share of m_a",
+           lambda at: on.share(TRECOMP, at), "<=", "1/4", TIMED_STEADY, "appC.quarter-bound"),
     stated("tpipe.appC.quarter-bound", "Appendix C, corrected: 25 % is the limit for large p",
            "T-Recomp needs at most (1/4 + 1/(2p)) m_a.", "share of m_a",
-           lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), "<=",
-           lambda at: on.share(TRECOMP, at), TIMED_STEADY),
-    stated("tpipe.appC.standard", "Appendix C", "1F1B with half recomputed needs 50 % of m_a "
-           "(its buffer left out).", "share of m_a", printed("1/2"), "==",
-           lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), STEADY),
-    stated("tpipe.appC.efficiency", "Appendix C", "T-Recomp needs 1/1.5 of what 1F1B with half "
-           "recomputed needs (§4.2 says 1/2).", "ratio of the peaks", printed("1.5"), "==",
-           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), STEADY,
+           lambda at: on.share(TRECOMP, at), "<=",
+           lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), TIMED_STEADY),
+    stated("tpipe.appC.standard", "Appendix C",
+           "1F1B with half recomputed needs 50 % of m_a (its buffer left out).", "share of m_a",
+           lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), "==", "1/2", STEADY),
+    stated("tpipe.appC.efficiency", "Appendix C",
+           "T-Recomp needs 1/1.5 of what 1F1B with half recomputed needs (§4.2 says 1/2).",
+           "ratio of the peaks",
+           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==", "1.5", STEADY,
            "appC.efficiency-exact"),
     stated("tpipe.appC.efficiency-exact", "§4.2 and Appendix C, corrected: it grows with p, to 2",
            "1F1B with half recomputed needs p over floor(p/2) + 1 times as much.",
-           "ratio of the peaks", lambda at: Fraction(at["p"], at["p"] // 2 + 1), "==",
-           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), STEADY),
+           "ratio of the peaks",
+           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==",
+           lambda at: Fraction(at["p"], at["p"] // 2 + 1), STEADY),
 )  # fmt: skip
 _TIMES = (
     stated("tpipe.appC.warm-up", "Appendix C", "The warm-up takes 2p units.", "units",
-           lambda at: 2 * at["p"], "==", lambda at: on.warm_up(TRECOMP, at), ALL),
+           lambda at: on.warm_up(TRECOMP, at), "==", lambda at: 2 * at["p"], ALL),
     stated("tpipe.appC.cool-down", "Appendix C", "The cool-down takes 4p units.", "units",
-           lambda at: 4 * at["p"], "==", lambda at: on.cool_down(TRECOMP, at), ALL),
+           lambda at: on.cool_down(TRECOMP, at), "==", lambda at: 4 * at["p"], ALL),
     stated("tpipe.appC.time", "Appendix C", "T-Recomp takes 6p + 7(m-1) units.", "makespan",
-           lambda at: 6 * at["p"] + 7 * (at["m"] - 1), "==",
-           lambda at: on.makespan(TRECOMP, at), ALL, "appC.time-bound"),
-    stated("tpipe.appC.time-bound", "Appendix C, corrected: less where a recomputation fills a "
-           "bubble, and never less than the work",
-           "T-Recomp takes at most 6p + 7(m-1) units.", "makespan",
-           lambda at: 6 * at["p"] + 7 * (at["m"] - 1), "<=",
-           lambda at: on.makespan(TRECOMP, at), ALL),
+           lambda at: on.makespan(TRECOMP, at), "==",
+           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), ALL, "appC.time-bound"),
+    stated("tpipe.appC.time-bound",
+           "Appendix C, corrected: less where a recomputation fills a bubble, and never less than "
+           "the work", "T-Recomp takes at most 6p + 7(m-1) units.", "makespan",
+           lambda at: on.makespan(TRECOMP, at), "<=",
+           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), ALL),
     stated("tpipe.appC.1f1b", "Appendix C", "1F1B with half recomputed takes 7(m-1+p) units.",
-           "makespan", lambda at: 7 * (at["m"] + at["p"] - 1), "==", half_recomputed_makespan,
-           ALL),
-    stated("tpipe.sec4.2.interleaved-peak", "§4.2, Figure 6(e)", "T-Recomp on interleaved 1F1B "
-           "retains about 50 % of m_a (read as: and at most the recomputed block).",
-           "share of m_a", lambda at: Fraction(at["p"] + 1, 2 * at["p"]), "<=",
-           lambda at: on.share(TRECOMP_INTERLEAVED, at), GROUPS),
-    stated("tpipe.sec4.2.interleaved-bubble", "§4.2, Figure 6(e)", "Some order of T-Recomp on "
-           "interleaved 1F1B, within those activations, has at most half the bubble of 1F1B with "
-           "half recomputed.", "least idle units per rank of any order",
-           lambda at: Fraction(half_recomputed_makespan(at) - 7 * at["m"], 2), "<=",
-           least_interleaved_idle, ORDERS, slack="the least is 3(p-1), the half of 7(p-1) is more"),
+           "makespan", half_recomputed_makespan, "==",
+           lambda at: forms.recomputing_1f1b_makespan(at["p"], at["m"]), ALL),
+    stated("tpipe.sec4.2.interleaved-peak", "§4.2, Figure 6(e)",
+           "T-Recomp on interleaved 1F1B retains about 50 % of m_a (read as: and at most the "
+           "recomputed block).", "share of m_a", lambda at: on.share(TRECOMP_INTERLEAVED, at), "<=",
+           lambda at: Fraction(at["p"] + 1, 2 * at["p"]), GROUPS),
+    stated("tpipe.sec4.2.interleaved-bubble", "§4.2, Figure 6(e)",
+           "Some order of T-Recomp on interleaved 1F1B, within those activations, has at most "
+           "half the bubble of 1F1B with half recomputed.",
+           "least idle units per rank of any order", least_interleaved_idle, "<=",
+           lambda at: Fraction(half_recomputed_makespan(at) - 7 * at["m"], 2), ORDERS,
+           slack="the least is 3(p-1), the half of 7(p-1) is more"),
     stated("tpipe.sec4.2.interleaved-bubble-least", "§4.2, exactly",
            "The least bubble of any order within those activations is 3(p-1) units.",
-           "least idle units per rank of any order", lambda at: 3 * (at["p"] - 1), "==",
-           least_interleaved_idle, ORDERS),
+           "least idle units per rank of any order", least_interleaved_idle, "==",
+           lambda at: 3 * (at["p"] - 1), ORDERS),
     stated("tpipe.sec4.2.interleaved-bubble-6", "§4.2, of our order",
-           "Up to six ranks our order's bubble is 3(p-1) units.",
-           "idle units per rank", lambda at: 3 * (at["p"] - 1), "==",
-           lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), TO_6),
+           "Up to six ranks our order's bubble is 3(p-1) units.", "idle units per rank",
+           lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), "==", lambda at: 3 * (at["p"] - 1),
+           TO_6),
 )  # fmt: skip
 _GIGABYTES = (
-    stated("tpipe.sec6.2.tpipe", "§6.2, Figure 8(a)", "Where T-Recomp takes 6.39 GB, T-Pipe takes "
-           "16.61 GB.", "GB", printed("16.61"), "~2",
-           lambda at: _gigabytes(Fraction(on.peak(TPIPE, at)), at), EIGHT),
-    stated("tpipe.sec6.2.1f1b", "§6.2, Figure 8(a)", "Where T-Recomp takes 6.39 GB, 1F1B with half "
-           "recomputed takes 10.65 GB (a buffer of one of the 6 layers of a stage included).",
-           "GB", printed("10.65"), "~2",
-           lambda at: _gigabytes(half_recomputed_peak(at) + Fraction(1, 3), at), EIGHT),
+    stated("tpipe.sec6.2.tpipe", "§6.2, Figure 8(a)",
+           "Where T-Recomp takes 6.39 GB, T-Pipe takes 16.61 GB.", "GB",
+           lambda at: _gigabytes(Fraction(on.peak(TPIPE, at)), at), "~2", "16.61", EIGHT),
+    stated("tpipe.sec6.2.1f1b", "§6.2, Figure 8(a)",
+           "Where T-Recomp takes 6.39 GB, 1F1B with half recomputed takes 10.65 GB (a buffer of "
+           "one of the 6 layers of a stage included).", "GB",
+           lambda at: _gigabytes(half_recomputed_peak(at) + Fraction(1, 3), at), "~2", "10.65",
+           EIGHT),
     stated("tpipe.sec6.2.four", "§6.2", "On 4 ranks T-Pipe saves 12.5 % of 1F1B's activations.",
-           "per cent", printed("12.5"), "==",
-           lambda at: 100 * (on.share(PLAIN, at) - on.share(TPIPE, at)), FOUR),
-    stated("tpipe.sec6.2.four-recomputed", "§6.2", "On 4 ranks T-Recomp saves 25 % of the "
-           "activations of 1F1B with half recomputed.", "per cent", printed("25"), "==",
-           lambda at: 100 * (1 - Fraction(on.peak(TRECOMP, at), half_recomputed_peak(at))), FOUR),
+           "per cent", lambda at: 100 * (on.share(PLAIN, at) - on.share(TPIPE, at)), "==", "12.5",
+           FOUR),
+    stated("tpipe.sec6.2.four-recomputed", "§6.2",
+           "On 4 ranks T-Recomp saves 25 % of the activations of 1F1B with half recomputed.",
+           "per cent",
+           lambda at: 100 * (1 - Fraction(on.peak(TRECOMP, at), half_recomputed_peak(at))), "==",
+           "25", FOUR),
 )  # fmt: skip
 
 CLAIMS: tuple[Claim, ...] = (*_DELAY, *_LIVES, *_TIMES, *_GIGABYTES)

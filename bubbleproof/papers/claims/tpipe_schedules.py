@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Params
+from bubbleproof.papers.claims.domain import Params
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from bubbleproof.papers.theorems.periodic_families import Formulas, Periodic, Shape
-from bubbleproof.theory.families.tpipe_formulas import joint_peak
+from bubbleproof.papers.tpipe_formulas import joint_peak
 
 FULL = "tF = 1, tB = 2"
 SPLIT = "tF = tI = tW = 1"

@@ -18,7 +18,7 @@ where the starts above end at 6(m+x+y) + 3p, which is 3, 6 or 9 units later. At 
 same order has gaps in every round: first at p=3, m=2 it takes longer than 2(m+p-1)(tF+tB).
 
 Source: T-Pipe ("Chronos-aware pipeline parallelism") section 4.1, Appendix A. Legal range: any p
-and m; v = 2 only. The peak depends on the order alone; see ``tpipe_formulas``.
+and m; v = 2 only. The peak depends on the order alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.tpipe_formulas import backward_rounds, forward_rounds
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -62,14 +61,19 @@ class TPipe(TwoChunks):
 
 def tpipe_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
     """Start of microbatch 0 by (kind, chunk), in units; microbatch j comes 6j units later."""
-    second = 3 + 6 * forward_rounds(p)
+    second = 3 + 6 * _rounds(p - 3)
     deep_back = second + p + 2 * (p - 1 - rank)
     return {
         (Kind.F, 0): rank,
         (Kind.F, 1): rank + second,
         (Kind.B, 1): deep_back,
-        (Kind.B, 0): deep_back + 3 + 6 * backward_rounds(p),
+        (Kind.B, 0): deep_back + 3 + 6 * _rounds(2 * p - 3),
     }
+
+
+def _rounds(units: int) -> int:
+    """The least number of rounds of 6 units that last as long."""
+    return max(0, -(-units // 6))
 
 
 def ordered(rank: int, p: int, m: int, starts: dict[tuple[Kind, int], int], period: int) -> Columns:

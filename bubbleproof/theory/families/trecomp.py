@@ -27,11 +27,6 @@ from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import Parameters
 from bubbleproof.theory.families.tpipe import TwoChunks, ordered
-from bubbleproof.theory.families.tpipe_formulas import (
-    ceil_div,
-    trecomp_backward_rounds,
-    trecomp_forward_rounds,
-)
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -100,14 +95,24 @@ class TRecompInterleaved(Recomputing):
 def trecomp_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
     """Start of microbatch 0 by (kind, chunk), in units; microbatch j comes 7j units later."""
     hops = p - 1 - rank
-    again = 2 * hops + 3 + 7 * trecomp_backward_rounds(p)
+    again = 2 * hops + 3 + 7 * _rounds(2 * p - 4)
     return {
-        (Kind.F, 0): 2 - 7 * (trecomp_forward_rounds(p) + 1) - hops - hops // 2,
-        (Kind.F, 1): -1 - hops - ceil_div(hops, 2),
+        (Kind.F, 0): 2 - 7 * (forward_rounds(p) + 1) - hops - hops // 2,
+        (Kind.F, 1): -1 - hops - (hops + 1) // 2,
         (Kind.B, 1): 2 * hops,
         (Kind.R, 0): again,
         (Kind.B, 0): again + 1,
     }
+
+
+def forward_rounds(p: int) -> int:
+    """x: rounds by which chunk 2 follows chunk 1 forwards."""
+    return _rounds(p + p // 2 - 4)
+
+
+def _rounds(units: int) -> int:
+    """The least number of rounds of 7 units that last as long."""
+    return max(0, -(-units // 7))
 
 
 def _with_recomputations(order: list[Action], p: int) -> list[Action]:

@@ -4,14 +4,20 @@ Symbols: P pipeline stages (ranks; counted from 1 as i in the paper, from 0 as `
 chunks per rank, B microbatches, e and d the enqueue and dequeue sequences, R and S their lengths;
 ``forward`` and ``backward`` ticks of one pass (C_comp^fwd, C_comp^bwd), their sum C_comp; ``link``
 ticks of one message (C_PP); ``whole`` ticks of all parameters or gradients of a chunk on the NIC
-(C_DP), ``part`` of its sharded ones (C_DP^g, C_DP^p). Bytes are per parameter psi of the device,
+(C_DP). What is sharded of them (C_DP^g, C_DP^p) is moved (S-1) M, (R-1) M and S M - 1 times (Eq. 3
+to 5), each time but for what the passes beside it hide. Bytes are per parameter psi of the device,
 with D replicas, and exact.
+
+Generators of schedules do not ask here: what they need of these they count for themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
+
+Ticks = tuple[int, int]
 
 
 def exposed(communication: int, computation: int) -> int:
@@ -19,13 +25,25 @@ def exposed(communication: int, computation: int) -> int:
     return max(0, communication - computation)
 
 
-def warm_up_forwards(p: int, num_chunks: int, buffer: int, rank: int) -> int:
-    """Forwards in a row before the first backward: (M-1) q + 2(P-i) + 1 with P - i = p - 1 - rank.
+def buffer(e: Sequence[int], d: Sequence[int]) -> int:
+    """q: the most microbatches in the queue when a dequeue begins, its own enqueued.
 
-    The paper writes e_1 for q; ``pipemesh_order.buffer_size`` says when that is too few. At most
-    the M B there are, which the paper leaves out. Each holds one activation: M_a.
+    Dequeue j needs the least e_1 + ... + e_i that reaches d_1 + ... + d_j; what was dequeued before
+    it has left the queue.
     """
-    return (num_chunks - 1) * buffer + 2 * (p - 1 - rank) + 1
+    enqueued, dequeued = list(accumulate(e)), list(accumulate(d))
+    needed = [next(end for end in enqueued if end >= last) for last in dequeued]
+    return max(end - gone for end, gone in zip(needed, [0, *dequeued[:-1]], strict=True))
+
+
+def warm_up_forwards(p: int, num_chunks: int, first: int, rank: int) -> int:
+    """Algorithm 1, line 2: (M-1) e_1 + 2(P-i) forwards before one and one alternate.
+
+    One more comes before the first backward, and each holds one activation: M_a. Where dequeues run
+    ahead of enqueues e_1 is too few, and ``buffer`` stands in its place; there are at most M B,
+    which the paper leaves out.
+    """
+    return (num_chunks - 1) * first + 2 * (p - 1 - rank)
 
 
 def bubble_ticks(p: int, ticks: int) -> int:
@@ -39,35 +57,32 @@ def message_ticks(p: int, link: int) -> int:
 
 
 def optimizer_ticks(
-    num_chunks: int, e: Sequence[int], d: Sequence[int], whole: int, forward: int, backward: int
+    num_chunks: int, e: Sequence[int], d: Sequence[int], whole: Ticks, ticks: Ticks = (1, 2)
 ) -> int:
     """Equation (2): the first chunk's gather and reduction, and what e_1 and d_S do not hide.
 
-    (The sentence before it says that the reductions hide behind e_1 forwards and the gathers
-    behind d_S backwards; it is the other way round, which leaves the sum as it is.)
+    ``whole`` are the ticks of what hides behind e_1 forwards and behind d_S backwards. (The
+    sentence before the equation says that these are the reductions and the gathers; it is the other
+    way round, which leaves the sum as it is.)
     """
-    return 2 * whole + (num_chunks - 1) * (
-        exposed(whole, e[0] * forward) + exposed(whole, d[-1] * backward)
-    )
+    (front, back), (forward, backward) = whole, ticks
+    late = exposed(front, e[0] * forward) + exposed(back, d[-1] * backward)
+    return front + back + (num_chunks - 1) * late
 
 
-def gradient_ticks(num_chunks: int, operations: int, part: int, passes: int, backward: int) -> int:
-    """Equation (3): (S-1) M H(C_DP^g, B_Z2 C_bwd); the passes are those of the *next* visit."""
-    return (operations - 1) * num_chunks * exposed(part, passes * backward)
+def reductions(num_chunks: int, dequeues: int) -> int:
+    """(S-1) M, equation (3): how often gradients are reduced before the last dequeue."""
+    return (dequeues - 1) * num_chunks
 
 
-def forward_parameter_ticks(
-    num_chunks: int, operations: int, part: int, passes: int, forward: int
-) -> int:
-    """Equation (4): (R-1) M H(C_DP^p, B_Z3^fwd C_fwd)."""
-    return (operations - 1) * num_chunks * exposed(part, passes * forward)
+def forward_gathers(num_chunks: int, enqueues: int) -> int:
+    """(R-1) M, equation (4): how often parameters are gathered after the first enqueue."""
+    return (enqueues - 1) * num_chunks
 
 
-def backward_parameter_ticks(
-    num_chunks: int, operations: int, part: int, passes: int, backward: int
-) -> int:
-    """Equation (5): (S M - 1) H(C_DP^p, B_Z3^bwd C_bwd)."""
-    return (operations * num_chunks - 1) * exposed(part, passes * backward)
+def backward_gathers(num_chunks: int, dequeues: int) -> int:
+    """S M - 1, equation (5): how often parameters are gathered for backwards."""
+    return dequeues * num_chunks - 1
 
 
 def least_iteration(p: int, num_chunks: int, m: int, ticks: int, link: int, whole: int) -> int:

@@ -4,6 +4,9 @@ Symbols: p ranks (the paper's PP), m microbatches; one unit of time is the forwa
 one rank (T_unit = T_fwd / 2p), a backward takes 2; one unit of memory is m_a / 2p. Everything is
 exact: whole units or ``Fraction``. A name that begins with ``printed_`` is the paper's where ours
 differs; its docstring says how. Sources are the appendices of the T-Pipe paper.
+
+Generators of schedules do not ask here: what they need of these they count for themselves, so that
+a schedule's measures and these formulas share nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def forward_rounds(p: int) -> int:
-    """x: rounds by which chunk 2 follows chunk 1 forwards, ceil((p-3)/6), and 0 below p = 3."""
-    return max(0, ceil_div(p - 3, 6))
+    """x: rounds by which chunk 2 follows chunk 1 forwards, ceil((p-3)/6)."""
+    return ceil_div(p - 3, 6)
 
 
 def backward_rounds(p: int) -> int:
-    """y: rounds by which chunk 1 follows chunk 2 backwards, ceil((2p-3)/6), and 0 for p = 1."""
-    return max(0, ceil_div(2 * p - 3, 6))
+    """y: rounds by which chunk 1 follows chunk 2 backwards, ceil((2p-3)/6)."""
+    return ceil_div(2 * p - 3, 6)
 
 
 def forward_interval(p: int) -> int:
@@ -36,9 +39,19 @@ def backward_interval(p: int) -> int:
     return 3 + 6 * backward_rounds(p) - 2 * p
 
 
+def deep_life(p: int) -> int:
+    """Eq. 1: units from the start of chunk 2's forward on stage 0 to that of its backward there."""
+    return 3 * p - 2
+
+
+def shallow_life(p: int) -> int:
+    """Eq. 2: the same of chunk 1: chunk 2's life, both intervals, p forwards and p backwards."""
+    return deep_life(p) + forward_interval(p) + backward_interval(p) + 3 * p
+
+
 def deep_peak(p: int) -> int:
     """Appendix A: most activations of chunk 2 alive on rank 0, ceil((3p-2)/6)."""
-    return ceil_div(3 * p - 2, 6)
+    return ceil_div(deep_life(p), 6)
 
 
 def shallow_peak(p: int) -> int:
@@ -64,31 +77,36 @@ def tpipe_idle_ratio(p: int, m: int) -> Fraction:
     return Fraction(p - 1, m + p - 1)
 
 
-def printed_delay_rounds(p: int) -> int:
-    """Appendix B, problem (3), solved for p >= 3: the k that the paper says is 1 for 8 <= p <= 40.
+def forward_gaps(p: int) -> int:
+    """z: units that chunk 2's forwards wait in all when chunk 1 is recomputed, ceil((p-1)/2)."""
+    return ceil_div(p - 1, 2)
 
-    Its own constraint gives 0 at p = 10, 11, 12, 16, 17 and 2 at p = 27, 32, 33, 36 to 39.
+
+def recomputing_interval(p: int, rounds: int) -> int:
+    """Appendix B: T-Pipe's forward interval less z - x - 1, and 7 for each round of delay."""
+    return forward_interval(p) - (forward_gaps(p) - forward_rounds(p) - 1) + 7 * rounds
+
+
+def least_delay(p: int) -> int:
+    """Eq. 3 for p >= 3: the least k that leaves no negative interval.
+
+    The paper says that it is 1 for 8 <= p <= 40; its own constraint gives 0 at p = 10, 11, 12, 16,
+    17 and 2 at p = 27, 32, 33, 36 to 39.
     """
-    change = ceil_div(p - 1, 2) - ceil_div(p - 3, 6) - 1
-    return max(0, ceil_div(change - forward_interval(p), 7))
+    return max(0, ceil_div(-recomputing_interval(p, 0), 7))
 
 
-def trecomp_forward_rounds(p: int) -> int:
-    """Rounds of 7 by which chunk 2 follows chunk 1 forwards when chunk 1 is recomputed."""
-    return max(0, ceil_div(p + ceil_div(p - 1, 2) - 4, 7))
+def recomputing_life(p: int) -> int:
+    """Eq. 4: units of a life of chunk 2's activations, 3p + z - 2."""
+    return deep_life(p) + forward_gaps(p)
 
 
-def trecomp_backward_rounds(p: int) -> int:
-    """Rounds of 7 by which chunk 1 follows chunk 2 backwards when chunk 1 is recomputed."""
-    return max(0, ceil_div(2 * p - 4, 7))
-
-
-def printed_deep_blocks(p: int) -> int:
-    """Appendix C: ceil(T_life_chunk2 / 7) with T_life = 3p + ceil((p-1)/2) - 2.
+def deep_blocks(p: int) -> int:
+    """Appendix C: ceil(T_life_chunk2 / 7) activations of chunk 2.
 
     The paper simplifies it to floor(p/2); it is ceil(p/2), first different at p = 1.
     """
-    return ceil_div(3 * p + ceil_div(p - 1, 2) - 2, 7)
+    return ceil_div(recomputing_life(p), 7)
 
 
 def trecomp_peak(p: int) -> int:
@@ -108,9 +126,9 @@ def recomputing_1f1b_makespan(p: int, m: int) -> int:
 
 def offload_window(p: int) -> int:
     """Appendix D (5): idle units between chunk 2's last backward and chunk 1's in cool-down."""
-    return 2 * (p - ceil_div(2 * p - 3, 6) - 1)
+    return 2 * (p - backward_rounds(p) - 1)
 
 
 def reload_window(p: int) -> int:
     """Appendix D (7): idle units between chunk 1's first forward and chunk 2's in warm-up."""
-    return p - ceil_div(p - 3, 6) - 1
+    return p - forward_rounds(p) - 1

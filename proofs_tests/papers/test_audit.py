@@ -9,20 +9,14 @@ from random import Random
 
 import pytest
 
-from bubbleproof.papers.claims import (
-    Claim,
-    ClaimVerdict,
-    Decision,
-    Domain,
-    Relation,
-    decide,
-    grid,
-    shards,
-)
-from bubbleproof.papers.claims.shards import HEAD, Audit, Shard, decide_shard
+from bubbleproof.papers.audit import shards
+from bubbleproof.papers.audit.audit import Audit
+from bubbleproof.papers.audit.shards import HEAD, Shard, decide_shard
+from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, Relation, decide
+from bubbleproof.papers.claims.domain import domain
 
-WIDE = grid("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
-SMALL = grid("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4))
+WIDE = domain("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
+SMALL = domain("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4), wide=WIDE)
 
 
 def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> Claim:
@@ -35,7 +29,6 @@ def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> Claim:
         quantity="a number",
         relation=Relation.EQUAL,
         domain=SMALL,
-        wide=WIDE,
         predicted=lambda _: Fraction(0),
         measured=lambda at: Fraction(tuple(at.values()) in fails),
     )
@@ -52,25 +45,25 @@ CLAIMS = {
         # In one cell: 7+20+1 is less than 7+20+3.
         claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
         replace(
-            claim("missing", ()), predicted=None, measured=None, missing="a cluster", wide=None,
-            domain=Domain(text="", points=()),
+            claim("missing", ()), predicted=None, measured=None, missing="a cluster",
+            domain=domain("", p=()),
         ),
     )
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _known_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_claims", lambda: CLAIMS)
+def known() -> dict[str, Claim]:
+    """Where workers find the claims."""
+    return CLAIMS
 
 
 def audited(seed: int, *, is_wide: bool = True, limit: int | None = None) -> dict[str, Decision]:
-    audit = Audit(chosen=CLAIMS, is_wide=is_wide, limit=limit)
+    audit = Audit(chosen=CLAIMS, library=known, is_wide=is_wide, limit=limit)
     for make in (audit.heads, audit.cells):
         todo = make()
         Random(seed).shuffle(todo)
         for shard in todo:
-            audit.note(decide_shard(shard))
+            audit.note(shard, decide_shard(shard))
     return audit.decisions()
 
 
@@ -98,7 +91,7 @@ def test_the_smallest_counterexample_wins() -> None:
 
 
 def test_every_case_is_in_one_shard() -> None:
-    audit = Audit(chosen=CLAIMS, is_wide=True)
+    audit = Audit(chosen=CLAIMS, library=known, is_wide=True)
     places: dict[str, list[int]] = {}
     for shard in [*audit.heads(), *audit.cells()]:
         for part in shard.slices:
@@ -114,7 +107,7 @@ def test_claims_that_share_a_schedule_meet_in_a_shard(monkeypatch: pytest.Monkey
     def cells(shard: Shard) -> set[tuple[int, ...]]:
         return {tuple(row[:2]) for part in shard.slices for row in part.rows.tolist()}
 
-    for shard in Audit(chosen=CLAIMS, is_wide=True).cells():
+    for shard in Audit(chosen=CLAIMS, library=known, is_wide=True).cells():
         assert len(cells(shard)) == 1
         ((p, m),) = cells(shard)
         # The heads' 96 cases have small sums: 3, 6, 9, ... of them have the sum 3, 4, 5, ...
@@ -123,17 +116,18 @@ def test_claims_that_share_a_schedule_meet_in_a_shard(monkeypatch: pytest.Monkey
 
 
 def test_a_domain_without_cases_is_refused() -> None:
-    empty = replace(CLAIMS["test.holds"], wide=grid("nobody", p=(), m=(1,)))
+    nobody = domain("nobody", p=(), m=(1,))
+    empty = replace(CLAIMS["test.holds"], domain=replace(SMALL, wide=nobody))
     with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
-        Audit(chosen={empty.id: empty}, is_wide=True).heads()
+        Audit(chosen={empty.id: empty}, library=known, is_wide=True).heads()
     with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
         decide(empty, is_wide=True)
 
 
-def test_an_error_names_the_claim_and_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_claim_and_the_case() -> None:
     broken = replace(CLAIMS["test.holds"], measured=lambda at: Fraction(1, at["p"] - 1))
-    monkeypatch.setattr(shards, "_claims", lambda: {broken.id: broken})
-    (head,) = Audit(chosen={broken.id: broken}, is_wide=True).heads()
+    only = {broken.id: broken}
+    (head,) = Audit(chosen=only, library=lambda: only, is_wide=True).heads()
     with pytest.raises(ZeroDivisionError) as raised:
         decide_shard(head)
     assert raised.value.__notes__ == ["while measuring test.holds at {'p': 1, 'm': 1, 'x': 1}"]

@@ -1,0 +1,92 @@
+"""What the claims of the field and of MEPipe measure: families at the claims' parameters.
+
+Parameters are those of the families (``p m v s f tF tB tI tW``) and ``r``, a rank. ``A`` is one
+sample through all layers: with v chunks and s slices one action's activation is A/(vsp). For a
+pipeline whose stages are on two ranks, as on any other, units are counted where they lie.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+
+from bubbleproof.papers.claims.claim import Exact, Value
+from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.retiming import Template, retimed, template
+from bubbleproof.theory.families import FamilyMember, family, make_parameters
+from bubbleproof.theory.families.parameters import COUNTS, NAMES, TICKS
+from bubbleproof.theory.model.measures import Measures
+
+_SHAPES = frozenset("vsf")  # parameters that only some families take
+Given = tuple[tuple[str, int], ...]
+
+
+def made(name: str, at: Params) -> FamilyMember:
+    """The family's schedule; a chunk, slice or forward count that it does not take is left out."""
+    chosen = family(name)
+    taken = [n for n in NAMES if n in at and (n not in _SHAPES or n in chosen.options)]
+    return chosen.member(make_parameters({n: at[n] for n in taken}))
+
+
+@lru_cache(maxsize=8192)  # numbers only: the schedules themselves are not kept
+def _measures(name: str, shape: Given, ticks: Given) -> Measures:
+    return retimed(_template(name, shape), dict(ticks))
+
+
+@lru_cache(maxsize=24)  # a sweep on p ranks and m microbatches meets up to 20 shapes in turn
+def _template(name: str, shape: Given) -> Template:
+    return template(name, dict(shape))
+
+
+def measures(name: str, at: Params) -> Measures:
+    """The measures of the family's schedule; what it does not take is left out."""
+    options = family(name).options
+    shape = tuple((n, at[n]) for n in COUNTS if n in at and (n not in _SHAPES or n in options))
+    return _measures(name, shape, tuple((n, at[n]) for n in TICKS if n in at))
+
+
+def idle_ratio(name: str) -> Exact:
+    """Idle share of all ranks' time until the last one ends."""
+    return lambda at: measures(name, at).idle_ratio
+
+
+def idle_over_work(name: str) -> Exact:
+    """Idle time over working time."""
+    return lambda at: measures(name, at).idle_over_work
+
+
+def makespan(name: str) -> Value:
+    """Ticks from the first start to the last end."""
+    return lambda at: measures(name, at).makespan
+
+
+def span_idle(name: str) -> Value:
+    """The zero-bubble papers' bubble: idle ticks within a rank's own span, on the worst rank."""
+    return lambda at: measures(name, at).span_idle
+
+
+def idle_ticks(name: str) -> Value:
+    """Idle ticks of the worst rank until the last rank ends."""
+    return lambda at: max(measures(name, at).idle_ticks)
+
+
+def peak(name: str) -> Value:
+    """The most units that any rank holds."""
+    return lambda at: max(measures(name, at).peak_activations)
+
+
+def peak_of_rank(name: str) -> Value:
+    """The most units that rank r holds."""
+    return lambda at: measures(name, at).peak_activations[at["r"]]
+
+
+def peak_of_a(name: str) -> Exact:
+    """The most that any rank holds, as a fraction of A."""
+
+    def value(at: Params) -> Fraction:
+        options = family(name).options
+        units = at["p"] * prod(at[n] for n in "vs" if n in at and n in options)
+        return Fraction(max(measures(name, at).peak_activations), units)
+
+    return value
