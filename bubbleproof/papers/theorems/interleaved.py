@@ -1,7 +1,8 @@
 """Interleaved 1F1B with p | m: its makespan is exactly (m*v+p-1)P, for all tF and tB.
 
 Each rank runs N = m*v forwards and backwards. Count them by their place in the rank's order of
-forwards (x) and of backwards (n); with p | m these orders are the same on all ranks, and
+forwards (x) and of backwards (n); with p | m these orders are the same on all ranks, and the places
+that ``list_places`` proves say that
 
     F(x) of rank r waits for F(x) of rank r-1, of rank 0 for F(x-p) of rank p-1 (chunk before),
     B(n) of rank r waits for B(n) of rank r+1, of rank p-1 for B(n-p) of rank 0 (chunk after), or,
@@ -32,7 +33,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, P
-from bubbleproof.papers.theorems.terms import Term, all_of, choose, index, negate
+from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
+from bubbleproof.papers.theorems.terms import Formula, Term, all_of, choose, index, negate
 from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
 
 # Q is (v-1)p and N is m*v, which keeps every index linear. From p | m and v >= 1 follows that
@@ -84,28 +86,52 @@ class InterleavedForm:
     makespan: Term = (N + P - 1) * PAIR
 
 
-def dependencies(form: InterleavedForm) -> list[Part]:
-    """The waits between ranks, and of the last stage for its own forward."""
-    f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
+def on_neighbours(form: InterleavedForm) -> list[Part]:
+    """The waits for a neighbouring rank on the same chunk: at the same place."""
+    f, b = form.forward, form.backward
     return [
         ("no start before 0", AT_X, all_of(f(R, X) >= 0, b(R, X) >= 0)),
         ("F after F of the rank before", (*AT_X, R >= 1), f(R, X) >= f(R - 1, X) + TF),
-        (
-            "F of rank 0 after F of the last rank, one chunk before",
-            (*AT_X, X >= P),
-            f(zero, X) >= f(last, X - P) + TF,
-        ),
         ("B after B of the next rank", (*AT_X, R <= P - 2), b(R, X) >= b(R + 1, X) + TB),
+    ]
+
+
+def between_chunks(
+    form: InterleavedForm,
+    earlier: Term,
+    premises: tuple[Formula, ...],
+    *,
+    of_forwards: tuple[Formula, ...] = (),
+    what: str = "one chunk",
+) -> list[Part]:
+    """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
+    f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
+    return [
         (
-            "B of the last rank after B of rank 0, one chunk after",
-            (*AT_X, X >= P),
-            b(last, X) >= b(zero, X - P) + TB,
+            f"F of rank 0 after F of the last rank, {what} before",
+            (*premises, *of_forwards),
+            f(zero, X) >= f(last, earlier) + TF,
         ),
         (
-            "B of the last stage after its own F",
-            (*AT_X, X + Q <= N - 1),
-            b(last, X) >= f(last, X + Q) + TF,
+            f"B of the last rank after B of rank 0, {what} after",
+            premises,
+            b(last, X) >= b(zero, earlier) + TB,
         ),
+    ]
+
+
+def on_last_stage(form: InterleavedForm, own: Term, premises: tuple[Formula, ...]) -> list[Part]:
+    """The wait of the last stage's backward for its own forward, at place ``own``."""
+    name, last = "B of the last stage after its own F", P - 1
+    return [(name, premises, form.backward(last, X) >= form.forward(last, own) + TF)]
+
+
+def dependencies(form: InterleavedForm, of_forwards: tuple[Formula, ...] = ()) -> list[Part]:
+    """All waits; forwards may wait for the chunk before at fewer places."""
+    return [
+        *on_neighbours(form),
+        *between_chunks(form, X - P, (*AT_X, X >= P), of_forwards=of_forwards),
+        *on_last_stage(form, X + Q, (*AT_X, X + Q <= N - 1)),
     ]
 
 
@@ -143,7 +169,7 @@ def costs(form: InterleavedForm) -> list[Part]:
     ]
 
 
-def theorem(form: InterleavedForm | None = None) -> Theorem:
+def theorem(form: InterleavedForm | None = None, places: Places | None = None) -> Theorem:
     """Makespan (m*v+p-1)P and peak (v-1)p + 2(p-r-1) + 1 of interleaved 1F1B."""
     form = form or InterleavedForm()
     parts = (*dependencies(form), *order(form), *costs(form))
@@ -161,11 +187,14 @@ def theorem(form: InterleavedForm | None = None) -> Theorem:
         symbols=(
             "p ranks, m microbatches, v chunks per rank, r rank, x y places in the rank's order, "
             "Q = (v-1)p, N = m*v, tF tB ticks of a chunk (real), P = tF + tB"
+            f"{SYMBOLS}, the a-th of groups"
         ),
         argument=(
-            "These starts keep the family's orders and waits, so its left-shifted schedule ends no "
-            "later; theorem makespan-bound (n = N) says that it ends no earlier. The starts are "
-            "not the left-shifted ones; theorem interleaved-starts has those where tB >= tF"
+            "The family's orders are lists of places, whose waits span what is said here. "
+            "These starts keep the orders and waits, so its left-shifted schedule ends no "
+            "later; theorem makespan-bound (n = N) says that it ends no earlier. The starts "
+            "are not the left-shifted ones; theorem interleaved-starts has those where tB >= "
+            "tF"
         ),
-        obligations=obligations_of(parts, SHAPE),
+        obligations=(*obligations_of(parts, SHAPE), *of_groups(places or Places())),
     )

@@ -41,9 +41,11 @@ from bubbleproof.papers.theorems.interleaved import (
     X,
     Y,
     costs,
+    dependencies,
     order,
     warmup,
 )
+from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_groups
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, any_of, choose
 from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
 
@@ -80,32 +82,6 @@ def starts(late: Callable[[Term], Term] = lateness, onset: int = 0) -> Interleav
 
 
 FORM = starts()
-
-
-def dependencies(form: InterleavedForm) -> list[Part]:
-    """The waits between ranks and chunks, and of the last stage for its own forward."""
-    f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
-    elsewhere = any_of(X <= Q + P - 1, X >= Q + 2 * P)  # not v*p..(v+1)p-1
-    return [
-        ("no start before 0", AT_X, all_of(f(R, X) >= 0, b(R, X) >= 0)),
-        ("F after F of the rank before", (*AT_X, R >= 1), f(R, X) >= f(R - 1, X) + TF),
-        (
-            "F of rank 0 after F of the last rank, one chunk before",
-            (*AT_X, X >= P, Q >= P, elsewhere),
-            f(zero, X) >= f(last, X - P) + TF,
-        ),
-        ("B after B of the next rank", (*AT_X, R <= P - 2), b(R, X) >= b(R + 1, X) + TB),
-        (
-            "B of the last rank after B of rank 0, one chunk after",
-            (*AT_X, X >= P),
-            b(last, X) >= b(zero, X - P) + TB,
-        ),
-        (
-            "B of the last stage after its own F",
-            (*AT_X, X + Q <= N - 1),
-            b(last, X) >= f(last, X + Q) + TF,
-        ),
-    ]
 
 
 def tightness(form: InterleavedForm) -> list[Part]:
@@ -158,9 +134,14 @@ def _hints() -> tuple[tuple[Term, Term], ...]:
     return ((P - 1 - R, TB - TF), (R, TB - TF), *((e, t) for e in counts for t in (TF, TB)))
 
 
-def theorem(form: InterleavedForm = FORM, assumed: tuple[Formula, ...] = ASSUMED) -> Theorem:
+def theorem(
+    form: InterleavedForm = FORM,
+    assumed: tuple[Formula, ...] = ASSUMED,
+    places: Places | None = None,
+) -> Theorem:
     """Interleaved 1F1B's closed form is its left-shifted schedule where tB >= tF."""
-    parts = (*dependencies(form), *order(form), *tightness(form), *costs(form))
+    elsewhere = (Q >= P, any_of(X <= Q + P - 1, X >= Q + 2 * P))  # not v*p..(v+1)p-1
+    parts = (*dependencies(form, elsewhere), *order(form), *tightness(form), *costs(form))
     return Theorem(
         id="interleaved-starts",
         statement=(
@@ -179,9 +160,13 @@ def theorem(form: InterleavedForm = FORM, assumed: tuple[Formula, ...] = ASSUMED
         symbols=(
             "p ranks, m microbatches, v chunks per rank, r rank, x y n places in the rank's order, "
             "Q = (v-1)p, N = m*v, tF tB ticks of a chunk (real), P = tF + tB"
+            f"{SYMBOLS}, the a-th of groups"
         ),
         argument=(
             "Starts that respect all waiting edges and are tight are the longest paths (induction)"
         ),
-        obligations=obligations_of(parts, (*SHAPE, *assumed), _hints()),
+        obligations=(
+            *obligations_of(parts, (*SHAPE, *assumed), _hints()),
+            *of_groups(places or Places(), is_timed=True),
+        ),
     )

@@ -9,62 +9,47 @@ with Q = (M-1)q. Counted by places in those lists as in ``interleaved``,
 
 - the forward of chunk c > 0 stands as many places behind that of chunk c-1 as its operation has
   microbatches, p or more; so does the backward of chunk c-1 behind that of chunk c;
-- the backward of a microbatch on the last stage stands at place M T + x of its list, and its
-  forward there at (M-1) E + T + x, with T dequeued before its operation, E enqueued up to its own
-  operation and E - T <= q: so at most Q places further.
+- on the last stage a microbatch's forward stands at most Q places further than its backward.
 
-That is all that the starts of ``interleaved`` need, so they are a schedule of this order too.
+``list_places`` proves this of the lists. It is all that the starts of ``interleaved`` need, so they
+are a schedule of this order too.
 """
 
 from __future__ import annotations
 
-from bubbleproof.papers.theorems.closed_form import TB, TF, P
+from bubbleproof.papers.theorems.closed_form import P
 from bubbleproof.papers.theorems.interleaved import (
     AT_X,
     AT_Y,
     SHAPE,
     InterleavedForm,
     Q,
-    R,
     X,
     Y,
+    between_chunks,
     costs,
+    on_last_stage,
+    on_neighbours,
     order,
 )
-from bubbleproof.papers.theorems.terms import Term, all_of
-from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
+from bubbleproof.papers.theorems.list_places import SYMBOLS, Places, of_sequences
+from bubbleproof.papers.theorems.terms import Term
+from bubbleproof.papers.theorems.theorem import Theorem, obligations_of
 
 
-def dependencies(form: InterleavedForm, least: Term) -> list[Part]:
-    """The waits between ranks and operations, and of the last stage for its own forward."""
-    f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
-    apart = (*AT_X, *AT_Y, X - least >= Y)
-    return [
-        ("no start before 0", AT_X, all_of(f(R, X) >= 0, b(R, X) >= 0)),
-        ("F after F of the rank before", (*AT_X, R >= 1), f(R, X) >= f(R - 1, X) + TF),
-        (
-            "F of rank 0 after F of the last rank, an operation before",
-            apart,
-            f(zero, X) >= f(last, Y) + TF,
-        ),
-        ("B after B of the next rank", (*AT_X, R <= P - 2), b(R, X) >= b(R + 1, X) + TB),
-        (
-            "B of the last rank after B of rank 0, an operation after",
-            apart,
-            b(last, X) >= b(zero, Y) + TB,
-        ),
-        (
-            "B of the last stage after its own F",
-            (*AT_X, *AT_Y, Y <= X + Q),
-            b(last, X) >= f(last, Y) + TF,
-        ),
-    ]
-
-
-def theorem(form: InterleavedForm | None = None, least: Term = P) -> Theorem:
+def theorem(
+    form: InterleavedForm | None = None, least: Term = P, places: Places | None = None
+) -> Theorem:
     """Makespan and peak where every operation has ``least`` microbatches or more."""
     form = form or InterleavedForm()
-    parts = (*dependencies(form, least), *order(form), *costs(form))
+    apart, any_two = (*AT_X, *AT_Y, X - least >= Y), (*AT_X, *AT_Y, Y <= X + Q)
+    parts = (
+        *on_neighbours(form),
+        *between_chunks(form, Y, apart, what="an operation"),
+        *on_last_stage(form, Y, any_two),
+        *order(form),
+        *costs(form),
+    )
     return Theorem(
         id="pipemesh",
         statement=(
@@ -82,11 +67,14 @@ def theorem(form: InterleavedForm | None = None, least: Term = P) -> Theorem:
         symbols=(
             "p ranks, m microbatches, M chunks per rank, r rank, x y places in the rank's order, "
             "Q = (M-1)q, N = M*m, tF tB ticks of a chunk (real), P = tF + tB"
+            f"{SYMBOLS}, of j's enqueue operation e with enqueued before, of its dequeue operation "
+            "d with dequeued before"
         ),
         argument=(
-            "These starts keep the family's orders and waits, so its left-shifted schedule ends no "
-            "later; theorem makespan-bound (n = N) says that it ends no earlier. The peak follows "
-            "from the order alone"
+            "The family's orders are lists of places, whose waits span what is said here. "
+            "These starts keep the orders and waits, so its left-shifted schedule ends no "
+            "later; theorem makespan-bound (n = N) says that it ends no earlier. The peak "
+            "follows from the order alone"
         ),
-        obligations=obligations_of(parts, SHAPE),
+        obligations=(*obligations_of(parts, SHAPE), *of_sequences(places or Places(), least)),
     )
