@@ -1,7 +1,7 @@
 """Every claim that holds fails one step beyond its relation, in a case of its small domain.
 
 An audit finds the same in its own run (``Decision.surviving``) on the wide domains; here the cases
-are taken, smallest first, until each mutant is refuted.
+are looked at, smallest first, until each mutant is refuted.
 """
 
 from __future__ import annotations

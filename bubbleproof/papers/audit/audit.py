@@ -118,12 +118,12 @@ class Audit:
         if claim.missing is not None:
             return undecidable(claim, domain)
         total, failing = len(domain.points), self._found.get(claim.id)
-        taken = total if self.limit is None else min(total, self.limit)
+        looked_at = total if self.limit is None else min(total, self.limit)
         return Decision(
             claim=claim,
             domain=domain,
             verdict=ClaimVerdict.HOLDS if failing is None else ClaimVerdict.REFUTED,
-            checked=taken if failing is None else failing.place + 1,
+            checked=looked_at if failing is None else failing.place + 1,
             total=total,
             standing=self._standing[claim.id],
             counterexample=None if failing is None else failing.counterexample,

@@ -95,7 +95,7 @@ def _known(library: Library) -> Mapping[str, Claim]:
 
 
 def _outcome(claim: Claim, part: Slice) -> Outcome:
-    """Cases are taken in the order of their values, so that those of one shape stand together."""
+    """Cases are decided in the order of their values, so that those of one shape stand together."""
     first: Failure | None = None
     refuted: frozenset[int] = frozenset()
     standing: Standing | None = None

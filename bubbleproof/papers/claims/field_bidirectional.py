@@ -121,19 +121,19 @@ def _dual(name: str, relation: str, keeps: Condition = is_any) -> Domain:
             wide=wide,
         )
 
-    def taken(p: int) -> range:
+    def accepted(p: int) -> range:
         return range(2 * p, 4 * p + 1, 2 if is_dualpipe else 1)
 
     return cases(
         f"p in {' '.join(map(str, few))}; 2p <= m <= 4p{even} (from p = 5 on only m within 2 "
         "above a multiple of p)",
         few,
-        lambda p: (m for m in taken(p) if p <= 4 or m % p <= 2),
+        lambda p: (m for m in accepted(p) if p <= 4 or m % p <= 2),
         cases(
             f"{'even p' if is_dualpipe else '2 <= p'} <= 16; 2p <= m <= 4p{even}, which is all "
             "that the schedule takes of m <= 4p",
             every,
-            taken,
+            accepted,
             None,
         ),
     )

@@ -25,8 +25,8 @@ Given = tuple[tuple[str, int], ...]
 def made(name: str, at: Params) -> FamilyMember:
     """The family's schedule; a chunk, slice or forward count that it does not take is left out."""
     chosen = family(name)
-    taken = [n for n in NAMES if n in at and (n not in _SHAPES or n in chosen.options)]
-    return chosen.member(make_parameters({n: at[n] for n in taken}))
+    known = [n for n in NAMES if n in at and (n not in _SHAPES or n in chosen.options)]
+    return chosen.member(make_parameters({n: at[n] for n in known}))
 
 
 @lru_cache(maxsize=8192)  # numbers only: the schedules themselves are not kept

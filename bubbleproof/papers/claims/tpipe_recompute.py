@@ -12,20 +12,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from bubbleproof.papers import tpipe_formulas as forms
+from bubbleproof.papers.claims import tpipe_domains as cases
 from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.any_order import least_makespan
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, case
-from bubbleproof.papers.claims.tpipe_domains import (
-    ALL,
-    GROUPS,
-    STEADY,
-    TIMED,
-    TIMED_FILLED,
-    TIMED_STEADY,
-    TO_6,
-    delays,
-)
 from bubbleproof.papers.claims.tpipe_schedules import (
     PLAIN,
     TPIPE,
@@ -39,7 +30,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 
-ORDERS = replace(GROUPS, text=f"{GROUPS.text}; every order", wide=None)
+ORDERS = replace(cases.GROUPS, text=f"{cases.GROUPS.text}; every order", wide=None)
 EIGHT = case("p = 8, m = 64 (global batch 128, microbatches of 2)", p=8, m=64)
 FOUR = case("p = 4, m = 32", p=4, m=32)
 
@@ -103,86 +94,88 @@ _DELAY = (
            "With T-Recomp the interval between the forwards of the chunks is T-Pipe's, less z - x "
            "- 1, and 7 for each round of delay.", "units",
            lambda at: on.forward_interval(TRECOMP, at), "==",
-           lambda at: forms.recomputing_interval(at["p"], on.delay_rounds(at)), STEADY),
+           lambda at: forms.recomputing_interval(at["p"], on.delay_rounds(at)), cases.STEADY),
     stated("tpipe.appB.one", "Appendix B, Eq. 3", "For 8 <= p <= 40 the least delay is k = 1.",
-           "rounds", least_delay, "==", 1, delays(8, 40), "appB.least"),
+           "rounds", least_delay, "==", 1, cases.delays(8, 40), "appB.least"),
     stated("tpipe.sec4.2.sufficient", "§4.2", "For p <= 40 a delay of one round is enough.",
-           "rounds that Eq. 3 needs", least_delay, "<=", 1, delays(3, 40), "appB.two"),
+           "rounds that Eq. 3 needs", least_delay, "<=", 1, cases.delays(3, 40), "appB.two"),
     stated("tpipe.appB.two", "§4.2 and Appendix B, corrected: k = 2 at p = 27, 32, 33, 36 to 39",
            "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs", least_delay,
-           "<=", 2, delays(3, 40)),
+           "<=", 2, cases.delays(3, 40)),
     stated("tpipe.appB.least", "Appendix B, corrected: k is 0, 1 or 2, by p",
            "The schedule delays chunk 2 by the least k of Eq. 3.",
            "rounds by which rank 0 launches chunk 2 later than in T-Pipe", on.delay_rounds, "==",
-           least_delay, delays(3, 40)),
+           least_delay, cases.delays(3, 40)),
     stated("tpipe.sec4.2.small", "§4.2", "Below 8 ranks no delay is needed.", "rounds",
-           on.delay_rounds, "==", 0, delays(3, 7)),
+           on.delay_rounds, "==", 0, cases.delays(3, 7)),
 )  # fmt: skip
 _LIVES = (
     stated("tpipe.appC.period", "Appendix C", "Tasks repeat every 7 units.", "units",
-           lambda at: on.period(TRECOMP, at), "==", 7, STEADY),
+           lambda at: on.period(TRECOMP, at), "==", 7, cases.STEADY),
     stated("tpipe.appC.gaps", "Appendix C", "Chunk 2's forwards wait z units in all.", "units",
-           on.forward_gaps, "==", lambda at: forms.forward_gaps(at["p"]), STEADY),
+           on.forward_gaps, "==", lambda at: forms.forward_gaps(at["p"]), cases.STEADY),
     stated("tpipe.appC.eq4", "Appendix C, Eq. 4",
            "Chunk 2's activations live 3p + z - 2 units (from the start of the forward, as Eq. 1).",
            "units", lambda at: on.life(TRECOMP, at, 2), "==",
-           lambda at: forms.recomputing_life(at["p"]), STEADY),
+           lambda at: forms.recomputing_life(at["p"]), cases.STEADY),
     stated("tpipe.appC.blocks", "Appendix C",
            "Chunk 2 needs ceil(T_life / 7) = floor(p/2) activations.",
            "peak activations of chunk 2 on rank 0", lambda at: on.chunk_peak(TRECOMP, at, 2), "==",
-           lambda at: at["p"] // 2, TIMED_STEADY, "appC.blocks-exact"),
+           lambda at: at["p"] // 2, cases.TIMED_STEADY, "appC.blocks-exact"),
     stated("tpipe.appC.blocks-exact", "Appendix C, corrected: ceil(T_life / 7) is ceil(p/2)",
            "Chunk 2 needs ceil(p/2) activations.", "peak activations of chunk 2 on rank 0",
            lambda at: on.chunk_peak(TRECOMP, at, 2), "==", lambda at: forms.deep_blocks(at["p"]),
-           TIMED_STEADY),
+           cases.TIMED_STEADY),
     stated("tpipe.appC.total", "Appendix C",
            "With the recomputed block T-Recomp needs floor(p/2) + 1 activations.",
            "peak activations", lambda at: on.peak(TRECOMP, at), "==",
-           lambda at: forms.trecomp_peak(at["p"]), TIMED_FILLED),
+           lambda at: forms.trecomp_peak(at["p"]), cases.TIMED_FILLED),
     stated("tpipe.appC.total-any", "Appendix C, with fewer microbatches",
            "T-Recomp needs at most floor(p/2) + 1 activations.", "peak activations",
-           lambda at: on.peak(TRECOMP, at), "<=", lambda at: forms.trecomp_peak(at["p"]), TIMED),
+           lambda at: on.peak(TRECOMP, at), "<=", lambda at: forms.trecomp_peak(at["p"]),
+           cases.TIMED),
     stated("tpipe.appC.quarter", "§4.2 and Appendix C",
            "T-Recomp needs only 25 % of m_a (buffer included; read as: at most).", "share of m_a",
-           lambda at: on.share(TRECOMP, at), "<=", "1/4", TIMED_STEADY, "appC.quarter-bound"),
+           lambda at: on.share(TRECOMP, at), "<=", "1/4", cases.TIMED_STEADY, "appC.quarter-bound"),
     stated("tpipe.appC.quarter-bound", "Appendix C, corrected: 25 % is the limit for large p",
            "T-Recomp needs at most (1/4 + 1/(2p)) m_a.", "share of m_a",
            lambda at: on.share(TRECOMP, at), "<=",
-           lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), TIMED_STEADY),
+           lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), cases.TIMED_STEADY),
     stated("tpipe.appC.standard", "Appendix C",
            "1F1B with half recomputed needs 50 % of m_a (its buffer left out).", "share of m_a",
-           lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), "==", "1/2", STEADY),
+           lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), "==", "1/2", cases.STEADY),
     stated("tpipe.appC.efficiency", "Appendix C",
            "T-Recomp needs 1/1.5 of what 1F1B with half recomputed needs (§4.2 says 1/2).",
            "ratio of the peaks",
-           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==", "1.5", STEADY,
-           "appC.efficiency-exact"),
+           lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==", "1.5",
+           cases.STEADY, "appC.efficiency-exact"),
     stated("tpipe.appC.efficiency-exact", "§4.2 and Appendix C, corrected: it grows with p, to 2",
            "1F1B with half recomputed needs p over floor(p/2) + 1 times as much.",
            "ratio of the peaks",
            lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==",
-           lambda at: Fraction(at["p"], at["p"] // 2 + 1), STEADY),
+           lambda at: Fraction(at["p"], at["p"] // 2 + 1), cases.STEADY),
 )  # fmt: skip
 _TIMES = (
     stated("tpipe.appC.warm-up", "Appendix C", "The warm-up takes 2p units.", "units",
-           lambda at: on.warm_up(TRECOMP, at), "==", lambda at: 2 * at["p"], ALL),
+           lambda at: on.warm_up(TRECOMP, at), "==", lambda at: 2 * at["p"], cases.ALL),
     stated("tpipe.appC.cool-down", "Appendix C", "The cool-down takes 4p units.", "units",
-           lambda at: on.cool_down(TRECOMP, at), "==", lambda at: 4 * at["p"], ALL),
+           lambda at: on.cool_down(TRECOMP, at), "==", lambda at: 4 * at["p"], cases.ALL),
     stated("tpipe.appC.time", "Appendix C", "T-Recomp takes 6p + 7(m-1) units.", "makespan",
            lambda at: on.makespan(TRECOMP, at), "==",
-           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), ALL, "appC.time-bound"),
+           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), cases.ALL,
+           "appC.time-bound"),
     stated("tpipe.appC.time-bound",
            "Appendix C, corrected: less where a recomputation fills a bubble, and never less than "
            "the work", "T-Recomp takes at most 6p + 7(m-1) units.", "makespan",
            lambda at: on.makespan(TRECOMP, at), "<=",
-           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), ALL),
+           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), cases.ALL),
     stated("tpipe.appC.1f1b", "Appendix C", "1F1B with half recomputed takes 7(m-1+p) units.",
            "makespan", half_recomputed_makespan, "==",
-           lambda at: forms.recomputing_1f1b_makespan(at["p"], at["m"]), ALL),
+           lambda at: forms.recomputing_1f1b_makespan(at["p"], at["m"]), cases.ALL),
     stated("tpipe.sec4.2.interleaved-peak", "§4.2, Figure 6(e)",
            "T-Recomp on interleaved 1F1B retains about 50 % of m_a (read as: and at most the "
            "recomputed block).", "share of m_a", lambda at: on.share(TRECOMP_INTERLEAVED, at), "<=",
-           lambda at: Fraction(at["p"] + 1, 2 * at["p"]), GROUPS),
+           lambda at: Fraction(at["p"] + 1, 2 * at["p"]), cases.GROUPS),
     stated("tpipe.sec4.2.interleaved-bubble", "§4.2, Figure 6(e)",
            "Some order of T-Recomp on interleaved 1F1B, within those activations, has at most "
            "half the bubble of 1F1B with half recomputed.",
@@ -196,7 +189,7 @@ _TIMES = (
     stated("tpipe.sec4.2.interleaved-bubble-6", "§4.2, of our order",
            "Up to six ranks our order's bubble is 3(p-1) units.", "idle units per rank",
            lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), "==", lambda at: 3 * (at["p"] - 1),
-           TO_6),
+           cases.TO_6),
 )  # fmt: skip
 _GIGABYTES = (
     stated("tpipe.sec6.2.tpipe", "§6.2, Figure 8(a)",

@@ -11,7 +11,7 @@ are the same for all tasks of a class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bubbleproof.papers.theorems.periodic import equal, obligations
@@ -71,23 +71,20 @@ Parameters = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Formulas:
-    """What our families' documentation says of a shape: makespan a*m + b ticks, peak of a rank."""
-
-    text: str
-    makespan: Callable[[Parameters], Linear]
-    peak: Callable[[Parameters, int], int] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Periodic:
-    """A theorem to be: a family at some ticks and shapes."""
+    """A theorem to be: a family at some ticks and shapes.
+
+    ``formula`` is what our families' documentation says of a shape's costs, where it is known:
+    ``makespan`` of a*m + b ticks, as (a, b), and the ``peak`` of each rank.
+    """
 
     id: str
     heading: str
     ticks: str
     shapes: tuple[Shape, ...]
-    formulas: Formulas | None = None
+    formula: str | None = None
+    makespan: Callable[[Parameters], Linear] | None = None
+    peak: Callable[[Parameters, int], int] | None = None
 
     def theorem(self) -> Theorem:
         """The theorem, its closed forms read off the family now."""
@@ -97,20 +94,19 @@ class Periodic:
 def periodic_theorem(about: Periodic, schedules: tuple[PeriodicSchedule, ...]) -> Theorem:
     """The theorem that these schedules are the left-shifted ones, with their costs."""
     found = [o for schedule in schedules for o in obligations(schedule)]
-    if about.formulas is not None:
-        for shape, schedule in zip(about.shapes, schedules, strict=True):
-            found += _agreements(about.formulas, dict(shape.params), schedule)
+    for shape, schedule in zip(about.shapes, schedules, strict=True):
+        found += _agreements(about, dict(shape.params), schedule)
     keyed = all(task.key is not None for schedule in schedules for task in schedule.classes)
     order = (
         "the order on each rank is the family's, proved from its keys"
         if keyed
         else "the family orders every size as the two it was read off (compared by tests at many m)"
     )
-    formulas = f" {about.formulas.text};" if about.formulas is not None else ""
+    formula = f" {about.formula};" if about.formula is not None else ""
     return Theorem(
         id=about.id,
         statement=(
-            f"{about.heading}, at {about.ticks} and for every n >= 0:{formulas} its left-shifted "
+            f"{about.heading}, at {about.ticks} and for every n >= 0:{formula} its left-shifted "
             f"starts are lines in pieces, with {'; '.join(_told(one) for one in schedules)}"
         ),
         assumptions=(
@@ -137,14 +133,16 @@ def _told(schedule: PeriodicSchedule) -> str:
 
 
 def _agreements(
-    formulas: Formulas, params: Parameters, schedule: PeriodicSchedule
-) -> tuple[Obligation, ...]:
-    """The costs are those of the formulas."""
-    slope, constant = formulas.makespan(params)
-    told = Line(slope * schedule.least + constant, 0, slope * schedule.step)
-    goals = {f"{schedule.shape}: the formula's makespan": equal(schedule.makespan, told)}
-    if formulas.peak is not None:
+    about: Periodic, params: Parameters, schedule: PeriodicSchedule
+) -> Iterator[Obligation]:
+    """The costs are those of the formula."""
+    if about.makespan is not None:
+        slope, constant = about.makespan(params)
+        told = Line(slope * schedule.least + constant, 0, slope * schedule.step)
+        name = f"{schedule.shape}: the formula's makespan"
+        yield Obligation(name=name, premises=(), goal=equal(schedule.makespan, told))
+    if about.peak is not None:
         for rank, peak in enumerate(schedule.peaks):
             name = f"{schedule.shape}, rank {rank}: the formula's peak"
-            goals[name] = equal(Line(peak), formulas.peak(params, rank))
-    return tuple(Obligation(name=name, premises=(), goal=goal) for name, goal in goals.items())
+            goal = equal(Line(peak), about.peak(params, rank))
+            yield Obligation(name=name, premises=(), goal=goal)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bubbleproof.papers.theorems.periodic_families import Formulas, Periodic, Shape
+from bubbleproof.papers.theorems.periodic_families import Periodic, Shape
 from bubbleproof.papers.tpipe_formulas import joint_peak
 
 FULL = "tF = 1, tB = 2"
@@ -52,14 +52,12 @@ def _chronos() -> Iterator[Periodic]:
         heading="T-Pipe",
         ticks=FULL,
         shapes=_every_microbatch("tpipe", range(2, 17), lambda p: 6 * p + 4),
-        formulas=Formulas(
-            text=(
-                "makespan 6(m+p-1) and peak s + d - (1 for odd p) - r chunk activations on rank r, "
-                "s and d those of T-Pipe's Appendix A"
-            ),
-            makespan=lambda at: (6, 6 * (at["p"] - 1)),
-            peak=lambda at, rank: joint_peak(at["p"]) - rank,
+        formula=(
+            "makespan 6(m+p-1) and peak s + d - (1 for odd p) - r chunk activations on rank r, "
+            "s and d those of T-Pipe's Appendix A"
         ),
+        makespan=lambda at: (6, 6 * (at["p"] - 1)),
+        peak=lambda at, rank: joint_peak(at["p"]) - rank,
     )
     yield Periodic(
         id="trecomp",
@@ -72,10 +70,8 @@ def _chronos() -> Iterator[Periodic]:
         heading="T-Pipe with T-Offload, its makespan that of T-Pipe",
         ticks=f"{FULL}, an off-load, a step and a reload 1 each",
         shapes=_every_microbatch("toffload", range(2, 7), lambda p: 6 * p + 4),
-        formulas=Formulas(
-            text="makespan 6(m+p-1), all off-loads and steps done by then",
-            makespan=lambda at: (6, 6 * (at["p"] - 1)),
-        ),
+        formula="makespan 6(m+p-1), all off-loads and steps done by then",
+        makespan=lambda at: (6, 6 * (at["p"] - 1)),
     )
     yield Periodic(
         id="trecomp-interleaved",
@@ -95,22 +91,18 @@ def _overlapped() -> Iterator[Periodic]:
         heading="DualPipe, m counting both directions",
         ticks=overlap,
         shapes=tuple(Shape(family="dualpipe", params=(("p", p),), size=20 * p) for p in (2, 4, 6)),
-        formulas=Formulas(
-            text="makespan 3m+p-2 and peak p+1 activations on every rank",
-            makespan=lambda at: (3, at["p"] - 2),
-            peak=lambda at, _: at["p"] + 1,
-        ),
+        formula="makespan 3m+p-2 and peak p+1 activations on every rank",
+        makespan=lambda at: (3, at["p"] - 2),
+        peak=lambda at, _: at["p"] + 1,
     )
     yield Periodic(
         id="dualpipev",
         heading="DualPipeV",
         ticks=overlap,
         shapes=_every_microbatch("dualpipev", range(2, 6), lambda p: 12 * p),
-        formulas=Formulas(
-            text="makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
-            makespan=lambda at: (6, 2 * (at["p"] - 1)),
-            peak=lambda at, _: 2 * at["p"] + 1,
-        ),
+        formula="makespan 6m+2(p-1) and peak 2p+1 chunk activations on every rank",
+        makespan=lambda at: (6, 2 * (at["p"] - 1)),
+        peak=lambda at, _: 2 * at["p"] + 1,
     )
 
 
@@ -120,54 +112,44 @@ def _zero_bubble() -> Iterator[Periodic]:
         heading="ZB-H2",
         ticks=SPLIT,
         shapes=_every_microbatch("zb-h2", range(2, 9), lambda p: 8 * p + 2),
-        formulas=Formulas(
-            text="makespan 3m+p-1 and peak 2p-1 activations on every rank",
-            makespan=lambda at: (3, at["p"] - 1),
-            peak=lambda at, _: 2 * at["p"] - 1,
-        ),
+        formula="makespan 3m+p-1 and peak 2p-1 activations on every rank",
+        makespan=lambda at: (3, at["p"] - 1),
+        peak=lambda at, _: 2 * at["p"] - 1,
     )
     yield Periodic(
         id="zb-h1-starts",
         heading="ZB-H1",
         ticks="tF = 1, tI = 2, tW = 1",
         shapes=_every_microbatch("zb-h1", range(2, 9), lambda p: 6 * p + 2, tF=1, tI=2, tW=1),
-        formulas=Formulas(
-            text="makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
-            makespan=lambda at: (4, 2 * (at["p"] - 1)),
-            peak=lambda at, _: at["p"],
-        ),
+        formula="makespan 4m+2(p-1), theorem zb-h1-durations', and peak p activations",
+        makespan=lambda at: (4, 2 * (at["p"] - 1)),
+        peak=lambda at, _: at["p"],
     )
     yield Periodic(
         id="zb-v",
         heading="ZB-V",
         ticks=SPLIT,
         shapes=_every_microbatch("zb-v", range(2, 7), lambda p: 9 * p + 2),
-        formulas=Formulas(
-            text="makespan 6m+p-1 and peak 2p chunk activations on every rank",
-            makespan=lambda at: (6, at["p"] - 1),
-            peak=lambda at, _: 2 * at["p"],
-        ),
+        formula="makespan 6m+p-1 and peak 2p chunk activations on every rank",
+        makespan=lambda at: (6, at["p"] - 1),
+        peak=lambda at, _: 2 * at["p"],
     )
     yield Periodic(
         id="v-half",
         heading="V-Half",
         ticks=SPLIT,
         shapes=_every_microbatch("v-half", range(3, 8), lambda p: 7 * p + 2),
-        formulas=Formulas(
-            text="makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
-            makespan=lambda at: (6, 3 * at["p"] - (4 if at["p"] % 2 else 7)),
-            peak=lambda at, _: (at["p"] + 2) // 2 * 2,
-        ),
+        formula="makespan 6m+3p-4, 6m+3p-7 for even p, and peak 2((p+2) div 2) on every rank",
+        makespan=lambda at: (6, 3 * at["p"] - (4 if at["p"] % 2 else 7)),
+        peak=lambda at, _: (at["p"] + 2) // 2 * 2,
     )
     yield Periodic(
         id="v-min",
         heading="V-Min",
         ticks=SPLIT,
         shapes=_every_microbatch("v-min", range(2, 8), lambda p: 7 * p + 2),
-        formulas=Formulas(
-            text="makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
-            makespan=lambda at: (6, max(1, 4 * at["p"] - 5 - (2, 0, 4)[at["p"] % 3])),
-        ),
+        formula="makespan 6m+4p-5-d with d = 2, 0, 4 for p mod 3 = 0, 1, 2, and 6m+1 for p = 2",
+        makespan=lambda at: (6, max(1, 4 * at["p"] - 5 - (2, 0, 4)[at["p"] % 3])),
     )
 
 
@@ -177,11 +159,9 @@ def _waves() -> Iterator[Periodic]:
         heading="Hanayo",
         ticks=FULL,
         shapes=_remainders("hanayo", (2, 3, 4), lambda p: p, v=2),
-        formulas=Formulas(
-            text="makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
-            makespan=lambda at: (6, 4 * (at["p"] - 1)),
-            peak=lambda at, _: 2 * at["p"],
-        ),
+        formula="makespan 6m+4(p-1) and peak 2p chunk activations on every rank",
+        makespan=lambda at: (6, 4 * (at["p"] - 1)),
+        peak=lambda at, _: 2 * at["p"],
     )
     yield Periodic(
         id="chimera",
@@ -207,14 +187,12 @@ def _slices() -> Iterator[Periodic]:
         heading="SVPP with s >= p and the largest f",
         ticks=FULL,
         shapes=tuple(_svpp(p, s, v=v) for p in (2, 3, 4) for v in (1, 2) for s in (p, p + 1)),
-        formulas=Formulas(
-            text=(
-                "makespan (m*s*v+p-1)(tF+tB), theorem makespan-bound's least (n = msv), and "
-                "v*s + min(p-1, 2(p-1-r)) slices at most on rank r"
-            ),
-            makespan=lambda at: (3 * at["s"] * at["v"], 3 * (at["p"] - 1)),
-            peak=lambda at, rank: at["s"] * at["v"] + min(at["p"] - 1, 2 * (at["p"] - 1 - rank)),
+        formula=(
+            "makespan (m*s*v+p-1)(tF+tB), theorem makespan-bound's least (n = msv), and "
+            "v*s + min(p-1, 2(p-1-r)) slices at most on rank r"
         ),
+        makespan=lambda at: (3 * at["s"] * at["v"], 3 * (at["p"] - 1)),
+        peak=lambda at, rank: at["s"] * at["v"] + min(at["p"] - 1, 2 * (at["p"] - 1 - rank)),
     )
     yield Periodic(
         id="svpp-few-slices",

@@ -113,7 +113,7 @@ class Surroundings:
 class TaskClass:
     """Tasks of one kind, stage and slice, one per place.
 
-    ``rank`` numbers the resource they run on, the ranks first. ``acquired`` units are taken at the
+    ``rank`` numbers the resource they run on, the ranks first. ``acquired`` units are held from the
     start and ``released`` given back at the end. ``key``, where there is one, says when in the
     published order of the rank a task comes.
     """
