@@ -41,6 +41,7 @@ ADDED = [
     *pipemesh_tables.BATCHES,
     *tpipe_offload.COMPARISONS,
 ]  # fmt: skip
+ADDED_IDS = {claim.id for claim in ADDED}
 LIMIT = 16  # cases looked at here, the smallest; each refuted claim fails in one of them
 REFUTED = {
     "bpipe.sec3.5.one-node",

@@ -7,7 +7,7 @@ from itertools import chain, product
 
 import pytest
 
-from bubbleproof.papers.claims import ClaimVerdict, decide
+from bubbleproof.papers.claims import ClaimVerdict, decide, pipemesh_growth
 from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.pipemesh import CLAIMS
 from bubbleproof.papers.claims.pipemesh_domains import FILLED
@@ -100,7 +100,9 @@ def test_what_ends_as_printed_is_the_repaired_order_and_the_rest_does_not_end() 
 
 
 def test_a_claims_source_says_which_algorithm_is_meant() -> None:
-    about = [claim for claim in CLAIMS if {"e", "d"} <= set(claim.domain.names)]
+    # How much communication grows is asked of the family alone.
+    schedules = [claim for claim in CLAIMS if claim not in pipemesh_growth.CLAIMS]
+    about = [claim for claim in schedules if {"e", "d"} <= set(claim.domain.names)]
     assert len(about) > 20
     for claim in about:
         assert "Algorithm 1" in claim.source, claim.id

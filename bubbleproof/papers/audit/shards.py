@@ -54,10 +54,6 @@ class Shard:
         return cls(paper=paper, library=library, slices=parts, load=load)
 
     @property
-    def num_cases(self) -> int:
-        return sum(len(part.rows) for part in self.slices)
-
-    @property
     def claims(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(part.claim for part in self.slices))
 
