@@ -33,10 +33,10 @@ from bubbleproof.solvers.gate import Claim, schedule_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
+from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.solve import solve
 from bubbleproof.solvers.starts import starts_by_task
 from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import earliest_starts
@@ -83,25 +83,22 @@ def repair(
     return _Repairing(problem, program, options or SolveOptions()).run()
 
 
-class _Repairing:
+class _Repairing(SearchState):
     """One repair as it improves: which places are kept, and the best schedule with them."""
 
     def __init__(self, problem: Problem, program: Program, options: SolveOptions) -> None:
-        self.problem, self.options = problem, options
+        super().__init__(replace(options, objective="makespan", within=None))
+        self.problem = problem
         self.given, self.num_foreign = _known(problem, program)
-        self.began = time.perf_counter()
         self.bounds = _plain_bounds(problem)
         self.kept: frozenset[Place] = frozenset()
-        self.schedule: Schedule | None = None
-        self.measured: Measures | None = None
 
     def run(self) -> Repair | None:
         is_fewest = self._find_fewest()
         if is_fewest is None:
             return None
-        options = replace(self.options, objective="makespan", within=None)
-        plain = solve(self.problem, replace(options, time_limit=self._seconds(PLAIN)))
-        self._search_orders(replace(options, time_limit=self._seconds(ORDERED)))
+        plain = solve(self.problem, self._share(PLAIN))
+        self._search_orders()
         is_shortest = self.makespan <= plain.lower_bound or self._shorten(plain.lower_bound)
         return self._repair(is_fewest, is_shortest, plain)
 
@@ -110,10 +107,7 @@ class _Repairing:
         model = _RepairModel(Encoding(self.problem, self.bounds), self.given)
         model.build()
         model.model.maximize(sum(model.keeps.values()))
-        found = self._call(model, FEWEST)
-        if found is None:
-            return None
-        outcome, kept = found
+        outcome, kept = self._call(model, FEWEST)
         if outcome.start is None:
             if outcome.is_refuted:
                 self._require_none()
@@ -125,19 +119,22 @@ class _Repairing:
 
     def _require_none(self) -> None:
         """Raise ``FaultError`` where a plain search finds the schedule that the engine denies."""
-        options = replace(self.options, objective="makespan", within=None)
-        plain = solve(self.problem, replace(options, time_limit=self._seconds(PLAIN)))
+        plain = solve(self.problem, self._share(PLAIN))
         if plain.schedule is not None:
             found = f"the checker accepts one of {plain.makespan} ({plain.origin})"
             raise FaultError(ENGINE, "the answer that there is no schedule", found)
 
-    def _search_orders(self, options: SolveOptions) -> None:
+    def _search_orders(self) -> None:
         """The best schedule with the kept rows in their order, by an ordinary search."""
         demands = Demands(orders=tuple(self._kept_orders()))
-        first = [] if self.schedule is None else [("repair", self.schedule.program)]
-        result = Search(self.problem, options, demands=demands).run(first)
+        first = [] if self.best is None else [("repair", self.best.schedule.program)]
+        result = Search(self.problem, self._share(ORDERED), demands=demands).run(first)
         if result.schedule is not None:
             self._keep_if_shorter(self.kept, result.schedule)
+
+    def _share(self, share: float) -> SolveOptions:
+        """The options of a search in a share of the time left."""
+        return replace(self.options, time_limit=max(0.01, self.budget(share).seconds))
 
     def _shorten(self, least: int) -> bool:
         """A shorter schedule with as many places kept; whether the engine claims the shortest."""
@@ -148,28 +145,16 @@ class _Repairing:
         model.build()
         model.model.add(sum(model.keeps.values()) >= len(self.kept))
         model.model.minimize(model.goal)
-        found = self._call(model, 1.0)
-        if found is None:
-            return False
-        outcome, kept = found
+        outcome, kept = self._call(model, 1.0)
         if outcome.start is not None:
             self._accept(kept, outcome.start)
         bound = encoding.limit + 1 if outcome.is_refuted else outcome.bound or 0
         Claim(who=ENGINE, bound=bound).require(self.makespan, "repair")
         return bound == self.makespan
 
-    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[Place]] | None:
-        budget = Budget(
-            deadline=time.perf_counter() + self._seconds(share),
-            seed=self.options.seed,
-            threads=self.options.threads,
-            stop=self.options.stop,
-        )
+    def _call(self, model: _RepairModel, share: float) -> tuple[Outcome, frozenset[Place]]:
+        budget = self.budget(share)
         return run_interruptibly(lambda: model.search(budget), self.options.stop)
-
-    def _seconds(self, share: float) -> float:
-        left = self.options.time_limit - (time.perf_counter() - self.began)
-        return max(0.01, share * left)
 
     def _accept(self, kept: frozenset[Place], start: Ints) -> None:
         """Keep an engine's schedule if it is shorter, or the first; its places are judged, too."""
@@ -193,13 +178,21 @@ class _Repairing:
         verdict = check(self.problem, schedule)
         if not verdict.ok or verdict.measured is None:
             return
-        if self.schedule is None or verdict.measured.makespan < self.makespan:
-            self.kept, self.schedule, self.measured = kept, schedule, verdict.measured
+        if self.value is None or verdict.measured.makespan < self.value:
+            self.kept = kept
+            self.offer(
+                Incumbent(
+                    problem=self.problem,
+                    schedule=schedule,
+                    measured=verdict.measured,
+                    origin="repair",
+                )
+            )
 
     @property
     def makespan(self) -> int:
         """That of the best schedule so far, in ticks."""
-        return 0 if self.measured is None else self.measured.makespan
+        return self.value or 0
 
     def _kept_orders(self) -> Iterable[tuple[int, int]]:
         for resource, tasks in enumerate(self.given):
@@ -225,8 +218,8 @@ class _Repairing:
             result=replace(
                 plain,
                 status=Status.OPTIMAL if is_best else Status.FEASIBLE,
-                schedule=self.schedule,
-                measured=self.measured,
+                schedule=None if self.best is None else self.best.schedule,
+                measured=None if self.best is None else self.best.measured,
                 origin="repair",
                 seconds=time.perf_counter() - self.began,
                 reason="",

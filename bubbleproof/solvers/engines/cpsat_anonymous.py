@@ -21,7 +21,7 @@ the last; slot i of a family exists if more than i options are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -39,6 +39,8 @@ from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.verify.certificates.index_order import index_order
+
+Ranked = Callable[[int, int], cp_model.LinearExprT]  # of the i-th of so many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,42 +164,47 @@ class AnonymousModel(ChoicesModel):
             self._between(one, other, lag)
 
     def _after_computation(self, tasks: list[int], slots: Slots, lag: int) -> None:
-        if not slots.is_reversed:
-            for task, start, there in zip(tasks, slots.start, slots.there, strict=True):
-                self.model.add(start >= self.end(task) + lag).only_enforce_if(there)
-            if lag >= 0:
-                self._surely += zip(tasks, slots.members, strict=True)
+        if slots.is_reversed:
+            self._for_each_rank(
+                slots.family,
+                lambda i, _: self.end(tasks[i]) + lag,
+                lambda i, count: slots.start[count - 1 - i],
+            )
             return
-        for count in range(1, self.num_samples + 1):
-            for i in range(count):
-                start = slots.start[self._place(slots, i, count)]
-                rule = self.model.add(start >= self.end(tasks[i]) + lag)
-                rule.only_enforce_if(self._count_is(slots.family, count))
+        for task, start, there in zip(tasks, slots.start, slots.there, strict=True):
+            self.model.add(start >= self.end(task) + lag).only_enforce_if(there)
+        if lag >= 0:
+            self._surely += zip(tasks, slots.members, strict=True)
 
     def _before_computation(self, slots: Slots, tasks: list[int], lag: int) -> None:
-        if slots.is_reversed:
-            for task, start, there in zip(reversed(tasks), slots.start, slots.there, strict=True):
-                rule = self.model.add(self.start[task] >= start + slots.duration + lag)
-                rule.only_enforce_if(there)
-            if lag >= 0:
-                self._surely += zip(slots.members, reversed(tasks), strict=True)
+        if not slots.is_reversed:
+            self._for_each_rank(
+                slots.family,
+                lambda i, _: slots.start[i] + slots.duration + lag,
+                lambda i, count: self.start[tasks[self.num_samples - count + i]],
+            )
             return
-        skipped = self.num_samples
-        for count in range(1, self.num_samples + 1):
-            for i in range(count):
-                task = tasks[skipped - count + i]
-                rule = self.model.add(self.start[task] >= slots.start[i] + slots.duration + lag)
-                rule.only_enforce_if(self._count_is(slots.family, count))
+        for task, start, there in zip(reversed(tasks), slots.start, slots.there, strict=True):
+            rule = self.model.add(self.start[task] >= start + slots.duration + lag)
+            rule.only_enforce_if(there)
+        if lag >= 0:
+            self._surely += zip(slots.members, reversed(tasks), strict=True)
 
     def _between(self, one: Slots, other: Slots, lag: int) -> None:
         if one.family != other.family:
             raise ValueError(f"an edge joins options of two kinds: {one.family} and {other.family}")
+        self._for_each_rank(
+            one.family,
+            lambda i, count: one.start[self._place(one, i, count)] + one.duration + lag,
+            lambda i, count: other.start[self._place(other, i, count)],
+        )
+
+    def _for_each_rank(self, family: int, early: Ranked, late: Ranked) -> None:
+        """Where ``count`` options are taken: early(i, count) <= late(i, count) for each i below."""
         for count in range(1, self.num_samples + 1):
+            taken = self._count_is(family, count)
             for i in range(count):
-                early = one.start[self._place(one, i, count)]
-                late = other.start[self._place(other, i, count)]
-                rule = self.model.add(early + one.duration + lag <= late)
-                rule.only_enforce_if(self._count_is(one.family, count))
+                self.model.add(early(i, count) <= late(i, count)).only_enforce_if(taken)
 
     def add_index_order(self) -> None:
         """Computation in index order, with the edges that hold whatever is chosen."""

@@ -15,9 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.encoding import Encoding, Moment
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges
@@ -49,6 +49,7 @@ class Budget:
             raise OutOfTimeError
 
 
+Truth = TypeVar("Truth")  # what an engine says a truth value with
 UNLIMITED = Budget(deadline=inf)
 
 
@@ -122,6 +123,35 @@ class Model(ABC):
     @abstractmethod
     def add_horizon(self) -> None:
         """The objective, not above the limit."""
+
+
+class LoadModel(Model, Generic[Truth]):
+    """A model that says memory change by change: which moments are not after which."""
+
+    def add_memory(self) -> None:
+        """Every store within 0 and its capacity."""
+        self.precede_all(self.encoding.memory_edges)
+        for stair in self.encoding.memory.stairs:
+            start = Moment(stair.later, at_end=False)
+            self.add_either([self.not_after(Moment(task, True), start) for task in stair.either])
+        for load in self.encoding.loads:
+            terms = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
+            if load.most is not None:
+                self.add_sum(terms, load.most - load.known)
+            if load.least is not None:
+                self.add_sum([(x, -delta) for x, delta in terms], load.known - load.least)
+
+    @abstractmethod
+    def not_after(self, moment: Moment, at: Moment) -> Truth:
+        """Whether a moment comes no later than another."""
+
+    @abstractmethod
+    def add_either(self, truths: list[Truth]) -> None:
+        """At least one of them holds."""
+
+    @abstractmethod
+    def add_sum(self, terms: list[tuple[Truth, int]], most: int) -> None:
+        """The weights of those that hold add up to ``most`` or less."""
 
 
 class Engine(Protocol):

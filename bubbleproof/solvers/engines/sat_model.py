@@ -24,8 +24,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from bubbleproof.solvers.encoding import Encoding, Load, Moment, Objective
-from bubbleproof.solvers.engines.engine import Model
+from bubbleproof.solvers.encoding import Encoding, Moment, Objective
+from bubbleproof.solvers.engines.engine import LoadModel
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
@@ -44,7 +44,7 @@ def tick_size(problem: Problem, objective: Objective) -> int:
     return math.gcd(*problem.duration.tolist(), *problem.edges.lag.tolist()) or 1
 
 
-class SatModel(Model):
+class SatModel(LoadModel[int]):
     """Clauses that are satisfiable exactly if some schedule is within ``limit`` (ticks)."""
 
     def __init__(
@@ -141,21 +141,13 @@ class SatModel(Model):
                     if pairs[0] is not None and pairs[1] is not None:
                         self.cnf.add([-pairs[0], pairs[1]])
 
-    def add_memory(self) -> None:
-        """Every store within 0 and its capacity."""
-        self.precede_all(self.encoding.memory_edges)
-        for stair in self.encoding.memory.stairs:
-            at = Moment(stair.later, at_end=False)
-            self.cnf.add(self.not_after(Moment(task, at_end=True), at) for task in stair.either)
-        for load in self.encoding.loads:
-            self._add_load(load)
+    def add_either(self, truths: list[int]) -> None:
+        """At least one of them holds."""
+        self.cnf.add(truths)
 
-    def _add_load(self, load: Load) -> None:
-        terms = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
-        if load.most is not None:
-            self.cnf.add_sum(terms, load.most - load.known)
-        if load.least is not None:
-            self.cnf.add_sum([(x, -delta) for x, delta in terms], load.known - load.least)
+    def add_sum(self, terms: list[tuple[int, int]], most: int) -> None:
+        """The weights of those that hold add up to ``most`` or less."""
+        self.cnf.add_sum(terms, most)
 
     def not_after(self, moment: Moment, at: Moment) -> int:
         """The literal that a moment comes no later than another."""

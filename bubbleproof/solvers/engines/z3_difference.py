@@ -14,11 +14,11 @@ import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
 from bubbleproof.faults import FaultError
-from bubbleproof.solvers.encoding import Encoding, Load, Moment
+from bubbleproof.solvers.encoding import Encoding, Moment
 from bubbleproof.solvers.engines.engine import (
     UNLIMITED,
     Budget,
-    Model,
+    LoadModel,
     Outcome,
     OutOfTimeError,
 )
@@ -30,7 +30,7 @@ BELLMAN_FORD = 1  # z3's solver for difference logic on sparse graphs
 LARGEST_WEIGHT = 1 << 31  # of a pseudo-boolean sum in z3's interface; larger ones are added up
 
 
-class Z3Model(Model):
+class Z3Model(LoadModel[z3.BoolRef]):
     """The clauses of an encoding over integer starts, in a context of its own."""
 
     def __init__(self, encoding: Encoding, budget: Budget = UNLIMITED) -> None:
@@ -60,41 +60,26 @@ class Z3Model(Model):
             self.budget.require()
             self.solver.add(z3.Or(self.ordered(a, b), self.ordered(b, a)))
 
-    def add_memory(self) -> None:
-        """Every store within 0 and its capacity."""
-        self.precede_all(self.encoding.memory_edges)
-        for stair in self.encoding.memory.stairs:
-            ended = [self.ordered(task, stair.later) for task in stair.either]
-            self.solver.add(z3.Or(ended, self.context))
-        for load in self.encoding.loads:
-            self.budget.require()
-            self._add_load(load)
-
     def not_after(self, moment: Moment, at: Moment) -> z3.BoolRef:
-        """Whether ``moment`` is not after ``at``."""
+        """Whether a moment comes no later than another."""
         shift = [self.duration[m.task] if m.at_end else 0 for m in (moment, at)]
         return self.start[at.task] - self.start[moment.task] >= shift[0] - shift[1]
 
-    def _add_load(self, load: Load) -> None:
-        """least <= known + sum of the deltas of the moments not after ``load.at`` <= most."""
-        counted = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
-        if load.most is not None:
-            self._at_most(counted, load.most - load.known)
-        if load.least is not None:
-            self._at_most(
-                [(happens, -delta) for happens, delta in counted], load.known - load.least
-            )
+    def add_either(self, truths: list[z3.BoolRef]) -> None:
+        """At least one of them holds."""
+        self.solver.add(z3.Or(truths, self.context))
 
-    def _at_most(self, counted: list[tuple[z3.BoolRef, int]], most: int) -> None:
-        """sum of the weights that count <= most: negative ones count where they do not happen."""
-        terms = []
-        for happens, weight in counted:
-            terms.append((happens, weight) if weight > 0 else (z3.Not(happens), -weight))
+    def add_sum(self, terms: list[tuple[z3.BoolRef, int]], most: int) -> None:
+        """The weights of those that hold add up to ``most`` or less."""
+        self.budget.require()
+        lifted = []
+        for happens, weight in terms:  # a negative weight counts where it does not happen
+            lifted.append((happens, weight) if weight > 0 else (z3.Not(happens), -weight))
             most += max(0, -weight)
         if most < 0:
             self.solver.add(z3.BoolVal(False, self.context))
-        elif sum(weight for _, weight in terms) > most:
-            self.solver.add(self._sum_at_most(terms, most))
+        elif sum(weight for _, weight in lifted) > most:
+            self.solver.add(self._sum_at_most(lifted, most))
 
     def _sum_at_most(self, terms: list[tuple[z3.BoolRef, int]], most: int) -> z3.BoolRef:
         unit = gcd(*(weight for _, weight in terms))
