@@ -46,6 +46,7 @@ def blocks(page: Path) -> list[Block]:
     return [Block(page.name, command, shown) for command, shown in found]
 
 
+NEEDS_TORCH = re.compile(r"bubbleproof (run|replay) |bp\.replay\(")
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 QUOTES = [match for page in PAGES for match in QUOTE.finditer(page.read_text("utf-8"))]
 
@@ -73,12 +74,26 @@ def quotation(name: str, *, is_grid: bool) -> str:
     return "".join(line for line in findings if line.startswith("- "))
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: f"{b.page}: {b.command[:50]}")
+def marked(thing: object, text: str) -> object:
+    """A parameter of a test, with the marker ``torch`` where its text replays."""
+    marks = [pytest.mark.torch] if NEEDS_TORCH.search(text) else []
+    return pytest.param(thing, marks=marks)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [marked(block, f"{block.command} ") for block in BLOCKS],
+    ids=lambda b: f"{b.page}: {b.command[:50]}",
+)
 def test_a_page_shows_what_the_command_prints(block: Block) -> None:
     assert normal(output(block.command)) == normal(block.shown)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [marked(page, "".join(PYTHON.findall(page.read_text("utf-8")))) for page in PAGES],
+    ids=lambda page: page.name,
+)
 def test_a_page_shows_what_python_prints(page: Path) -> None:
     for text in PYTHON.findall(page.read_text("utf-8")):
         assert normal(session(text)) == normal(text)

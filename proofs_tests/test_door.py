@@ -35,6 +35,7 @@ def no_own_families(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "_own", {})
 
 
+@pytest.mark.torch
 def test_every_name_is_called_after_every_module_is_imported(tmp_path: Path) -> None:
     # A module that is imported becomes an attribute of its package: none may shadow a name.
     for module in pkgutil.walk_packages(bp.__path__, "bubbleproof."):

@@ -102,6 +102,7 @@ def test_an_error_of_a_worker_reaches_the_caller() -> None:
     assert str(raised) == "a.json: orders[1]: expected an action, found 'x'"
 
 
+@pytest.mark.torch
 def test_every_error_with_an_init_of_its_own_is_among_them() -> None:
     """An exception is made again from its one message; with other parameters it must say how."""
     named = {type(error) for error in ERRORS}

@@ -56,7 +56,13 @@ def test_nothing_is_given_that_has_a_default(name: str) -> None:
     assert not optional & set(GIVEN[name][0])
 
 
-@pytest.mark.parametrize("name", GIVEN)
+def marked(name: str) -> object:
+    """A command's name, with the marker ``torch`` where its answer needs torch."""
+    needs_torch = name in {"run", "replay", "profile"}
+    return pytest.param(name, marks=[pytest.mark.torch] if needs_torch else [])
+
+
+@pytest.mark.parametrize("name", map(marked, GIVEN))
 def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(PROBLEM)

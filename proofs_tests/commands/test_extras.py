@@ -41,6 +41,7 @@ def no_work(*_: object, **__: object) -> None:
     raise AssertionError("work was begun")
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("library", REPORT)
 def test_run_says_so_first_and_leaves_the_pictures_out(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: str

@@ -86,6 +86,7 @@ def test_run_tells_what_it_found_where_the_picture_is_interrupted() -> None:
 _WORDS = ("replay", "1f1b", "p=2", "m=2000")  # many seconds of work
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not HAS_PROC, reason="needs /proc to know which processes there are")
 def test_a_replay_ends_with_all_its_processes_and_one_line() -> None:
     # rank 1 of the gloo driver stands ready when its line is printed: all processes are there

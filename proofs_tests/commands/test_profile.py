@@ -74,6 +74,7 @@ def test_a_whole_problem_has_the_measured_ticks_of_b(tmp_path: Path) -> None:
     assert not file.has_split_ticks
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("form", [(), ("--whole",)])
 def test_what_is_measured_is_solved_and_replayed(
     command: Run, tmp_path: Path, form: tuple[str, ...]
@@ -104,6 +105,7 @@ def test_what_is_measured_is_solved_and_replayed(
     ]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,6 +10,8 @@ import pytest
 from bubbleproof.formats import read_replay
 from proofs_tests.commands.conftest import Run
 
+pytestmark = pytest.mark.torch
+
 
 def test_replay_answers_with_evidence(command: Run) -> None:
     answer = command("replay", "zb-h1", "p=3", "m=4", "--seed", "7", "--json")

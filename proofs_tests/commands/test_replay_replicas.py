@@ -12,6 +12,8 @@ from bubbleproof.formats.schedule_json import ScheduleFile, write_schedule
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from proofs_tests.commands.conftest import Run
 
+pytestmark = pytest.mark.torch
+
 
 def test_replicas_replay_with_levels_by_name(command: Run) -> None:
     words = ["replay", "pipemesh", "p=2", "m=2", "--data-parallel", "2", "--zero", "3,norm=1"]

@@ -43,6 +43,7 @@ def test_every_family_survives_a_file(command: Run, tmp_path: Path, family: str)
     assert found["measured"] == told["measured"]
 
 
+@pytest.mark.torch
 def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: Path) -> None:
     target = tmp_path / "x.csv"
     assert command("convert", "1f1b", "p=2", "m=2", target, "--communication").status == 0

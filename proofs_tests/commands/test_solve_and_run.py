@@ -78,6 +78,7 @@ def test_run_refuses_an_unknown_backend_before_it_solves(command: Run, tmp_path:
     assert answer.err == "bubbleproof: run replays on one of virtual, gloo, got 'x'\n"
 
 
+@pytest.mark.torch
 def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe", "1f1b"]\n')
     answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual")
@@ -94,6 +95,7 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "out" / "report.html") in answer.out
 
 
+@pytest.mark.torch
 def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
     problem = write(tmp_path, SMALL + '[compare]\nfamilies = ["gpipe"]\n')
     answer = command("run", problem, "-o", tmp_path / "out", "--backend", "virtual", "--json")
