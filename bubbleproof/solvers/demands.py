@@ -18,6 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from bubbleproof.solvers.starts import joined, starts_by_task
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -44,7 +45,7 @@ class Demands:
         extra = [(before, after, 0) for before, after in self.orders]
         for (task, at), (later, then) in pairwise(self._in_time(problem)):
             extra.append((task, later, then - at - int(problem.duration[task])))
-        return replace(problem, edges=_joined(problem.edges, _edges(extra)))
+        return replace(problem, edges=joined(problem.edges, _edges(extra)))
 
     def latest(self, problem: Problem) -> Edges:
         """Precedences that keep each start from being later than demanded."""
@@ -97,8 +98,7 @@ def starts_until(problem: Problem, schedule: Schedule, until: int) -> Demands:
 
 def broken_by(problem: Problem, edges: Edges, schedule: Schedule) -> bool:
     """Whether the schedule breaks one of the precedences. Precondition: it is complete."""
-    start = np.zeros(problem.num_tasks, dtype=np.int64)
-    start[problem.locate(schedule.program.actions)] = schedule.start
+    start = starts_by_task(problem, schedule)
     ready = start[edges.before] + problem.duration[edges.before] + edges.lag
     return bool((start[edges.after] < ready).any())
 
@@ -106,11 +106,3 @@ def broken_by(problem: Problem, edges: Edges, schedule: Schedule) -> bool:
 def _edges(rows: Iterable[tuple[int, int, int]]) -> Edges:
     table = np.array(list(rows), dtype=np.int64).reshape(-1, 3)
     return Edges(before=table[:, 0], after=table[:, 1], lag=table[:, 2])
-
-
-def _joined(edges: Edges, more: Edges) -> Edges:
-    return Edges(
-        before=np.concatenate([edges.before, more.before]),
-        after=np.concatenate([edges.after, more.after]),
-        lag=np.concatenate([edges.lag, more.lag]),
-    )

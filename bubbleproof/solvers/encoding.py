@@ -27,6 +27,7 @@ import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.memory_rules import MemoryRules, memory_rules
+from bubbleproof.solvers.starts import joined
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 
@@ -106,14 +107,7 @@ class Encoding:
     @property
     def dependencies(self) -> Edges:
         """The problem's precedences and the extra ones."""
-        edges, extra = self.problem.edges, self.extra
-        if not len(extra):
-            return edges
-        return Edges(
-            before=np.concatenate([edges.before, extra.before]),
-            after=np.concatenate([edges.after, extra.after]),
-            lag=np.concatenate([edges.lag, extra.lag]),
-        )
+        return joined(self.problem.edges, self.extra)
 
     @property
     def index_order(self) -> Edges:

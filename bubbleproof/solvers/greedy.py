@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +26,7 @@ _WEIGHTS_EARLY = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.W: 1, Kind.F: 
 
 def greedy_programs(problem: Problem, bounds: Bounds) -> Iterator[Program]:
     """A program for every priority and in-flight limit that does not get stuck."""
-    setting = _Setting.of(problem, bounds)
+    setting = _Setting(problem, bounds)
     kinds = problem.actions.kind
     microbatch, tails = problem.actions.microbatch, bounds.tails
     for ranking in (_BACKWARD_FIRST, _FORWARD_FIRST, _WEIGHTS_EARLY, None):
@@ -45,57 +44,32 @@ def greedy_programs(problem: Problem, bounds: Bounds) -> Iterator[Program]:
                 yield program
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Setting:
-    """The problem as Python lists, which the event loop reads fastest."""
+    """The problem as Python lists, which the event loop reads fastest.
 
-    problem: Problem
-    duration: list[int]
-    resources: list[list[int]]
-    after: list[list[tuple[int, int]]]
-    waiting: list[int]
-    acquires: list[list[tuple[int, int]]]
-    releases: list[list[tuple[int, int]]]
-    slot: list[int]  # the in-flight counter of a task's stage and slice
-    step: list[int]  # +1 when a task opens a microbatch there, -1 when it closes one, else 0
-    limits: list[list[int] | None]
+    ``slot`` is the in-flight counter of a task's stage and slice; ``step`` is +1 for a task that
+    opens a microbatch there, -1 for one that closes it, else 0.
+    """
 
-    @classmethod
-    def of(cls, problem: Problem, bounds: Bounds) -> _Setting:
-        n = problem.num_tasks
-        resources: list[list[int]] = [[] for _ in range(n)]
+    def __init__(self, problem: Problem, bounds: Bounds) -> None:
+        n, events, occupancy = problem.num_tasks, problem.events, problem.occupancy
+        self.problem = problem
+        self.duration: list[int] = problem.duration.tolist()
+        self.resources: list[list[int]] = [[] for _ in range(n)]
         for task, resource in zip(
-            problem.occupancy.task.tolist(), problem.occupancy.resource.tolist(), strict=True
+            occupancy.task.tolist(), occupancy.resource.tolist(), strict=True
         ):
-            resources[task].append(resource)
-        after: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        edges = bounds.edges
-        for before, later, lag in rows(edges):
-            after[before].append((later, lag))
-        acquires: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        releases: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        events = problem.events
-        for task, at_end, store, delta in zip(
-            events.task.tolist(),
-            events.at_end.tolist(),
-            events.store.tolist(),
-            events.delta.tolist(),
-            strict=True,
-        ):
-            (releases if at_end else acquires)[task].append((store, delta))
-        slot, step, limits = _in_flight(problem)
-        return cls(
-            problem=problem,
-            duration=problem.duration.tolist(),
-            resources=resources,
-            after=after,
-            waiting=np.bincount(edges.after, minlength=n).tolist(),
-            acquires=acquires,
-            releases=releases,
-            slot=slot,
-            step=step,
-            limits=limits,
-        )
+            self.resources[task].append(resource)
+        self.after: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        for before, later, lag in rows(bounds.edges):
+            self.after[before].append((later, lag))
+        self.waiting: list[int] = np.bincount(bounds.edges.after, minlength=n).tolist()
+        self.acquires: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        self.releases: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        columns = (events.task, events.at_end, events.store, events.delta)
+        for task, at_end, store, delta in zip(*(c.tolist() for c in columns), strict=True):
+            (self.releases if at_end else self.acquires)[task].append((store, delta))
+        self.slot, self.step, self.limits = _in_flight(problem)
 
 
 def _in_flight(problem: Problem) -> tuple[list[int], list[int], list[list[int] | None]]:

@@ -23,6 +23,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
 Change = tuple[int, bool, int]  # task, at its end?, delta
+Sample = tuple[int, int, int]  # stage, microbatch, slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
 
     One group per (stage, microbatch, slice) where the store is a sum of holds, else one per store.
     """
-    events, actions = problem.events, problem.actions
+    events = problem.events
     for number, store in enumerate(problem.stores):
         tasks = np.unique(events.task[(events.store == number) & (events.delta != 0)]).tolist()
         if store.capacity is None or not tasks:
@@ -142,12 +143,17 @@ def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
         if holds_of(problem, number) is None:
             yield number, tuple(tasks)
             continue
-        groups: dict[tuple[int, int, int], list[int]] = {}
+        groups: dict[Sample, list[int]] = {}
         for task in tasks:
-            key = (actions.stage[task], actions.microbatch[task], actions.slice[task])
-            groups.setdefault((int(key[0]), int(key[1]), int(key[2])), []).append(task)
+            groups.setdefault(sample_of(problem, task), []).append(task)
         for group in groups.values():
             yield number, tuple(group)
+
+
+def sample_of(problem: Problem, task: int) -> Sample:
+    """The stage, microbatch and slice of a task."""
+    actions = problem.actions
+    return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
 
 
 def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
@@ -157,13 +163,12 @@ def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
     precedences within it force; what is taken at a start is given back at a later end, oldest
     first.
     """
-    events, actions = problem.events, problem.actions
-    groups: dict[tuple[int, int, int], list[Change]] = {}
+    events = problem.events
+    groups: dict[Sample, list[Change]] = {}
     for row in np.flatnonzero((events.store == store) & (events.delta != 0)).tolist():
         task = int(events.task[row])
-        key = (int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task]))
         change = task, bool(events.at_end[row]), int(events.delta[row])
-        groups.setdefault(key, []).append(change)
+        groups.setdefault(sample_of(problem, task), []).append(change)
     behind = _behind_within_stage(problem)
     holds: list[Hold] = []
     for changes in groups.values():

@@ -20,7 +20,7 @@ from operator import and_
 
 import numpy as np
 
-from bubbleproof.solvers.memory_rules import Hold, paired_holds
+from bubbleproof.solvers.memory_rules import Hold, Sample, paired_holds, sample_of
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE
 
@@ -54,18 +54,10 @@ def optional_holds(variants: Variants, stores: tuple[int, ...]) -> tuple[Optiona
     return tuple(found)
 
 
-Sample = tuple[int, int, int]
-
-
-def _sample(variants: Variants, task: int) -> Sample:
-    actions = variants.whole.actions
-    return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
-
-
 def _tasks_by_sample(variants: Variants) -> dict[Sample, list[int]]:
     found: dict[Sample, list[int]] = {}
     for task in range(variants.whole.num_tasks):
-        found.setdefault(_sample(variants, task), []).append(task)
+        found.setdefault(sample_of(variants.whole, task), []).append(task)
     return found
 
 
@@ -78,7 +70,9 @@ def _changes_by_sample(variants: Variants, stores: tuple[int, ...]) -> dict[Samp
     found: dict[Sample, list[Change]] = {}
     for (task, at_end, option), delta in sums.items():
         if delta:
-            found.setdefault(_sample(variants, task), []).append((task, at_end, delta, option))
+            found.setdefault(sample_of(variants.whole, task), []).append(
+                (task, at_end, delta, option)
+            )
     return found
 
 

@@ -32,3 +32,12 @@ def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
 def rows(edges: Edges) -> Iterator[tuple[int, int, int]]:
     """(before, after, lag) of each precedence."""
     return zip(edges.before.tolist(), edges.after.tolist(), edges.lag.tolist(), strict=True)
+
+
+def joined(edges: Edges, more: Edges) -> Edges:
+    """The precedences of both."""
+    return Edges(
+        before=np.concatenate([edges.before, more.before]),
+        after=np.concatenate([edges.after, more.after]),
+        lag=np.concatenate([edges.lag, more.lag]),
+    )
