@@ -72,7 +72,7 @@ def _all_replayed(backend: str, pool: GlooPool | None, sizes: Sizes) -> float:
 def _replayed(backend: str, pool: GlooPool | None, p: int, m: int, family: str) -> float:
     """The seconds of one replay's ranks. Raises ``RuntimeError`` where a promise is broken."""
     found = member(family, p=p, m=m)
-    report = replay(found.problem, found.schedule, ModelSpec(), backend=backend, pool=pool)
+    report = replay(found.pipeline, found.schedule, ModelSpec(), backend=backend, pool=pool)
     if not report.ok:
         raise RuntimeError(f"{family} p={p} m={m}: {report}")
     return report.seconds

@@ -44,7 +44,7 @@ from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched,
 from bubbleproof.reference_exec.models.model_spec import KINDS, ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import replay_plan
-from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
 from bubbleproof.reference_exec.runtime.compute import Gradients
@@ -174,7 +174,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         dtype="float32",
     )
     lowered = lower(found.problem, found.schedule)
-    return replay_plan(found.problem, training_step(found.problem), found.schedule, lowered, spec)
+    return replay_plan(replicated(found.pipeline, found.schedule, spec), lowered, spec)
 
 
 def _text(told: dict[str, object]) -> str:

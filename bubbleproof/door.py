@@ -268,13 +268,15 @@ def replay(
     from bubbleproof.reference_exec.plans.training import Training
     from bubbleproof.reference_exec.replay import replay as run
 
-    given, found, _ = pair_of(problem, schedule, asker="replay")
+    _, found, pipeline = pair_of(problem, schedule, asker="replay")
+    if pipeline is None:
+        raise wrong(problem, "problem", "a Pipeline", asker="replay")
     spec = ModelSpec() if model is None else model
     if not isinstance(spec, ModelSpec):
         raise wrong(model, "model", f"a {ModelSpec.__module__}.ModelSpec", asker="replay")
     count = whole(steps, "steps", asker="replay")
     training = Training(steps=count) if count else None
-    return run(given, found, spec, backend=backend, training=training)
+    return run(pipeline, found, spec, backend=backend, training=training)
 
 
 def read(path: Path) -> ProblemFile | ScheduleFile:

@@ -64,6 +64,16 @@ class Given:
             return self.program
         return with_messages_in_order(self.problem, compute_part(self.program))
 
+    @property
+    def known_pipeline(self) -> Pipeline:
+        """The pipeline. Raises ``ValueError`` for a problem that was built by hand."""
+        if self.pipeline is None:
+            raise ValueError(
+                f"replay runs pipelines; {self.name} comes with a problem built by hand, which "
+                "does not say what its tasks compute: write the file with its pipeline"
+            )
+        return self.pipeline
+
     def timed(self) -> Schedule:
         """The schedule; raises ``ValueError`` with the reason where there are no times."""
         if self.schedule is not None:

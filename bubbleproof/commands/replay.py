@@ -22,7 +22,6 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
-from bubbleproof.reference_exec.plans.step import training_step
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -113,11 +112,11 @@ def _require_size(given: Given, request: ReplayRequest) -> None:
     steps = 1 if training is None else training.steps
     backend = request.run.backend or OWN_BACKENDS[0]
     require_size(given.problem, steps, request.training.data_parallel, backend=backend)
-    step = training_step(given.problem)
+    pipeline = given.known_pipeline
     require_room(
         request.model.spec(),
-        num_stages=step.num_stages,
-        num_slices=step.num_slices,
+        num_stages=pipeline.num_stages,
+        num_slices=pipeline.num_slices,
         replicas=request.training.data_parallel,
         device=request.run.device or "cpu",
     )
@@ -131,7 +130,7 @@ def _replay(given: Given, request: ReplayRequest) -> ReplayReport:
     with torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(
-        given.problem,
+        given.known_pipeline,
         given.timed_roughly() if request.run.unsafe else given.timed(),
         request.model.spec(),
         training=request.training.asked(),

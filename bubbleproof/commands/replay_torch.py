@@ -31,7 +31,7 @@ def run_replay_torch(request: ReplayRequest) -> int:
     try:
         with room_needed():
             report = compare_with_torch_runtime(
-                given.problem,
+                given.known_pipeline,
                 given.timed(),
                 request.model.spec(),
                 program=given.program if given.has_communication else None,

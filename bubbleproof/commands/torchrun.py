@@ -102,7 +102,7 @@ def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | st
         schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
         ready = prepared(
-            given.problem,
+            given.known_pipeline,
             schedule,
             request.model.spec(),
             program=given.program if given.has_communication else None,

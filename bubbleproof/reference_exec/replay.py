@@ -1,7 +1,7 @@
 """Replay: run a verified schedule on torch and compare what happens with what was promised.
 
 What was not verified does not run: ``replay`` itself checks the schedule against its problem and
-the lowered program, its messages and its data flow, against the training step the problem poses,
+the lowered program, its messages and its data flow, against the pipeline's training step,
 and raises ``NotVerified`` with the first violation. ``unsafe`` runs it all the same, and the report
 says so: it names the broken rules, and what ended the run where that does not come to its end.
 """
@@ -23,8 +23,8 @@ from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import NotVerified
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime.devices import open_device
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import Semantics
 
 __all__ = ["BACKENDS", "NotVerified", "replay"]
@@ -33,7 +33,7 @@ BACKENDS = ("virtual", "gloo")
 
 
 def replay(
-    problem: Problem,
+    pipeline: Pipeline,
     schedule: Schedule,
     spec: ModelSpec,
     *,
@@ -56,8 +56,8 @@ def replay(
 
     Parameters
     ----------
-    problem, schedule
-        What the schedule solves, and the schedule.
+    pipeline, schedule
+        The training step with its choices, and a schedule of its problem.
     spec
         The model to train; its sizes decide bytes and run time.
     program
@@ -103,7 +103,7 @@ def replay(
     NotVerified
         The schedule or the program violates a rule, and ``unsafe`` is not set.
     ValueError
-        The problem is no training step that ranks can run, or an option is unknown.
+        The pipeline has what no rank can run, or an option is unknown.
     ReplayStalled, MessageMismatch, BrokenProgram, RankFailed
         A rank went astray all the same.
     """
@@ -112,7 +112,7 @@ def replay(
     _require_together(backend, device, timeout, pool)
     where = open_device(device)
     ready = prepared(
-        problem,
+        pipeline,
         schedule,
         spec,
         program=program,

@@ -89,7 +89,7 @@ def test_a_file_has_its_collectives_in_it(command: Run, tmp_path: Path) -> None:
     given = read_sharded(["pipemesh", "p=2", "m=2"], ZeroLevels(default=2))
     assert given is not None
     path = str(tmp_path / "sharded.json")
-    write_schedule(path, ScheduleFile.of(given.problem, given.timed()))
+    write_schedule(path, ScheduleFile.of(given.problem, given.timed(), pipeline=given.pipeline))
     answer = command("replay", path, "--data-parallel", "2", "--json")
     assert answer.status == 0
     report = json.loads(answer.out)

@@ -12,7 +12,7 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
-from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.families import families
@@ -48,9 +48,8 @@ class Case:
 
         The lowered program gets its transfers; another one is taken as it is.
         """
-        step = training_step(self.problem)
-        lowered = lowered_program(self.problem, step, self.schedule, spec)
-        plan = replay_plan(self.problem, step, self.schedule, lowered, spec)
+        whole = replicated(self.pipeline, self.schedule, spec)
+        plan = replay_plan(whole, lowered_program(whole, spec), spec)
         return plan if program is None else replace(plan, program=program)
 
     def orders(self) -> list[list[str]]:
@@ -72,7 +71,7 @@ def family_case(name: str, **params: int | None) -> Case:
 
 def run(case: Case, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
     """Replay a case, with the options of ``replay``."""
-    return replay(case.problem, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay(case.pipeline, case.schedule, spec, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def random_case(pipeline: Pipeline, seed: int) -> Case:

@@ -15,6 +15,7 @@ import torch
 
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
+from bubbleproof.reference_exec.plans.plan import Key
 from bubbleproof.reference_exec.runtime import compute, host, rank, stage_shards, transfer_buffers
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action
@@ -231,9 +232,9 @@ def off_loaded(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """The host keeps its copy of what the rank has back."""
     right = host.Host.drop
 
-    def drop(self: host.Host, sample: tuple[int, int]) -> None:
-        kept.append(self.kept(sample))
-        right(self, sample)
+    def drop(self: host.Host, key: Key) -> None:
+        kept.append(self.kept(key))
+        right(self, key)
 
     patch.setattr(host.Host, "drop", drop)
 

@@ -9,18 +9,16 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replicated import replicated
-from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
 from proofs_tests.reference_exec.cases import TINY
 
-Made = tuple[Problem, Schedule]
+Made = tuple[Pipeline, Schedule]
 
 
 def sharded(
@@ -42,10 +40,9 @@ def sharded(
 
 
 def mesh(zero: int, **options: object) -> Made:
-    """The problem and the schedule of ``sharded``."""
+    """The pipeline and the schedule of ``sharded``."""
     family, pipeline = sharded(zero, **options)  # type: ignore[arg-type]  # handed on
-    problem = pipeline.problem()
-    return problem, family.schedule(pipeline, problem)
+    return pipeline, family.schedule(pipeline)
 
 
 def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
@@ -53,11 +50,7 @@ def run(made: Made, spec: ModelSpec = TINY, **options: object) -> ReplayReport:
 
 
 def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | None) -> Plan:
-    problem, schedule = made
+    pipeline, schedule = made
     given = None if levels is None else ZeroLevels.parse(levels)
-    posed = replicated(
-        problem, training_step(problem), schedule, spec, replicas=replicas, levels=given
-    )
-    whole = (posed.problem, posed.step, posed.schedule)
-    lowered = lowered_program(*whole, spec, posed.parallel)
-    return replay_plan(*whole, lowered, spec, posed.parallel)
+    whole = replicated(pipeline, schedule, spec, replicas=replicas, levels=given)
+    return replay_plan(whole, lowered_program(whole, spec), spec)

@@ -11,7 +11,6 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
-from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families import families
@@ -34,14 +33,11 @@ def of_family(name: str) -> Case:
 def run(case: Case, levels: str | None, **options: object) -> ReplayReport:
     zero = None if levels is None else ZeroLevels.parse(levels)
     given: dict[str, object] = {"data_parallel": 2, "spec": SPEC, **options}
-    return replay(case.problem, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay(case.pipeline, case.schedule, zero=zero, **given)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def placed(case: Case, levels: str | None, spec: ModelSpec = SPEC) -> tuple[Replicated, Plan]:
     """The replicated step of a case on two replicas, and its plan."""
     zero = None if levels is None else ZeroLevels.parse(levels)
-    step = training_step(case.problem)
-    posed = replicated(case.problem, step, case.schedule, spec, replicas=2, levels=zero)
-    whole = (posed.problem, posed.step, posed.schedule)
-    lowered = lowered_program(*whole, spec, posed.parallel)
-    return posed, replay_plan(*whole, lowered, spec, posed.parallel)
+    whole = replicated(case.pipeline, case.schedule, spec, replicas=2, levels=zero)
+    return whole, replay_plan(whole, lowered_program(whole, spec), spec)

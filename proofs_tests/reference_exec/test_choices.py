@@ -153,7 +153,7 @@ def test_measured_peaks_are_the_timed_models(tF: int, tB: int, transfer: int) ->
     pipeline = bpipe.balanced(plain, transfer=transfer)  # type: ignore[attr-defined]  # BPipe's own
     problem, schedule = pipeline.problem(), bpipe.schedule(pipeline)
     profile = memory_profile(problem, problem.locate(schedule.program.actions), schedule.start)
-    report = replay(problem, schedule, TINY)
+    report = replay(pipeline, schedule, TINY)
     assert report.ok
     units = [(peak - peak % 720) // 720 for peak in report.measured_peak_bytes]
     assert [1000 * u for u in units] == profile.peaks(problem).tolist()

@@ -206,7 +206,7 @@ def test_devices_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_families_replay_on_one_gpu(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     spec = replace(TINY, kind="transformer", dtype=dtype)
-    report = replay(case.problem, case.schedule, spec, device="cuda")
+    report = replay(case.pipeline, case.schedule, spec, device="cuda")
     assert report.ok, str(report)
     (peak,) = report.allocator_peak_bytes
     assert peak >= max(report.measured_peak_bytes)

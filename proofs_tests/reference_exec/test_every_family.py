@@ -51,7 +51,7 @@ def report_of(
         )
     case = family_case(name, **SHAPES.get(name, ORDINARY))
     return replay(
-        case.problem,
+        case.pipeline,
         case.schedule,
         spec,
         seed=seed,

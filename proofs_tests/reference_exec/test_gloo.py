@@ -34,8 +34,8 @@ def test_published_schedules_replay_on_gloo(
 ) -> None:
     case = family_case(name, p=4, m=4, v=v)
     spec = replace(SPEC, dtype=dtype)
-    report = replay(case.problem, case.schedule, spec, backend="gloo", pool=pool)
-    virtual = replay(case.problem, case.schedule, spec)
+    report = replay(case.pipeline, case.schedule, spec, backend="gloo", pool=pool)
+    virtual = replay(case.pipeline, case.schedule, spec)
     assert report.ok, str(report)
     assert (report.backend, report.semantics) == ("gloo", "buffered")
     assert report.live_bytes == virtual.live_bytes
@@ -60,9 +60,9 @@ def test_choices_and_slices_replay_on_gloo(
 ) -> None:
     case = family_case(name, **params)
     spec = replace(SPEC, dtype=dtype)
-    report = replay(case.problem, case.schedule, spec, backend="gloo", pool=pool)
+    report = replay(case.pipeline, case.schedule, spec, backend="gloo", pool=pool)
     assert report.ok, str(report)
-    assert report.live_bytes == replay(case.problem, case.schedule, spec).live_bytes
+    assert report.live_bytes == replay(case.pipeline, case.schedule, spec).live_bytes
 
 
 @pytest.mark.sweep
@@ -97,7 +97,8 @@ def test_schedules_without_collectives_replay_on_processes(
 ) -> None:
     # 2 x 2 processes; where a stage is on two ranks they swap the sums of their shards
     case = family_case(name, p=2, m=2 if name == "zb-v" else 4)
-    made, zero = (case.problem, case.schedule), None if levels is None else ZeroLevels.parse(levels)
+    made = case.pipeline, case.schedule
+    zero = None if levels is None else ZeroLevels.parse(levels)
     report = replay(*made, SPEC, backend="gloo", pool=pool, data_parallel=2, zero=zero)
     assert report.ok, str(report)
     assert [trace.num_differing for trace in report.traces] == [0] * 4

@@ -126,11 +126,11 @@ def test_a_user_s_own_model_runs_in_processes_of_its_own(pool: GlooPool) -> None
     case = family_case("1f1b", p=2, m=2)
     theirs = ModelSpec(kind="own", factory="proofs_tests.reference_exec.own_models:plain")
     for _ in range(2):
-        assert replay(case.problem, case.schedule, theirs, backend="gloo", pool=pool).ok
+        assert replay(case.pipeline, case.schedule, theirs, backend="gloo", pool=pool).ok
         assert pids() == set()  # before any other plan they are the pool's, and end
-    assert replay(case.problem, case.schedule, TINY, backend="gloo", pool=pool).ok
+    assert replay(case.pipeline, case.schedule, TINY, backend="gloo", pool=pool).ok
     ours = pids()
-    assert replay(case.problem, case.schedule, theirs, backend="gloo", pool=pool).ok
+    assert replay(case.pipeline, case.schedule, theirs, backend="gloo", pool=pool).ok
     assert pids() == ours
 
 
@@ -140,7 +140,7 @@ def test_what_is_not_verified_leaves_no_process_for_the_next(pool: GlooPool) -> 
 
     def replayed(program: Program | None, *, unsafe: bool) -> bool:
         report = replay(
-            case.problem, case.schedule, TINY,
+            case.pipeline, case.schedule, TINY,
             program=program, unsafe=unsafe, backend="gloo", pool=pool,
         )  # fmt: skip
         return report.ok
@@ -158,4 +158,4 @@ def test_what_is_not_verified_leaves_no_process_for_the_next(pool: GlooPool) -> 
 def test_a_pool_is_for_gloo() -> None:
     case = family_case("1f1b", p=2, m=2)
     with pytest.raises(ValueError, match="replay on virtual takes no pool of processes"):
-        replay(case.problem, case.schedule, TINY, pool=GlooPool())
+        replay(case.pipeline, case.schedule, TINY, pool=GlooPool())

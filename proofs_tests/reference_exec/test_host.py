@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.plan import Key
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import host
 from bubbleproof.theory.families.toffload import TOffload
@@ -71,13 +71,10 @@ def test_recomputation_and_off_load_together(seed: int) -> None:
     # what T-Pipe calls TPipe ALL
     recomputed = TRecomp().recomputing(Pipeline(num_ranks=3, num_microbatches=4, num_chunks=2))
     pipeline = TOffload().offloading(recomputed, offload=1 + seed, step=2, reload=3)
-    problem, schedule = pipeline.problem(), TOffload().schedule(pipeline)
     spec = replace(TINY, kind="transformer", layers=2, seed=seed)
-    report = replay(problem, schedule, spec, seed=seed)
+    report = replay(pipeline, TOffload().schedule(pipeline), spec, seed=seed)
     assert report.ok, str(report)
     assert report.num_updated_stages == 3
-    step = training_step(problem)
-    assert step.choices.recompute is not None
 
 
 def test_stages_of_different_size_are_refused() -> None:
@@ -85,8 +82,8 @@ def test_stages_of_different_size_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"stages of one size; layers of stages \(2, 3\) are \[1, 2"
     ):
-        replay(case.problem, case.schedule, replace(TINY, layers=(1, 1, 1, 2)))
-    assert replay(case.problem, case.schedule, replace(TINY, layers=(3, 2, 1, 1))).ok
+        replay(case.pipeline, case.schedule, replace(TINY, layers=(1, 1, 1, 2)))
+    assert replay(case.pipeline, case.schedule, replace(TINY, layers=(3, 2, 1, 1))).ok
 
 
 def test_a_wrong_step_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +95,7 @@ def test_a_wrong_step_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     case = family_case("toffload", p=2, m=2)
     monkeypatch.setattr(host.Host, "_begin_step", twice)
-    report = replay(case.problem, case.schedule, TINY)
+    report = replay(case.pipeline, case.schedule, TINY)
     assert report.gradients_equal
     assert not report.weights_equal
     assert report.failures == ("updated weights differ from a step with the expected gradients",)
@@ -114,7 +111,7 @@ def test_weights_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPat
 
     case = family_case("toffload", p=2, m=2)
     monkeypatch.setattr(host.Host, "_free", hoarding)
-    report = replay(case.problem, case.schedule, TINY)
+    report = replay(case.pipeline, case.schedule, TINY)
     assert report.gradients_equal
     assert any("bytes beyond them at " in failure for failure in report.failures)
     kept.clear()
@@ -158,11 +155,9 @@ def test_a_forward_before_its_weights_have_come_is_noticed() -> None:
 
 def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
     pipeline = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2)
-    plain = replay(
-        pipeline.problem(), left_shift(pipeline.problem(), TPipe().program(pipeline)), TINY
-    )
+    plain = replay(pipeline, left_shift(pipeline.problem(), TPipe().program(pipeline)), TINY)
     case = family_case("toffload", p=2, m=4)
-    report = replay(case.problem, case.schedule, TINY)
+    report = replay(case.pipeline, case.schedule, TINY)
     gap = [
         a - b for a, b in zip(report.measured_peak_bytes, plain.measured_peak_bytes, strict=True)
     ]
@@ -200,7 +195,7 @@ def test_an_activation_is_on_both_sides_while_it_moves() -> None:
 def test_off_loaded_activations_replay(ticks: tuple[int, int]) -> None:
     case = with_offload(*ticks)
     for kind in ("mlp", "transformer"):
-        report = replay(case.problem, case.schedule, replace(TINY, kind=kind))
+        report = replay(case.pipeline, case.schedule, replace(TINY, kind=kind))
         assert report.ok, str(report)
         assert report.measured_host_peak_bytes == report.predicted_host_peak_bytes
         assert report.measured_host_peak_bytes[0] > 0
@@ -210,14 +205,14 @@ def test_off_loaded_activations_replay(ticks: tuple[int, int]) -> None:
 def test_what_the_host_keeps_is_what_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     right = host.Host.kept
 
-    def flipped(self: host.Host, sample: tuple[int, int]) -> torch.Tensor:
-        content = right(self, sample)
+    def flipped(self: host.Host, key: Key) -> torch.Tensor:
+        content = right(self, key)
         content[5::8] ^= 1  # a bit of each mantissa
         return content
 
     case = with_offload()
     monkeypatch.setattr(host.Host, "kept", flipped)
-    report = replay(case.problem, case.schedule, TINY)
+    report = replay(case.pipeline, case.schedule, TINY)
     assert not report.gradients_equal
 
 

@@ -107,14 +107,14 @@ def test_derivatives_agree_with_finite_differences() -> None:
 def test_families_replay(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     spec = replace(SMALL, dtype=dtype, layers=2)
-    report = replay(case.problem, case.schedule, spec, seed=1)
+    report = replay(case.pipeline, case.schedule, spec, seed=1)
     assert report.measured_peak_bytes == report.predicted_peak_bytes
     assert report.ok, str(report)
 
 
 def test_uneven_stages_replay_with_a_footprint_of_each() -> None:
     case = family_case("1f1b", p=4, m=6)
-    report = replay(case.problem, case.schedule, replace(SMALL, layers=(2, 3, 3, 2)))
+    report = replay(case.pipeline, case.schedule, replace(SMALL, layers=(2, 3, 3, 2)))
     assert report.ok, str(report)
     # N = 10, d = 8, e = 4, f = 22, B h T^2 = 200: a layer saves 10 * (64 + 8 + 88 + 2) + 200 = 1820
     # elements, the output is 80, the last stage's loss one more, the
@@ -127,6 +127,6 @@ def test_uneven_stages_replay_with_a_footprint_of_each() -> None:
 def test_a_slice_that_forgets_its_position_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = family_case("svpp", p=2, m=2, s=2)
     monkeypatch.setattr(sliced.LayerPrefix, "num_tokens", 0)
-    report = replay(case.problem, case.schedule, SMALL)
+    report = replay(case.pipeline, case.schedule, SMALL)
     assert not report.gradients_equal
     assert report.max_relative_error > 1e-3

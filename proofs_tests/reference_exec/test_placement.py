@@ -116,7 +116,7 @@ def test_replicas_are_on_the_device(
 ) -> None:
     monkeypatch.setattr(replica_collectives, "handed_over", lambda values, _: values)
     case = family_case(name, p=2, m=2)
-    run(meshes.plan_of((case.problem, case.schedule), replicas=2, levels=levels))
+    run(meshes.plan_of((case.pipeline, case.schedule), replicas=2, levels=levels))
 
 
 def test_a_users_model_is_on_the_device() -> None:

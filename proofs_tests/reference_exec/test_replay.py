@@ -18,6 +18,7 @@ from bubbleproof.reference_exec.models.footprint import Footprint, footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
+from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -131,7 +132,7 @@ def test_overlapped_pairs_replay() -> None:
 def test_a_schedule_need_not_be_left_shifted() -> None:
     case = family_case("zb-h1", p=3, m=4)
     late = Schedule(program=case.schedule.program, start=case.schedule.start * 5 + 100)
-    assert replay(case.problem, late, TINY).ok
+    assert replay(case.pipeline, late, TINY).ok
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
@@ -157,11 +158,12 @@ def test_memory_in_bytes_replaces_every_other_unit() -> None:
 
 def test_durations_do_not_change_the_prediction() -> None:
     case = family_case("zb-h1", p=2, m=3)
-    expected = prediction.predicted_peak_bytes(case.pipeline, case.problem, case.schedule, TINY)
+    whole = replicated(case.pipeline, case.schedule, TINY)
+    expected = prediction.predicted_peak_bytes(whole, TINY)
     instant = case.pipeline.with_changes(forward=0, input_backward=0, weight_backward=0)
     squeezed = left_shift(instant.problem(), case.schedule.program)
-    found = prediction.predicted_peak_bytes(instant, instant.problem(), squeezed, TINY)
-    assert found == expected
+    whole = replicated(instant, squeezed, TINY)
+    assert prediction.predicted_peak_bytes(whole, TINY) == expected
     assert run(case).predicted_peak_bytes == expected
 
 
@@ -235,20 +237,20 @@ def test_a_schedule_that_breaks_a_rule_is_refused() -> None:
     case = family_case("1f1b", p=2, m=2)
     early = Schedule(program=case.schedule.program, start=case.schedule.start * 0)
     with pytest.raises(NotVerified, match=r"replay refuses what is not verified: .*"):
-        replay(case.problem, early, TINY)
+        replay(case.pipeline, early, TINY)
     row = next(i for i, a in enumerate(case.schedule.program.actions) if str(a) == "1B1")
     short = Schedule(
         program=case.schedule.program.without(row),
         start=case.schedule.start[[i for i in range(len(case.schedule)) if i != row]],
     )
     with pytest.raises(NotVerified, match="1B1"):
-        replay(case.problem, short, TINY)
+        replay(case.pipeline, short, TINY)
 
 
 def test_a_schedule_over_its_memory_is_refused() -> None:
     case = family_case("gpipe", p=2, m=3)
     with pytest.raises(NotVerified, match=r"capacity|memory"):
-        replay(case.problem.with_capacity(2), case.schedule, TINY)
+        replay(case.pipeline.with_changes(capacity=2), case.schedule, TINY)
 
 
 @pytest.mark.parametrize(

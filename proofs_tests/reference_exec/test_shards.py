@@ -74,7 +74,7 @@ def test_what_is_freed_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_shards.Buffer, "free", watched)
     made = mesh(3)
     assert run(made, data_parallel=2).ok
-    kinds = made[0].actions.is_kind(Kind.RESHARD, Kind.REDUCE_GRAD)
+    kinds = made[0].problem().actions.is_kind(Kind.RESHARD, Kind.REDUCE_GRAD)
     assert len(freed) == 2 * int(kinds.sum())
     assert all(buffer.flat.untyped_storage().nbytes() == 0 for buffer in freed)
 

@@ -13,8 +13,8 @@ from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.replay import NotVerified, replay
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,
@@ -31,25 +31,25 @@ SPEC = replace(TINY, kind="transformer")
 class Fault:
     """What to replay, the rules it breaks, and what the run says of it on ``virtual``."""
 
-    problem: Problem
+    pipeline: Pipeline
     schedule: Schedule
     program: Program | None = None
     rules: tuple[str, ...]
     stopped: str
 
     def replayed(self, *, spec: ModelSpec = SPEC, **options: object) -> ReplayReport:
-        return replay(self.problem, self.schedule, spec, program=self.program, **options)  # type: ignore[arg-type]  # tests pass what they mean
+        return replay(self.pipeline, self.schedule, spec, program=self.program, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def lost_key_value_gradients() -> Fault:
-    """1B0.1 runs before 1B0.2 has passed its dK and dV back; the problem lacks the edge."""
+    """1B0.1 runs before 1B0.2 has passed its dK and dV back."""
     case = family_case("svpp", p=2, m=2, s=3)
     problem = without_edge(case.problem, "1B0.2", "1B0.1")
     schedule = retimed(problem, swapped(texts(case.schedule, problem), "1B0.2", "1B0.1"))
     return Fault(
-        problem=problem,
+        pipeline=case.pipeline,
         schedule=schedule,
-        rules=("communication", "dataflow"),  # rule 6 asks the step that the tasks make up
+        rules=("dependencies", "communication", "dataflow"),
         stopped="rank 1, action .*: 1B0.1 before a later slice's",
     )
 
@@ -57,7 +57,7 @@ def lost_key_value_gradients() -> Fault:
 def lost_weight_gradient() -> Fault:
     case = family_case("zb-h1", p=2, m=3)
     return Fault(
-        problem=case.problem,
+        pipeline=case.pipeline,
         schedule=without(case.schedule, "0W1"),
         rules=("complete", "dataflow"),
         stopped="rank 0, action .*: left over: 0I1 without W",
@@ -67,7 +67,7 @@ def lost_weight_gradient() -> Fault:
 def lost_load() -> Fault:
     case = family_case("bpipe", p=4, m=6)
     return Fault(
-        problem=case.problem,
+        pipeline=case.pipeline,
         schedule=without(case.schedule, "0LOAD1"),
         rules=("complete", "memory", "dataflow", "communication"),
         stopped="rank 0, action .*: 0B1 while its activation is away",
@@ -77,7 +77,7 @@ def lost_load() -> Fault:
 def swapped_sends() -> Fault:
     case = family_case("gpipe", p=2, m=2)
     return Fault(
-        problem=case.problem,
+        pipeline=case.pipeline,
         schedule=case.schedule,
         program=Program.from_orders([SWAPPED_SENDS, RECEIVER]),
         rules=("communication", "dataflow"),
@@ -122,10 +122,10 @@ def test_swapped_sends_give_other_gradients_where_messages_have_no_tags() -> Non
 def test_what_is_verified_runs_as_ever_where_it_is_forced() -> None:
     case = family_case("gpipe", p=2, m=2)
     program = Program.from_orders([SENDER, RECEIVER])
-    report = replay(case.problem, case.schedule, SPEC, program=program, unsafe=True)
+    report = replay(case.pipeline, case.schedule, SPEC, program=program, unsafe=True)
     assert report.ok
     assert (report.unsafe, report.broken_rules, report.violations) == (True, (), ())
-    plain = replay(case.problem, case.schedule, SPEC, program=program)
+    plain = replay(case.pipeline, case.schedule, SPEC, program=program)
     timeless = replace(report, seconds=0.0, traces=())
     assert timeless == replace(plain, seconds=0.0, traces=(), unsafe=True)
     assert str(report).startswith("UNSAFE virtual replay of 2 ranks")
@@ -135,7 +135,11 @@ def test_a_broken_rule_is_a_failure_whatever_the_run_shows() -> None:
     case = family_case("gpipe", p=2, m=3)
     said: list[str] = []
     report = replay(
-        case.problem.with_capacity(2), case.schedule, SPEC, unsafe=True, progress=said.append
+        case.pipeline.with_changes(capacity=2),
+        case.schedule,
+        SPEC,
+        unsafe=True,
+        progress=said.append,
     )
     assert report.gradients_equal
     assert report.measured_peak_bytes == report.predicted_peak_bytes

@@ -58,7 +58,7 @@ SHOWN = [
 @pytest.mark.parametrize(("name", "params"), SHOWN)
 def test_published_schedules_give_the_same_bits(name: str, params: dict[str, int]) -> None:
     case = family_case(name, **params)
-    report = compare_with_torch_runtime(case.problem, case.schedule, TINY)
+    report = compare_with_torch_runtime(case.pipeline, case.schedule, TINY)
     assert report.ok
     assert (report.gradients_equal, report.losses_equal, report.differing) == (True, True, ())
     assert "the same bits" in str(report)
@@ -69,7 +69,7 @@ def test_published_schedules_give_the_same_bits(name: str, params: dict[str, int
 def test_messages_that_pytorch_places_give_the_same_bits(name: str, params: dict[str, int]) -> None:
     case = family_case(name, **params)
     report = compare_with_torch_runtime(
-        case.problem, case.schedule, TRANSFORMER, is_lowered_by_torch=True
+        case.pipeline, case.schedule, TRANSFORMER, is_lowered_by_torch=True
     )
     assert report.ok
     assert report.gradients_equal
@@ -108,7 +108,7 @@ def test_sums_in_another_order_are_told_apart_from_wrong_ones() -> None:
     case = late_weights()
     plan = case.plan()
     assert reordered_stages(plan) == (0, 1)
-    report = compare_with_torch_runtime(case.problem, case.schedule, TINY)
+    report = compare_with_torch_runtime(case.pipeline, case.schedule, TINY)
     assert report.ok
     assert (report.gradients_as_added, report.gradients_equal) == (True, False)
     assert report.differing
@@ -126,7 +126,7 @@ def test_crossed_messages_give_wrong_bits_without_an_error_and_are_refused() -> 
     assert not are_equal(found, expected)
     assert all(torch.isfinite(value).all() for value in found.values())
     with pytest.raises(NotVerified):
-        compare_with_torch_runtime(case.problem, case.schedule, TINY, program=program)
+        compare_with_torch_runtime(case.pipeline, case.schedule, TINY, program=program)
 
 
 def test_a_message_that_never_comes_ends_the_run() -> None:
@@ -154,7 +154,7 @@ def test_what_a_table_cannot_say_is_refused(
 ) -> None:
     case = family_case(name, **params)
     with pytest.raises(ValueError, match=message) as caught:
-        compare_with_torch_runtime(case.problem, case.schedule, TINY)
+        compare_with_torch_runtime(case.pipeline, case.schedule, TINY)
     assert "\n" not in str(caught.value)
 
 

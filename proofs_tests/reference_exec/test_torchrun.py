@@ -213,7 +213,7 @@ def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> 
     asked = TrainingOptions(data_parallel=3)
     given = read_to_replay(ReplayRequest(schedule=["pipemesh", "p=2", "m=4"], training=asked))
     plan = prepared(
-        given.problem, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
+        given.known_pipeline, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
     ).plan
     require_processes(Place(rank=0, world_size=6, local_rank=0), plan)
     with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):

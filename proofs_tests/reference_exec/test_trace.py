@@ -31,7 +31,7 @@ FAMILIES = (
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_action_leaves_the_bytes_that_the_model_says(family: str) -> None:
     found = member(family, p=2, m=4)
-    report = replay(found.problem, found.schedule, SPEC, seed=3)
+    report = replay(found.pipeline, found.schedule, SPEC, seed=3)
     assert report.ok, report.failures
     for trace, staircase in zip(report.traces, report.live_bytes, strict=True):
         assert trace.predicted == trace.live_bytes
@@ -42,7 +42,7 @@ def test_every_action_leaves_the_bytes_that_the_model_says(family: str) -> None:
 def test_the_predicted_live_bytes_of_1f1b_by_hand() -> None:
     # rank 0 of 2 with m = 3: F0 F1 B0 F2 B1 B2 hold 1 2 1 2 1 0 activations of stage 0
     found = member("1f1b", p=2, m=3)
-    report = replay(found.problem, found.schedule, SPEC)
+    report = replay(found.pipeline, found.schedule, SPEC)
     one = footprint(SPEC, 0, 2).activation_bytes
     computed = [c for c in report.traces[0].predicted if c]
     assert computed == [(one * held,) for held in (1, 2, 1, 2, 1, 0)]
@@ -50,7 +50,7 @@ def test_the_predicted_live_bytes_of_1f1b_by_hand() -> None:
 
 def test_a_forward_that_is_recomputed_is_sampled_with_all_it_saved_and_without() -> None:
     found = member("trecomp", p=2, m=2)
-    report = replay(found.problem, found.schedule, SPEC)
+    report = replay(found.pipeline, found.schedule, SPEC)
     again = {a for t in report.traces for a in t.actions if a.kind is Kind.R}
     assert again
     for trace in report.traces:
@@ -65,7 +65,7 @@ def test_a_forward_that_is_recomputed_is_sampled_with_all_it_saved_and_without()
 @pytest.mark.parametrize("backend", ["virtual", "gloo"])
 def test_the_clock_runs_forward_and_messages_arrive_after_they_were_made(backend: str) -> None:
     found = member("1f1b", p=2, m=3)
-    report = replay(found.problem, found.schedule, SPEC, backend=backend)
+    report = replay(found.pipeline, found.schedule, SPEC, backend=backend)
     ended: dict[Action, int] = {}
     for trace in report.traces:
         assert min(trace.begin) >= 0
@@ -81,7 +81,7 @@ def test_the_clock_runs_forward_and_messages_arrive_after_they_were_made(backend
 
 def test_ranks_of_one_process_take_turns() -> None:
     found = member("1f1b", p=3, m=4)
-    report = replay(found.problem, found.schedule, SPEC)
+    report = replay(found.pipeline, found.schedule, SPEC)
     problem, measured = measured_schedule(found.problem, found.schedule, report.traces)
     assert problem.unit == "us"
     start = measured.start
@@ -92,7 +92,7 @@ def test_ranks_of_one_process_take_turns() -> None:
 
 def test_what_ran_is_a_schedule_of_the_same_tasks() -> None:
     found = member("bpipe", p=4, m=6)
-    report = replay(found.problem, found.schedule, SPEC)
+    report = replay(found.pipeline, found.schedule, SPEC)
     problem, measured = measured_schedule(found.problem, found.schedule, report.traces)
     verdict = check(problem, measured)
     assert Rule.COMPLETE not in verdict.broken
@@ -118,7 +118,7 @@ def test_a_measured_bar_begins_when_its_message_is_there() -> None:
 
 def test_collectives_that_replicas_add_are_drawn_from_their_begin_to_their_end() -> None:
     found = member("zb-h1", p=2, m=2)
-    report = replay(found.problem, found.schedule, SPEC, data_parallel=2, zero=ZERO_3)
+    report = replay(found.pipeline, found.schedule, SPEC, data_parallel=2, zero=ZERO_3)
     names = [f"rank {rank} of replica {replica}" for replica in (0, 1) for rank in (0, 1)]
     assert [trace.name for trace in report.traces] == names
     problem, measured = measured_schedule(found.problem, found.schedule, report.traces)

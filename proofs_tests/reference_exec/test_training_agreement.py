@@ -21,7 +21,6 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
-from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.stepping import without_training
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import verify_collectives, verify_plan
@@ -46,18 +45,13 @@ class Trained:
 
     def posed(self) -> Replicated:
         case = family_case(self.family, p=2, m=2)
-        step = training_step(case.problem)
         levels = ZeroLevels.parse(self.levels) if self.levels else None
-        spec = self.spec.on(step.num_stages)
-        return replicated(
-            case.problem, step, case.schedule, spec, replicas=self.replicas, levels=levels
-        )
+        spec = self.spec.on(case.pipeline.num_stages)
+        return replicated(case.pipeline, case.schedule, spec, replicas=self.replicas, levels=levels)
 
     def plan(self, posed: Replicated, training: Training) -> Plan:
-        given = (posed.problem, posed.step, posed.schedule)
-        spec = self.spec.on(posed.step.num_stages)
-        lowered = lowered_program(*given, spec, posed.parallel)
-        return replay_plan(*given, lowered, spec, posed.parallel, training)
+        spec = self.spec.on(posed.pipeline.num_stages)
+        return replay_plan(posed, lowered_program(posed, spec), spec, training)
 
 
 TRAININGS = {
@@ -85,7 +79,7 @@ def moved(plan: Plan, choice: random.Random) -> Plan:
 
 def verdict_of(posed: Replicated, plan: Plan, semantics: Semantics) -> Verdict:
     collectives = verify_collectives(posed.problem, posed.schedule, without_training(plan))
-    return join([verify_plan(posed.asked, plan, semantics), collectives])
+    return join([verify_plan(posed.problem, plan, semantics), collectives])
 
 
 def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -> bool:

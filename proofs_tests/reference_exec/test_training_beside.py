@@ -44,19 +44,20 @@ def put(order: list[str], text: str, which: int, place: int) -> list[str]:
 @pytest.mark.parametrize("has_barrier", [False, True])
 def test_sharded_stages(zero: int, has_barrier: bool) -> None:
     made = mesh(zero, m=2)
+    problem = made[0].problem()
     plan = plan_of(made, replicas=2, levels=str(zero))
     plan = with_steps(replace(plan, training=WAITING if has_barrier else TWO))
     first, second = ([str(a) for a in plan.order(rank)] for rank in range(2))
-    assert judged(made[0], [first, second], has_barrier=has_barrier).ok
+    assert judged(problem, [first, second], has_barrier=has_barrier).ok
     # a step while its last reduction is still under way
     last = max(i for i, text in enumerate(first) if text.startswith("0REDUCE_GRAD"))
     early = put(first, "0STEP", 0, last)
-    found = judged(made[0], [early, second])
+    found = judged(problem, [early, second])
     assert found.violations[0].message.startswith("0STEP on rank 0 in pass 0 needs each contrib")
     assert "it lacks what 0B0 of pass 0 adds" in found.violations[0].message
     # a step that is dropped leaves the old parameters to the next pass's UNSHARD
     lost = [text for text in first if text != "0STEP"]
-    found = judged(made[0], [lost, second])
+    found = judged(problem, [lost, second])
     message = "0F0 on rank 0 in pass 1 needs version 1 of the parameters of stage 0"
     assert found.violations[0].message == f"{message}: it finds version 0"
 

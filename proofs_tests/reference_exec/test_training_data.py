@@ -25,7 +25,7 @@ THREE = Training(optimizer="momentum", steps=3)
 
 def trained(spec: ModelSpec, **options: object) -> ReplayReport:
     case = family_case("zb-h1", p=2, m=3)
-    return replay(case.problem, case.schedule, spec, training=THREE, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay(case.pipeline, case.schedule, spec, training=THREE, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def own(name: str) -> ModelSpec:

@@ -23,7 +23,7 @@ from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.models.shares import shares
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prediction import predicted_peak_bytes
-from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
@@ -119,7 +119,7 @@ def test_peaks_by_hand() -> None:
         [["0F0", "0I0", "0F1", "0W0", "0I1", "0W1"]],
     )
     plain = pipeline.with_changes(weight_parts=())
-    assert predicted_peak_bytes(plain, plain.problem(), whole, TINY) == (1688,)
+    assert predicted_peak_bytes(replicated(plain, whole, TINY), TINY) == (1688,)
 
 
 def test_gemms_are_left_in_the_order_of_the_shares() -> None:
@@ -169,7 +169,6 @@ def test_random_programs_with_parts_replay(seed: int) -> None:
         weight_backward=(2, 1, 3, 2), weight_parts=rows,
     )  # fmt: skip
     case = random_case(pipeline, seed)
-    assert training_step(case.problem).num_parts.tolist() == [2, 1, 3, 1]
     spec = replace(WIDE, kind=KINDS[seed], layers=(1, 2, 1, 2), vocabulary=5)
     assert_as_predicted(run(case, spec, seed=seed))
 
@@ -244,8 +243,8 @@ def test_a_dropped_part_is_refused_and_shows_where_it_is_forced() -> None:
     case = svpp_case(cut(2, 2, 1, (3, 3)))
     short = without(case.schedule, "0W1#1")
     with pytest.raises(NotVerified, match="0W1#1 is missing"):
-        replay(case.problem, short, TINY)
-    report = replay(case.problem, short, TINY, unsafe=True)
+        replay(case.pipeline, short, TINY)
+    report = replay(case.pipeline, short, TINY, unsafe=True)
     assert report.broken_rules == ("complete", "dataflow")
     assert "left over: 0I1 without W#1" in report.stopped
     assert not report.gradients_equal
@@ -259,8 +258,8 @@ def test_a_repeated_part_is_refused_and_shows_where_it_is_forced() -> None:
     twice = Program.from_orders([["0W0#0" if a == "0W0#1" else a for a in o] for o in orders])
     wrong = replace(case.schedule, program=twice)
     with pytest.raises(NotVerified, match="0W0#"):
-        replay(case.problem, wrong, TINY)
-    report = replay(case.problem, wrong, TINY, unsafe=True)
+        replay(case.pipeline, wrong, TINY)
+    report = replay(case.pipeline, wrong, TINY, unsafe=True)
     assert {"complete", "dataflow"} <= set(report.broken_rules)
     assert "0W0#0 runs twice" in report.stopped
     assert not report.ok
@@ -272,8 +271,8 @@ def test_parts_out_of_their_order_are_refused_and_right_all_the_same() -> None:
     orders = swapped(texts(case.schedule, case.problem), "0W0#0", "0W0#1")
     wrong = replace(case.schedule, program=Program.from_orders(orders))
     with pytest.raises(NotVerified):
-        replay(case.problem, wrong, TINY)
-    assert replay(case.problem, wrong, TINY, unsafe=True).gradients_equal
+        replay(case.pipeline, wrong, TINY)
+    assert replay(case.pipeline, wrong, TINY, unsafe=True).gradients_equal
 
 
 def test_a_gemm_that_is_forgotten_once_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ def trained(
     case: Case, training: Training, spec: ModelSpec = TINY, **options: object
 ) -> ReplayReport:
     """The replay of a training."""
-    return replay(case.problem, case.schedule, spec, training=training, **options)  # type: ignore[arg-type]  # tests pass what they mean
+    return replay(case.pipeline, case.schedule, spec, training=training, **options)  # type: ignore[arg-type]  # tests pass what they mean
 
 
 def training_plan(case: Case, training: Training, spec: ModelSpec = TINY) -> Plan:

@@ -199,9 +199,9 @@ def flipped_on_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """A bit of each mantissa changes on the host."""
     right = host.Host.kept
 
-    def flipped(self: host.Host, sample: tuple[int, int]) -> torch.Tensor:
-        marks.append(sample)
-        content = right(self, sample)
+    def flipped(self: host.Host, key: Key) -> torch.Tensor:
+        marks.append(key)
+        content = right(self, key)
         content[5::8] ^= 1
         return content
 
@@ -228,7 +228,7 @@ def earlier_slices_not_attended(patch: pytest.MonkeyPatch, marks: Marks) -> None
 
     def extend(self: sliced.LayerPrefix, *pair: torch.Tensor) -> object:
         marks.append(right(self, *pair))
-        return []
+        return [pair]
 
     patch.setattr(sliced.LayerPrefix, "extend", extend)
 

@@ -49,7 +49,7 @@ SEEN = set()
 @pytest.mark.parametrize("family", ["gpipe", "1f1b"])
 def test_replay(family, gloo_pool):
     found = member(family, p=2, m=2)
-    report = replay(found.problem, found.schedule, ModelSpec(), backend="gloo", pool=gloo_pool)
+    report = replay(found.pipeline, found.schedule, ModelSpec(), backend="gloo", pool=gloo_pool)
     assert report.ok
     SEEN.update(process.pid for process in multiprocessing.active_children())
     assert len(SEEN) == 2

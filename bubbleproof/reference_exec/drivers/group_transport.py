@@ -289,7 +289,7 @@ def _in_replicas(plan: Plan, pairs: frozenset[Pair]) -> frozenset[Pair]:
 
 def evicting(plan: Plan) -> frozenset[Pair]:
     """The pairs of ranks between which activations move."""
-    return _pairs((plan.rank_of(*sample), peer) for sample, peer in plan.acceptors.items())
+    return _pairs((plan.rank_of(*key[:2]), peer) for key, peer in plan.acceptors.items())
 
 
 def _pairs(ends: Iterable[Pair]) -> frozenset[Pair]:

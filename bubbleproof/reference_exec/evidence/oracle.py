@@ -67,9 +67,8 @@ class _AttachedPrefix:
         return sum(key.shape[1] for key, _ in self._blocks)
 
     def extend(self, key: torch.Tensor, value: torch.Tensor) -> list[Pair]:
-        earlier = list(self._blocks)
         self._blocks.append((key, value))
-        return earlier
+        return list(self._blocks)
 
 
 def order_matched(

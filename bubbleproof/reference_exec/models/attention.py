@@ -26,7 +26,7 @@ class Prefix(Protocol):
     def extend(
         self, key: torch.Tensor, value: torch.Tensor
     ) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-        """Take in those of the next slice; return those of the slices before it, in order."""
+        """Take in those of the next slice; return all to attend to, in order, its own last."""
         ...
 
 
@@ -50,13 +50,10 @@ def heads_last(mixed: torch.Tensor, batch: int, heads: int, groups: int) -> torc
 
 
 def attend(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor,
-    earlier: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    query: torch.Tensor, mask: torch.Tensor, blocks: Sequence[tuple[torch.Tensor, torch.Tensor]]
 ) -> torch.Tensor:
-    """softmax(query keys^T / sqrt(width)) values, over ``earlier`` blocks and the own one."""
+    """softmax(query keys^T / sqrt(width)) values, over blocks of keys and values, its own last."""
+    *earlier, (key, value) = blocks
     scale = query.shape[-1] ** -0.5
     length = key.shape[1]
     own_mask = mask[:length, :length].repeat(query.shape[1] // length, 1)

@@ -61,11 +61,18 @@ WORD_BYTES = 8
 class Footprint:
     """Bytes one microbatch holds on a stage: from F to B or I, and from I to W.
 
-    ``gemm_bytes`` are what each GEMM of W lets go, in the order of ``shares``.
+    ``gemm_bytes`` are what each GEMM of W lets go, in the order of ``shares``; ``prefix_bytes`` the
+    keys and values of a slice, which stay for later slices where the rest is dropped or moved.
     """
 
     activation_bytes: int
     gemm_bytes: tuple[int, ...]
+    prefix_bytes: int = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """What of it can leave the rank."""
+        return self.activation_bytes - self.prefix_bytes
 
     @property
     def weight_bytes(self) -> int:
@@ -130,13 +137,14 @@ def parameter_tensors(spec: ModelSpec, stage: int) -> int:
     return tensors
 
 
-def input_bytes(spec: ModelSpec, stage: int = 0) -> int:
+def input_bytes(
+    spec: ModelSpec, stage: int = 0, *, slice_index: int = 0, num_slices: int = 1
+) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     if spec.kind == "own":
         return _facts(spec, stage).input_bytes
-    if spec.is_embedding(stage):
-        return spec.batch * spec.sequence * WORD_BYTES
-    return spec.batch * spec.sequence * spec.hidden * spec.element_bytes
+    tokens = spec.batch * spec.slice_length(slice_index, num_slices)
+    return tokens * (WORD_BYTES if spec.is_embedding(stage) else spec.hidden * spec.element_bytes)
 
 
 def footprint(
@@ -164,7 +172,14 @@ def footprint(
     return Footprint(
         activation_bytes=saved * element + words,
         gemm_bytes=tuple(elements * tokens * element for elements in gemms),
+        prefix_bytes=_prefix_bytes(spec, stage, tokens) if num_slices > 1 else 0,
     )
+
+
+def _prefix_bytes(spec: ModelSpec, stage: int, tokens: int) -> int:
+    """The bytes of the keys and values of so many tokens."""
+    width = {"mlp": 0, "transformer": spec.hidden, "llama": spec.kv_width}[spec.kind]
+    return 2 * spec.layers_of(stage) * tokens * width * spec.element_bytes
 
 
 def _of_head(spec: ModelSpec, tokens: int) -> int:

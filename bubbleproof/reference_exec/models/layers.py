@@ -90,8 +90,8 @@ class AttentionLayer(nn.Module, ABC):
         query = heads_first(query, self.heads, self.groups)
         key = heads_first(key, self.groups, self.groups)
         value = heads_first(self.value(x, store), self.groups, self.groups)
-        earlier = [] if prefix is None else prefix.extend(key, value)
-        mixed = attend(query, key, value, self.mask, earlier)
+        blocks = [(key, value)] if prefix is None else prefix.extend(key, value)
+        mixed = attend(query, self.mask, blocks)
         together = heads_last(mixed, len(x), self.heads, self.groups)
         result: torch.Tensor = self.output(together, store)
         return result

@@ -5,16 +5,16 @@ has d m ... d m + m - 1. The replicas of one rank are the members of a group; th
 collectives in the order of the one program, so they cannot differ by what a schedule says, and
 where they differ all the same the header of each collective tells (``replica_collectives``).
 
-A problem with collectives says by its precedences what each serves: a visit is served by the
-UNSHARD of its number and its gradient summed by the REDUCE_GRAD of its number
-(``theory.pipelines.sharding``). A problem without gets those of ``theory.pipelines.replication``
-(``replicated``).
+In a sharded pipeline a visit is served by the UNSHARD of its number and its gradient summed by the
+REDUCE_GRAD of its number (``theory.pipelines.sharding``). Another pipeline gets the collectives of
+``theory.pipelines.replication`` (``replicated``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
@@ -26,7 +26,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import Change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.replication import ADDERS, Placed, Use, memory_changes, uses_of
-from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import READERS, Collective, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
 Holder = tuple[int, int]  # (stage, rank)
@@ -58,22 +58,21 @@ class DataParallel:
             raise ValueError(f"data parallelism must have 1 replica or more, got {self.replicas}")
 
     @classmethod
-    def of(cls, step: Pipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
-        """The collectives of a training step; without levels all parameters have the highest.
+    def of(cls, pipeline: Pipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
+        """A sharded pipeline's own collectives; without levels all parameters have the highest.
 
-        Raises ``ValueError`` for no replica, and for a level that the step's collectives are too
-        few for.
+        Raises ``ValueError`` for no replica, and for a level that they are too few for.
         """
-        sharding = sharding_of(step)
-        zero = sharding.zero
-        levels = ZeroLevels(default=zero) if levels is None else levels
-        if levels.highest > zero:
+        sharding = pipeline.choices.sharding
+        assert sharding is not None, "the pipeline is sharded"
+        levels = ZeroLevels(default=sharding.zero) if levels is None else levels
+        if levels.highest > sharding.zero:
             raise ValueError(
                 f"ZeRO level {levels.highest} needs more collectives than the schedule has; "
-                f"they are enough for level {zero}"
+                f"they are enough for level {sharding.zero}"
             )
-        listed = visits(step.stage_ranks, *sharding.sequences(step.num_microbatches))
-        found = [_of_visit(c) for c in collectives(listed, sharding)]
+        listed = visits(pipeline.stage_ranks, *sharding.sequences(pipeline.num_microbatches))
+        found = [_of_visit(c, pipeline) for c in collectives(listed, sharding)]
         return cls.serving(found, replicas, levels)
 
     @classmethod
@@ -159,56 +158,53 @@ class DataParallel:
         return found
 
 
-def sharding_of(step: Pipeline) -> Sharding:
-    """The collectives that a step has. Raises ``ValueError`` where it has none."""
-    if step.choices.sharding is None:
-        raise ValueError("the pipeline has no collectives of its own")
-    return step.choices.sharding
-
-
-def _of_visit(collective: Collective) -> Placed:
-    """A collective of a visit by the computations that it serves; it runs when the problem says."""
-    visit = collective.visit
-    kind = Kind.F if visit.is_forward else Kind.B
+def _of_visit(collective: Collective, pipeline: Pipeline) -> Placed:
+    """A collective of a visit by what it would serve; it runs when the problem says."""
+    visit, parts = collective.visit, (NONE,)
+    kinds = (Kind.F,) if visit.is_forward else READERS
+    if collective.kind is Kind.REDUCE_GRAD:
+        kinds = ADDERS
+        cut = pipeline.weight_parts[visit.stage] if pipeline.weight_parts else ()
+        parts = (NONE, *range(len(cut)))
+    samples = product(kinds, range(visit.first, visit.end), range(pipeline.num_slices), parts)
     return Placed(
         kind=collective.kind,
         stage=visit.stage,
         rank=visit.rank,
         number=collective.slice,
-        uses=tuple(Use(kind, visit.stage, j, 0) for j in range(visit.first, visit.end)),
+        uses=tuple(Use(kind, visit.stage, j, k, part) for kind, j, k, part in samples),
     )
 
 
 def in_replicas(
-    step: Pipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
+    pipeline: Pipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
 ) -> tuple[Pipeline, DataParallel]:
-    """The step with the bytes of each stage's gathered parameters and summed gradients.
+    """The pipeline with the bytes of each stage's gathered parameters and summed gradients.
 
     Raises ``ValueError`` for what its collectives cannot do (``DataParallel.of``).
     """
-    parallel = DataParallel.of(step, replicas, levels)
-    layouts, element = parallel.layouts(spec, step.num_stages), spec.element_bytes
-    stages = range(step.num_stages)
+    parallel = DataParallel.of(pipeline, replicas, levels)
+    layouts = parallel.layouts(spec, pipeline.num_stages).values()
     sharding = replace(
-        sharding_of(step),
-        parameter=tuple(layouts[stage].size(3) * element for stage in stages),
-        gradient=tuple(layouts[stage].size(2, 3) * element for stage in stages),
+        pipeline.choices.sharding,  # type: ignore[type-var]  # there, as ``of`` has seen
+        parameter=tuple(layout.size(3) * spec.element_bytes for layout in layouts),
+        gradient=tuple(layout.size(2, 3) * spec.element_bytes for layout in layouts),
     )
-    return step.with_changes(sharding=sharding), parallel
+    return pipeline.with_changes(sharding=sharding), parallel
 
 
-def state_bytes(step: Pipeline, spec: ModelSpec, parallel: DataParallel) -> tuple[int, ...]:
+def state_bytes(pipeline: Pipeline, spec: ModelSpec, parallel: DataParallel) -> tuple[int, ...]:
     """The bytes of model state that each process holds all the time, replica by replica.
 
     None where replicas are whole: weights and gradients that stay count as nothing there.
     """
     if not parallel.is_sharded:
         return ()
-    layouts = parallel.layouts(spec, step.num_stages)
-    ranks = [set(row) for row in step.rank_grid.tolist()]
+    layouts = parallel.layouts(spec, pipeline.num_stages)
+    ranks = [set(row) for row in pipeline.rank_grid.tolist()]
     return tuple(
         spec.element_bytes
         * sum(layouts[g].state_size(member) for g, homes in enumerate(ranks) if rank in homes)
         for member in range(parallel.replicas)
-        for rank in range(step.num_ranks)
+        for rank in range(pipeline.num_ranks)
     )

@@ -17,7 +17,7 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.placement import num_downward
 
@@ -37,14 +37,20 @@ def key_of(action: Action) -> Key:
     return action.stage, action.microbatch, action.slice
 
 
+def label(key: Key, kind: str) -> str:
+    """What an action of a kind on it is called."""
+    stage, microbatch, slice_ = key
+    return f"{stage}{kind}{microbatch}" + (f".{slice_}" if slice_ else "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
     """A lowered program with the model it trains.
 
     ``program`` has one order per rank. ``stage_ranks`` is the rank of each stage, for downward
-    microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted
-    (stage, microbatch) goes; its EVICT and its LOAD stand twice in the order of both ranks, where
-    the transfer is posted and where it is waited for (``transfer_rows``). So do OFFLOAD, STEP and
+    microbatches where ``is_bidirectional``. ``acceptors`` is the rank to which each evicted key
+    goes; its EVICT and its LOAD stand twice in the order of both ranks, where the transfer is
+    posted and where it is waited for (``transfer_rows``). So do OFFLOAD, STEP and
     RELOAD of a stage that the host updates, or of an activation that it keeps, on one rank, and the
     collectives of ``parallel``, where each rank is a process of every replica. ``hosted`` are the
     stages that the host updates. With a ``training`` the program is run once per step, with the
@@ -59,7 +65,7 @@ class Plan:
     num_microbatches: int
     num_slices: int = 1
     is_bidirectional: bool = False
-    acceptors: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    acceptors: Mapping[Key, int] = field(default_factory=dict)
     training: Training | None = None
     parallel: DataParallel | None = None
     weight_parts: Mapping[int, int] = field(default_factory=dict)
@@ -68,16 +74,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         actions = self.program.actions
-        require_runnable(actions)
         of_replicas = (
             {*COLLECTIVE_KINDS} - {Kind.REDUCE_GRAD} if self.training else COLLECTIVE_KINDS
         )
         collective = actions.is_kind(*of_replicas)
         if self.parallel is None and collective.any():
-            label = actions.label(int(np.argmax(collective)))
-            raise ValueError(
-                f"replay runs collectives on replicas, which this has not; got {label}"
-            )
+            name = actions.label(int(np.argmax(collective)))
+            raise ValueError(f"replay runs collectives on replicas, which this has not; got {name}")
         require_stages(self.spec, self.num_stages)
         self.spec.require_slices(self.num_slices)
         if self.spec.tied and self.is_sharded:
@@ -170,22 +173,11 @@ class Plan:
         inputs = self.program.actions.is_kind(Kind.I)
         return frozenset(map(key_of, self.program.actions.take(inputs)))
 
-    def offloaded(self) -> frozenset[tuple[int, int]]:
-        """The (stage, microbatch) whose activations go to the host."""
-        actions, updated = self.program.actions, self.updated()
-        downs = actions.take(actions.is_kind(Kind.OFFLOAD))
-        pairs = zip(downs.stage.tolist(), downs.microbatch.tolist(), strict=True)
-        return frozenset(pair for pair in pairs if pair[0] not in updated)
+    def offloaded(self) -> frozenset[Key]:
+        """What goes to the host after its F and comes back for its backward."""
+        downs = self.program.actions.take(self.program.actions.is_kind(Kind.OFFLOAD))
+        return frozenset(key for key in map(key_of, downs) if key[0] not in self.updated())
 
     def updated(self) -> frozenset[int]:
         """The stages that the host updates."""
         return self.hosted
-
-
-def require_runnable(actions: ActionTable) -> None:
-    """Raise ``ValueError`` naming the first action that no rank can run."""
-    special = actions.is_kind(Kind.R, *TRANSFER_KINDS, Kind.OFFLOAD, Kind.RELOAD)
-    is_sliced = bool((actions.slice[~actions.is_kind(*COLLECTIVE_KINDS)] > 0).any())
-    if is_sliced and special.any():
-        label = actions.label(int(np.argmax(special)))
-        raise ValueError(f"replay recomputes and moves unsliced microbatches only; got {label}")

@@ -5,7 +5,7 @@ at times, so what is predicted of an action depends on nothing that ran. What ru
 computation stands twice in a program: its first row is its start, its second its end. (RESHARD,
 which takes no time, stands once.) A computation that makes room for a gradient before it runs has
 one more prediction: the bytes when it has made it. So has an overlapped pair, whose forward comes
-before.
+before, and one more where that is recomputed: what it drops goes as the pair ends.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from bubbleproof.reference_exec.plans.plan import (
     COLLECTIVE_KINDS,
     HOST_KINDS,
     TRAINING_KINDS,
     TRANSFER_KINDS,
+    key_of,
 )
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem
@@ -38,6 +41,10 @@ def predicted_live_bytes(
     no task of it.
     """
     found = []
+    recomputed = {
+        key_of(sized.actions[task]): task
+        for task in np.flatnonzero(sized.actions.is_kind(Kind.R)).tolist()
+    }
     for rank, order in enumerate(orders):
         changes = _changes(sized, rank)
         tasks = sized.locate(ActionTable.from_actions(order)).tolist()
@@ -51,7 +58,10 @@ def predicted_live_bytes(
             if action.kind in BESIDE and action.kind is not Kind.RESHARD:
                 starts, ends = (ends if is_second else starts), 0
             after = level + starts + ends
-            held.append((*_running(action, level, starts, rooms.get(action, 0)), after))
+            running = _running(action, level, starts, rooms.get(action, 0))
+            if action.partner is not None and (again := recomputed.get(key_of(action))):
+                running = (*running, after + changes[again][0])  # the forward drops last
+            held.append((*running, after))
             level = after
         found.append(tuple(held))
     return tuple(found)

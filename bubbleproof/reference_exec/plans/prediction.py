@@ -9,12 +9,14 @@ operands at its end, so what is predicted never exceeds theory's model in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bubbleproof.reference_exec.models.footprint import (
+    Footprint,
     footprint,
     input_bytes,
     require_stages,
@@ -22,27 +24,31 @@ from bubbleproof.reference_exec.models.footprint import (
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
-from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.extension import with_changes
+from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.plans.data_parallel import DataParallel  # loads torch
+    from bubbleproof.reference_exec.plans.replicated import Replicated  # rests on this
 
 
 def in_one_tick(pipeline: Pipeline) -> Pipeline:
-    """The pipeline with one tick for every action, each part of a W included."""
+    """The pipeline with one tick for every computation, each part of a W included."""
+    recompute = pipeline.choices.recompute
     return pipeline.with_changes(
         forward=1,
         backward=1,
         input_backward=1,
         weight_backward=tuple(pipeline.num_parts.tolist()),
         weight_parts=tuple((1,) * len(row) for row in pipeline.weight_parts),
+        recompute=None if recompute is None else replace(recompute, duration=None),
+        bandwidth=None,
+        links=(),
     )
 
 
@@ -50,7 +56,8 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
     """The pipeline with the bytes of one slice on each stage as its memory, from shapes alone.
 
     Capacities and the workspace of GEMMs are dropped: they were in other units, and replays do not
-    count what an action holds for itself.
+    count what an action holds for itself. What stays of a recomputed activation counts as nothing
+    here (``_of_slice``).
     """
     stages, slices = range(pipeline.num_stages), pipeline.num_slices
     require_stages(spec, pipeline.num_stages)
@@ -58,34 +65,22 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         footprint(spec, stage, pipeline.num_stages, slice_index=slice_index, num_slices=slices)
         for stage in stages
     ]
-    sized = pipeline.with_changes(
+    recompute, offload = pipeline.choices.recompute, pipeline.choices.state_offload
+    if recompute is not None:
+        recompute = replace(recompute, kept=0)
+    if offload is not None:
+        weight = _common_weight_bytes(spec, offload.stages)
+        offload = replace(offload, weight=weight, gradient=weight, state=weight)
+    return pipeline.with_changes(
         activation=tuple(f.activation_bytes for f in held),
         released_at_input=tuple(f.released_at_input_bytes for f in held),
         weight_workspace=(),
         static=0,
         capacity=None,
         memory_unit="byte",
+        recompute=recompute,
+        state_offload=offload,
     )
-    if (recompute := sized.choices.recompute) is not None:
-        kept = _common_input_bytes(spec, recompute)
-        sized = sized.with_changes(recompute=replace(recompute, kept=kept))
-    if (offload := sized.choices.state_offload) is not None:
-        weight = _common_weight_bytes(spec, offload.stages)
-        offload = replace(offload, weight=weight, gradient=weight, state=weight)
-        sized = sized.with_changes(state_offload=offload)
-    return sized
-
-
-def _common_input_bytes(spec: ModelSpec, recompute: Recompute) -> int:
-    """The bytes of the input of each recomputed stage."""
-    stages = sorted({*recompute.stages, *(stage for stage, _ in recompute.samples)})
-    sizes = [input_bytes(spec, stage) for stage in stages]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            "replay recomputes stages with inputs of one size; inputs of stages "
-            f"{tuple(stages)} are {sizes} bytes"
-        )
-    return sizes[0] if sizes else 0
 
 
 def _common_weight_bytes(spec: ModelSpec, stages: tuple[int, ...]) -> int:
@@ -105,7 +100,9 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
     first = problems[0]
     if len(problems) == 1:
         return first
-    own = [p.actions.slice[p.events.task] == k for k, p in enumerate(problems)]
+    is_numbered = first.actions.is_kind(*COLLECTIVE_KINDS)  # these have no slice, but a number
+    slice_ = np.where(is_numbered, 0, first.actions.slice)
+    own = [slice_[p.events.task] == k for k, p in enumerate(problems)]
     columns = {
         name: np.concatenate(
             [getattr(p.events, name)[mask] for p, mask in zip(problems, own, strict=True)]
@@ -116,21 +113,54 @@ def problem_in_bytes(pipeline: Pipeline, spec: ModelSpec) -> Problem:
 
 
 def _of_slice(pipeline: Pipeline, spec: ModelSpec, slice_index: int) -> Problem:
-    """The problem with the bytes of one slice in its events, those of parts of W part by part."""
-    problem = in_bytes(pipeline, spec, slice_index).problem()
-    if not pipeline.weight_parts:
-        return problem
+    """The problem with the bytes of one slice in its events."""
+    problem = in_bytes(pipeline, spec, slice_index).with_changes(overlaps=()).problem()
+    slices = {"slice_index": slice_index, "num_slices": pipeline.num_slices}
+    stages = range(pipeline.num_stages)
+    held = [footprint(spec, stage, len(stages), **slices) for stage in stages]
+    prefix = np.array([f.prefix_bytes for f in held])
+    problem = _less(problem, _moves(pipeline, problem), prefix)
+    if pipeline.choices.recompute is not None:
+        inputs = np.array([input_bytes(spec, stage, **slices) for stage in stages])
+        problem = _less(problem, _drops(problem), prefix + inputs)
+    if pipeline.weight_parts:
+        problem = _in_parts(pipeline, problem, held)
+    return fuse(problem, pipeline.overlaps) if pipeline.overlaps else problem
+
+
+def _moves(pipeline: Pipeline, problem: Problem) -> Bools:
+    """The events by which activations leave their rank and come back."""
+    offload = pipeline.choices.state_offload
+    hosted = () if offload is None else offload.stages
+    moving = problem.actions.is_kind(*TRANSFER_KINDS)
+    beside = problem.actions.is_kind(Kind.OFFLOAD, Kind.RELOAD)
+    moving |= beside & ~np.isin(problem.actions.stage, hosted)
+    found: Bools = moving[problem.events.task]
+    return found
+
+
+def _drops(problem: Problem) -> Bools:
+    """The events by which activations are dropped, at the end of an F, and made again by an R."""
+    actions, events = problem.actions, problem.events
+    ends = actions.is_kind(Kind.F)[events.task] & events.at_end
+    found: Bools = ends | actions.is_kind(Kind.R)[events.task]
+    return found
+
+
+def _less(problem: Problem, rows: Bools, stays: Ints) -> Problem:
+    """The problem with so many bytes of a stage fewer in some events."""
+    events = problem.events
+    fewer = np.sign(events.delta) * stays[problem.actions.stage[events.task]]
+    delta = np.where(rows, events.delta - fewer, events.delta)
+    return replace(problem, events=replace(events, delta=delta))
+
+
+def _in_parts(pipeline: Pipeline, problem: Problem, held: Sequence[Footprint]) -> Problem:
+    """The problem in which each part of a W lets go of its own operands."""
     actions, events = problem.actions, problem.events
     freed = np.zeros(problem.num_tasks, dtype=np.int64)
     for stage, row in enumerate(pipeline.weight_parts):
-        held = footprint(
-            spec,
-            stage,
-            pipeline.num_stages,
-            slice_index=slice_index,
-            num_slices=pipeline.num_slices,
-        )
-        for part, size in enumerate(held.part_bytes(len(row)) if row else ()):
+        for part, size in enumerate(held[stage].part_bytes(len(row)) if row else ()):
             freed[(actions.stage == stage) & (actions.part == part)] = size
     kept, task = actions.part[events.task] == NONE, np.flatnonzero(freed)
     return replace(
@@ -149,22 +179,15 @@ def runs_beside(problem: Problem) -> bool:
     return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS).any())
 
 
-def with_bytes(
-    problem: Problem,
-    pipeline: Pipeline,
-    spec: ModelSpec,
-    parallel: DataParallel | None = None,
-) -> Problem:
-    """The problem, its own durations kept, with the memory of its pipeline in bytes.
-
-    ``parallel`` has the bytes of collectives that are none of the pipeline's own.
-    """
+def with_bytes(whole: Replicated, spec: ModelSpec) -> Problem:
+    """A pipeline's problem, collectives of its replicas included, with its memory in bytes."""
+    pipeline, problem = whole.pipeline, whole.problem
     sized = problem_in_bytes(pipeline, spec)
     task = problem.locate(sized.actions)[sized.events.task]
     problem = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
-    if parallel is None:
+    if whole.parallel is None:
         return problem
-    return with_changes(problem, parallel.changes(problem, spec, pipeline.num_stages))
+    return with_changes(problem, whole.parallel.changes(problem, spec, pipeline.num_stages))
 
 
 def in_order_alone(timed: Problem, schedule: Schedule) -> Schedule:
@@ -180,13 +203,7 @@ def in_order_alone(timed: Problem, schedule: Schedule) -> Schedule:
     return left_shift(timed, compute)
 
 
-def predicted_peak_bytes(
-    pipeline: Pipeline,
-    problem: Problem,
-    schedule: Schedule,
-    spec: ModelSpec,
-    parallel: DataParallel | None = None,
-) -> tuple[int, ...]:
+def predicted_peak_bytes(whole: Replicated, spec: ModelSpec) -> tuple[int, ...]:
     """The peak of live bytes of each rank, then of each rank's host, by the model of ``theory``.
 
     Without transfers a peak follows from each rank's order alone, so every action takes one tick
@@ -195,10 +212,11 @@ def predicted_peak_bytes(
     problem. Hosts are there where something is off-loaded. What comes and goes again within one
     instant (two transfers of no duration) the model does not see (``instants``).
     """
-    if runs_beside(problem):
-        timed = with_bytes(problem, pipeline, spec, parallel)
+    schedule = whole.schedule
+    if runs_beside(whole.problem):
+        timed = with_bytes(whole, spec)
     else:
-        timed = problem_in_bytes(in_one_tick(pipeline), spec)
+        timed = problem_in_bytes(in_one_tick(whole.pipeline), spec)
         schedule = in_order_alone(timed, schedule)
     profile = memory_profile(timed, timed.locate(schedule.program.actions), schedule.start)
     return tuple(profile.peaks(timed).tolist())

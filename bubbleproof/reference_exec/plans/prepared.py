@@ -13,7 +13,7 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
-from bubbleproof.reference_exec.plans.data_parallel import DataParallel, state_bytes
+from bubbleproof.reference_exec.plans.data_parallel import state_bytes
 from bubbleproof.reference_exec.plans.instants import require_stays, require_ticks
 from bubbleproof.reference_exec.plans.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.plans.predicted_live_bytes import LiveBytes, predicted_live_bytes
@@ -25,7 +25,6 @@ from bubbleproof.reference_exec.plans.prediction import (
 from bubbleproof.reference_exec.plans.replay_limits import require_size
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_state
-from bubbleproof.reference_exec.plans.step import training_step
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, with_transfers
@@ -37,10 +36,9 @@ from bubbleproof.reference_exec.plans.verification import (
     verify_program,
 )
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.theory.model.actions import Action, Kind
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.links import schedule_without_messages, without_messages
+from bubbleproof.theory.pipelines.links import without_messages
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
@@ -72,7 +70,7 @@ class Prepared:
 
 
 def prepared(
-    problem: Problem,
+    pipeline: Pipeline,
     schedule: Schedule,
     spec: ModelSpec,
     *,
@@ -87,14 +85,13 @@ def prepared(
     """Verify a schedule and its program; the plan to run, and what it promises.
 
     Unless ``count_bytes`` it promises nothing of live bytes.
-    Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` where the problem is no step that
-    ranks can run.
+    Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` for what ranks cannot run.
     """
+    problem = pipeline.problem()
     require_size(problem, 1 if training is None else training.steps, data_parallel)
-    step = training_step(problem)
-    require_stages(spec, step.num_stages)
-    spec = spec.on(step.num_stages)
-    spec.require_slices(step.num_slices)
+    require_stages(spec, pipeline.num_stages)
+    spec = spec.on(pipeline.num_stages)
+    spec.require_slices(pipeline.num_slices)
     require_steps(spec, 1 if training is None else training.steps)
     verdict = check(problem, schedule)
     if not unsafe:
@@ -102,114 +99,98 @@ def prepared(
         if runs_beside(problem):
             require_ticks(problem)
             require_stays(problem, schedule)
-    schedule = schedule_without_messages(problem, schedule)
-    problem = without_messages(problem)
-    posed = replicated(problem, step, schedule, spec, replicas=data_parallel, levels=zero)
-    if posed.problem is not problem:
-        verdict = join([verdict, check(posed.problem, posed.schedule)])
-    problem, step, schedule = posed.problem, posed.step, posed.schedule
-    parallel = posed.parallel
-    lowered = program
-    if lowered is None:
-        lowered = lowered_program(problem, step, schedule, spec, parallel)
+    whole = replicated(pipeline, schedule, spec, replicas=data_parallel, levels=zero)
+    if whole.parallel is not None and whole.parallel.placed:
+        verdict = join([verdict, check(whole.problem, whole.schedule)])
+    lowered = lowered_program(whole, spec) if program is None else program
     bare = lowered if training is None else without_steps(lowered)
-    verdict = join([verdict, verify_program(problem, step, schedule, bare, semantics)])
+    verdict = join([verdict, verify_program(without_messages(problem), whole, bare, semantics)])
     if not unsafe:
         require_ok(verdict)
-    plan = replay_plan(problem, step, schedule, lowered, spec, parallel, training)
-    plan = replace(plan, counts_bytes=count_bytes)
+    plan = replace(replay_plan(whole, lowered, spec, training), counts_bytes=count_bytes)
     verdict = join(
         [
             verdict,
-            verify_plan(posed.asked, plan, semantics),
-            verify_collectives(problem, schedule, without_training(plan)),
+            verify_plan(whole.problem, plan, semantics),
+            verify_collectives(whole.problem, whole.schedule, without_training(plan)),
         ]
     )
     if not unsafe:
         require_ok(verdict)
     return Prepared(
         plan=plan,
-        predicted=_predicted(posed, spec) if count_bytes else (),
-        state=() if parallel is None else state_bytes(step, spec, parallel),
+        predicted=_predicted(whole, spec) if count_bytes else (),
+        state=() if whole.parallel is None else state_bytes(pipeline, spec, whole.parallel),
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(verdict),
         model_state=predicted_state(plan),
-        live_bytes=_live_bytes(posed, plan) if count_bytes else (),
+        live_bytes=_live_bytes(whole, plan) if count_bytes else (),
     )
 
 
-def _live_bytes(posed: Replicated, plan: Plan) -> LiveBytes:
+def _live_bytes(whole: Replicated, plan: Plan) -> LiveBytes:
     """The predicted bytes of each action."""
-    sized = with_bytes(posed.problem, posed.step, plan.spec, posed.parallel)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
-    parallel = posed.parallel
+    parallel = whole.parallel
     rooms = {} if parallel is None else parallel.rooms(orders, plan.spec, plan.num_stages)
-    return predicted_live_bytes(sized, orders, rooms)
+    return predicted_live_bytes(with_bytes(whole, plan.spec), orders, rooms)
 
 
-def _predicted(posed: Replicated, spec: ModelSpec) -> tuple[int, ...]:
+def _predicted(whole: Replicated, spec: ModelSpec) -> tuple[int, ...]:
     """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
     try:
-        return predicted_peak_bytes(posed.step, posed.problem, posed.schedule, spec, posed.parallel)
+        return predicted_peak_bytes(whole, spec)
     except UntimedProgram:
         return ()
 
 
-def lowered_program(
-    problem: Problem,
-    step: Pipeline,
-    schedule: Schedule,
-    spec: ModelSpec,
-    parallel: DataParallel | None = None,
-) -> Program:
+def lowered_program(whole: Replicated, spec: ModelSpec) -> Program:
     """The program of ``lowering.lower``, in the order of moments where transfers join it."""
-    lowered = lower(problem, schedule)
-    if not runs_beside(problem):
+    lowered = lower(whole.problem, whole.schedule)
+    if not runs_beside(whole.problem):
         return lowered
-    return by_moments(lowered, moments(with_bytes(problem, step, spec, parallel), schedule))
+    return by_moments(lowered, moments(with_bytes(whole, spec), whole.schedule))
 
 
 def replay_plan(
-    problem: Problem,
-    step: Pipeline,
-    schedule: Schedule,
-    lowered: Program,
-    spec: ModelSpec,
-    parallel: DataParallel | None = None,
-    training: Training | None = None,
+    whole: Replicated, lowered: Program, spec: ModelSpec, training: Training | None = None
 ) -> Plan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 
-    ``parallel`` is there where the problem has collectives (``replicated``). STEPs and exchanges of
-    a training are put in too, unless the program has its own (``stepping``).
+    STEPs and exchanges of a training are put in too, unless the program has its own (``stepping``).
     """
-    evictions = step.choices.evictions
+    pipeline, problem, parallel = whole.pipeline, whole.problem, whole.parallel
+    choices = pipeline.choices
     ends: dict[Action, tuple[int, ...]] = {
-        Action(stage=e.stage, kind=kind, microbatch=e.microbatch): (e.source, e.target)
-        for e in evictions
+        Action(stage=e.stage, kind=kind, microbatch=e.microbatch, slice=e.slice): (
+            e.source,
+            e.target,
+        )
+        for e in choices.evictions
         for kind in TRANSFER_KINDS
     }
     for task in np.flatnonzero(problem.actions.is_kind(*HOST_KINDS)).tolist():
         action = problem.actions[task]
-        ends[action] = (int(step.rank_grid[action.stage, action.microbatch]),)
+        ends[action] = (int(pipeline.rank_grid[action.stage, action.microbatch]),)
     if parallel is not None:
         ends |= {action: (rank,) for action, rank in parallel.homes.items()}
     if ends:
-        sized = with_bytes(problem, step, spec, parallel)
-        lowered = with_transfers(sized, schedule, lowered, moments(sized, schedule), ends)
+        sized = with_bytes(whole, spec)
+        moment = moments(sized, whole.schedule)
+        lowered = with_transfers(sized, whole.schedule, lowered, moment, ends)
     plan = Plan(
         spec=spec,
         program=lowered,
-        stage_ranks=step.stage_ranks,
-        num_microbatches=step.num_microbatches,
-        num_slices=step.num_slices,
-        is_bidirectional=step.is_bidirectional,
-        acceptors={(e.stage, e.microbatch): e.target for e in evictions},
+        stage_ranks=pipeline.stage_ranks,
+        num_microbatches=pipeline.num_microbatches,
+        num_slices=pipeline.num_slices,
+        is_bidirectional=pipeline.is_bidirectional,
+        acceptors={(e.stage, e.microbatch, e.slice): e.target for e in choices.evictions},
         parallel=parallel,
         training=training,
-        hosted=frozenset(problem.actions.stage[problem.actions.is_kind(Kind.STEP)].tolist()),
-        weight_parts={g: len(row) for g, row in enumerate(step.weight_parts) if row},
+        hosted=frozenset(choices.state_offload.stages if choices.state_offload else ()),
+        weight_parts={g: len(row) for g, row in enumerate(pipeline.weight_parts) if row},
     )
     return plan if training is None else with_steps(plan)
 

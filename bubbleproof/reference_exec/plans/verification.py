@@ -2,7 +2,7 @@
 
 ``check`` decides rules 1 to 5 and 8 of the schedule. Of the lowered program its computations must
 be the schedule's, its messages must match and never wait for each other (rule 6), and its data flow
-must be that of the training step the problem poses (rule 7), by the schedule's times and by the
+must be that of the pipeline's training step (rule 7), by the schedule's times and by the
 program's order. Where EVICT and LOAD, or the STEPs and exchanges of a training, have been put into
 the program, rule 6 is asked again; of a training rule 7 is asked over all its passes. Where
 collectives have been put in, each must stand there whole, and rule 7 is asked with each where it
@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.replicated import Replicated
 from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.collective_order import (
     check_collectives,
     check_one_at_a_time,
@@ -58,21 +58,23 @@ def first_violations(verdict: Verdict) -> dict[str, str]:
 
 
 def verify_program(
-    problem: Problem,
-    step: Pipeline,
-    schedule: Schedule,
-    lowered: Program,
-    semantics: Semantics,
+    problem: Problem, whole: Replicated, lowered: Program, semantics: Semantics
 ) -> Verdict:
-    """Whether the computations are the schedule's, and rules 6 and 7 hold."""
+    """Whether the computations are the schedule's, and rules 6 and 7 hold.
+
+    ``problem`` is that of the pipeline alone, without collectives of its replicas.
+    """
+    schedule, ranks = whole.schedule, problem.num_ranks
     return join(
         [
-            Verdict(decisions=_same_computations(step, schedule, lowered)),
-            check_communication(step.problem(), lowered, (semantics,)),
+            Verdict(decisions=_same_computations(ranks, schedule, lowered)),
+            check_communication(problem, lowered, (semantics,)),
             Verdict(
                 decisions=(
-                    check_dataflow(problem, schedule),
-                    check_dataflow_of_program(problem, _with_engines(step, schedule, lowered)),
+                    check_dataflow(whole.problem, schedule),
+                    check_dataflow_of_program(
+                        whole.problem, _with_engines(ranks, schedule, lowered)
+                    ),
                 )
             ),
         ]
@@ -82,7 +84,7 @@ def verify_program(
 def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
     """What was put into a program since: rule 6 with EVICT, LOAD and exchanges, rule 7 with STEPs.
 
-    Nothing where there is none of them. ``problem`` is that of the step, collectives included.
+    Nothing where there is none of them. ``problem`` is the pipeline's, collectives included.
     """
     program, training = plan.program, plan.training
     has_barrier = training is not None and training.has_barrier
@@ -120,10 +122,8 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
     )
 
 
-def _same_computations(
-    step: Pipeline, schedule: Schedule, lowered: Program
-) -> tuple[Decision, ...]:
-    on_ranks = schedule.program.resource < step.num_ranks
+def _same_computations(ranks: int, schedule: Schedule, lowered: Program) -> tuple[Decision, ...]:
+    on_ranks = schedule.program.resource < ranks
     compute = compute_part(lowered)
     pairs = (
         (compute.actions, schedule.program.actions.take(on_ranks)),
@@ -135,9 +135,9 @@ def _same_computations(
     return (Decision.of_sentences(Rule.EXCLUSIVE, [sentence]),)
 
 
-def _with_engines(step: Pipeline, schedule: Schedule, lowered: Program) -> Program:
+def _with_engines(ranks: int, schedule: Schedule, lowered: Program) -> Program:
     """The lowered program with the schedule's rows on links and engines."""
-    beside = schedule.program.resource >= step.num_ranks
+    beside = schedule.program.resource >= ranks
     return Program.grouped(
         actions=ActionTable.concatenate([lowered.actions, schedule.program.actions.take(beside)]),
         resource=np.concatenate([lowered.resource, schedule.program.resource[beside]]),

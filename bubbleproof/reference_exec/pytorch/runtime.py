@@ -22,7 +22,7 @@ from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched,
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import replay_plan
-from bubbleproof.reference_exec.plans.step import training_step
+from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch import worker as torch_worker
 from bubbleproof.reference_exec.pytorch.table import (
     as_pytorch_adds,
@@ -32,9 +32,9 @@ from bubbleproof.reference_exec.pytorch.table import (
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import Semantics, compute_part
 
 
@@ -95,7 +95,7 @@ def run_torch_runtime(
 
 
 def compare_with_torch_runtime(
-    problem: Problem,
+    pipeline: Pipeline,
     schedule: Schedule,
     spec: ModelSpec,
     *,
@@ -113,10 +113,10 @@ def compare_with_torch_runtime(
     does, and ``ValueError`` for what a table cannot say.
     """
     require_time_limit(timeout)
-    lowered = lower(problem, schedule) if program is None else program
-    plan = replay_plan(problem, training_step(problem), schedule, lowered, spec)
+    lowered = lower(pipeline.problem(), schedule) if program is None else program
+    plan = replay_plan(replicated(pipeline, schedule, spec), lowered, spec)
     require_sayable(plan)
-    ours = replay(problem, schedule, spec, program=lowered, semantics=semantics)
+    ours = replay(pipeline, schedule, spec, program=lowered, semantics=semantics)
     told = replace(plan, program=compute_part(lowered)) if is_lowered_by_torch else plan
     begun = time.perf_counter()
     results = run_torch_runtime(told, timeout=timeout, progress=progress)

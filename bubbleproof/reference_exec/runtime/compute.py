@@ -10,7 +10,7 @@ hold less while it runs.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -22,10 +22,11 @@ from bubbleproof.reference_exec.births import BIRTHS, living_storages
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.constants import constants_of
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
+from bubbleproof.reference_exec.models.attention import Prefix
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Stage, microbatch_loss
-from bubbleproof.reference_exec.plans.plan import Key, Plan
+from bubbleproof.reference_exec.plans.plan import Key, Plan, label
 from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
@@ -109,11 +110,11 @@ class Compute:
         The caller says that the output is a message, and then ``drop_recomputed``.
         """
         if key[0] not in self._stages:
-            raise BrokenProgram(f"{_label(key, 'F')} of a stage that is not on rank {self._rank}")
+            raise BrokenProgram(f"{label(key, 'F')} of a stage that is not on rank {self._rank}")
         self.host.require_present(key[0])
         left = (self._forwarded, self._checkpoints, self._away)
         if any(key in kept for kept in left):
-            raise BrokenProgram(f"{_label(key, 'F')} runs twice")
+            raise BrokenProgram(f"{label(key, 'F')} runs twice")
         forwarded = self._run(Kind.F, key, x)
         output = forwarded.root.detach()
         if self._is_last(key):
@@ -129,13 +130,15 @@ class Compute:
         """Keep no more of a forward than its input, if it will be recomputed."""
         if key in self._recomputed:
             self._checkpoints[key] = Hold(self.ledger, self._forwarded.pop(key).x)
+            if key[:2] in self._sliced:
+                self._sliced[key[:2]].forget(key[2])
             self.sample()
 
     def recompute(self, key: Key) -> None:
         """Run R: the forward again, from its input."""
         self.host.require_present(key[0])
         if key not in self._checkpoints:
-            raise BrokenProgram(f"{_label(key, 'R')} without its forward, or again")
+            raise BrokenProgram(f"{label(key, 'R')} without its forward, or again")
         x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
         self._forwarded[key] = self._run(Kind.R, key, x)
         del self._checkpoints[key]
@@ -145,11 +148,11 @@ class Compute:
         """Assert that the backward of ``key`` can start here and now."""
         self.host.require_present(key[0])
         if key in self._away:
-            raise BrokenProgram(f"{_label(key, kind)} while its activation is away")
+            raise BrokenProgram(f"{label(key, kind)} while its activation is away")
         if key in self._checkpoints:
-            raise BrokenProgram(f"{_label(key, kind)} without its R")
+            raise BrokenProgram(f"{label(key, kind)} without its R")
         if key not in self._forwarded:
-            raise BrokenProgram(f"{_label(key, kind)} without its forward, or again")
+            raise BrokenProgram(f"{label(key, kind)} without its forward, or again")
 
     def backward(
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
@@ -166,7 +169,7 @@ class Compute:
         if self._plan.num_slices > 1:
             sample = self._sliced[key[:2]]
             if sample.num_forwarded != key[2] + 1:
-                raise BrokenProgram(f"{_label(key, 'B')} before a later slice's")
+                raise BrokenProgram(f"{label(key, 'B')} before a later slice's")
             roots += sample.pop()
         torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
         del roots
@@ -178,16 +181,16 @@ class Compute:
             self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
         gradient = forwarded.x.grad
         if gradient is None and key[0] > 0:
-            raise BrokenProgram(f"{_label(key, 'B')} gives no gradient for the stage's input")
+            raise BrokenProgram(f"{label(key, 'B')} gives no gradient for the stage's input")
         return gradient
 
     def weight(self, key: Key, part: int = NONE) -> None:
         """Run W, or one part of it: the weight gradients that I left."""
-        label = _label(key, "W") + ("" if part == NONE else f"#{part}")
+        name = label(key, "W") + ("" if part == NONE else f"#{part}")
         if key not in self._deferred:
-            raise BrokenProgram(f"{label} without its I, or again")
+            raise BrokenProgram(f"{name} without its I, or again")
         self._begin_gradient(Kind.W, key, part)
-        self._deferred[key].run(label, part)
+        self._deferred[key].run(name, part)
         if key[0] in self.shards:
             self.shards[key[0]].unbind()
         if not self._deferred[key].left:
@@ -197,18 +200,21 @@ class Compute:
     def send_away(self, key: Key, kind: Kind) -> SampleStorages:
         """Everything saved for the backward of ``key``, which cannot run before ``bring_back``."""
         if key not in self._forwarded:
-            raise BrokenProgram(f"{_label(key, kind.name)} without its forward, or again")
+            raise BrokenProgram(f"{label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
         assert forwarded.saved is not None
         ends = forwarded.x.detach(), forwarded.root.detach()
-        storages = SampleStorages(self.ledger, [*forwarded.saved.tensors(), *ends])
+        stays: list[torch.Tensor] = [*self._stages[key[0]].parameters()]
+        if key[:2] in self._sliced:
+            stays += self._sliced[key[:2]].leaves()
+        storages = SampleStorages(self.ledger, [*forwarded.saved.tensors(), *ends], stays)
         self._away[key] = forwarded, storages
         return storages
 
     def away(self, key: Key) -> SampleStorages:
         """What ``send_away`` gave."""
         if key not in self._away:
-            raise BrokenProgram(f"stage {key[0]} microbatch {key[1]} is not away")
+            raise BrokenProgram(f"{label(key, 'F')} is not away")
         return self._away[key][1]
 
     def bring_back(self, key: Key) -> None:
@@ -241,10 +247,10 @@ class Compute:
         """What was begun and not ended, one phrase each."""
         deferred = self._deferred
         return [
-            *(f"{_label(key, 'F')} without backward" for key in self._forwarded),
-            *(f"{_label(key, 'F')} without R" for key in self._checkpoints),
-            *(f"{_label(key, 'F')} without LOAD or RELOAD" for key in self._away),
-            *(f"{_label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
+            *(f"{label(key, 'F')} without backward" for key in self._forwarded),
+            *(f"{label(key, 'F')} without R" for key in self._checkpoints),
+            *(f"{label(key, 'F')} without LOAD or RELOAD" for key in self._away),
+            *(f"{label(key, 'I')} without {w}" for key in deferred for w in deferred[key].left),
             *self.host.left_over(),
         ]
 
@@ -315,11 +321,13 @@ class Compute:
         stage, _, slice_ = key
         plan = self._plan
         store = WeightGradStore(self.ledger) if key in self._split else None
-        prefixes = None
-        if plan.num_slices > 1:
+        prefixes: Sequence[Prefix] | None = None
+        if plan.num_slices > 1 and kind is Kind.R:
+            prefixes = self._sliced[key[:2]].again(slice_)
+        elif plan.num_slices > 1:
             sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
             if sample.num_forwarded != slice_:
-                raise BrokenProgram(f"{_label(key, 'F')} before an earlier slice's")
+                raise BrokenProgram(f"{label(key, 'F')} before an earlier slice's")
             sample.num_forwarded += 1
             prefixes = sample.prefixes
         shards = self.shards.get(stage)
@@ -340,11 +348,6 @@ class Compute:
         self, key: Key, shards: StageShards | None
     ) -> SavedTensors | AbstractContextManager[None]:
         """The context of a forward that knows what autograd saves, where that is needed."""
-        if self._plan.counts_bytes or shards is not None or key[:2] in self._leaving:
+        if self._plan.counts_bytes or shards is not None or key in self._leaving:
             return SavedTensors(self.ledger, None if shards is None else shards.lent)
         return nullcontext()
-
-
-def _label(key: Key, kind: str) -> str:
-    stage, microbatch, slice_ = key
-    return f"{stage}{kind}{microbatch}" + (f".{slice_}" if slice_ else "")

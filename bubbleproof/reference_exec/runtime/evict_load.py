@@ -14,7 +14,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Hold
 from bubbleproof.reference_exec.models.footprint import footprint
-from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan, key_of
+from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Key, Plan, key_of, label
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import Lane
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
@@ -31,7 +31,7 @@ class EvictLoad:
         self._transport = transport
         self._updated = plan.updated()
         self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
-        self._hosted: dict[tuple[int, int], Hold] = {}  # kept here for another rank
+        self._hosted: dict[Key, Hold] = {}  # kept here for another rank
         self._host_transfers: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun
 
     def run(self, action: Action) -> Iterator[Blocked]:
@@ -52,39 +52,39 @@ class EvictLoad:
         """What was begun and not ended, one phrase each."""
         return [
             *(f"{action} not waited for" for action in (*self._moving, *self._host_transfers)),
-            *(f"{stage}EVICT{microbatch} never loaded" for stage, microbatch in self._hosted),
+            *(f"{label(key, 'EVICT')} never loaded" for key in self._hosted),
         ]
 
     def _to_or_from_host(self, action: Action) -> None:
         """Begin or end the way of one sample's activation to the host or back."""
-        compute, key, sample = self._compute, key_of(action), (action.stage, action.microbatch)
+        compute, key = self._compute, key_of(action)
         device, ends = compute.device, action in self._host_transfers
         (self._host_transfers.discard if ends else self._host_transfers.add)(action)
         if action.kind is Kind.OFFLOAD and not ends:
             storages = compute.send_away(key, Kind.OFFLOAD)
             room = device.host_buffer((storages.num_bytes,), torch.uint8)
             with device.on(Lane.TRANSFERS):
-                compute.host.keep(sample, storages.copy_to(room))
+                compute.host.keep(key, storages.copy_to(room))
         elif action.kind is Kind.OFFLOAD:
             device.join(Lane.TRANSFERS)
             compute.away(key).free()
         elif not ends:
             compute.away(key).allocate()
             with device.on(Lane.TRANSFERS):
-                compute.away(key).fill(compute.host.kept(sample))
+                compute.away(key).fill(compute.host.kept(key))
         else:
             device.join(Lane.TRANSFERS)
             compute.bring_back(key)
-            compute.host.drop(sample)
+            compute.host.drop(key)
 
     def _move(self, action: Action) -> Iterator[Blocked]:
         """Post an EVICT or a LOAD, or wait for the one posted."""
-        sample = (action.stage, action.microbatch)
-        home = self._plan.rank_of(*sample)
+        key = key_of(action)
+        home = self._plan.rank_of(*key[:2])
         if action not in self._moving:
             is_sender = (action.kind is Kind.EVICT) == (home == self._rank)
             hold = self._cargo(action, is_home=home == self._rank)
-            peer = self._plan.acceptors[sample] if home == self._rank else home
+            peer = self._plan.acceptors[key] if home == self._rank else home
             if is_sender:
                 transfer = self._transport.isend(action, hold.tensor, destination=peer)
             else:
@@ -96,28 +96,29 @@ class EvictLoad:
             yield from until_done(waits)
             del self._moving[action]
             if home == self._rank and action.kind is Kind.LOAD:
-                storages = self._compute.away(key_of(action))
+                storages = self._compute.away(key)
                 storages.allocate()
                 storages.fill(waits.transfer.get())
-                self._compute.bring_back(key_of(action))
+                self._compute.bring_back(key)
             elif home != self._rank and action.kind is Kind.EVICT:
-                self._hosted[sample] = hold
+                self._hosted[key] = hold
 
     def _cargo(self, action: Action, *, is_home: bool) -> Hold:
         """The bytes to send, or the buffer to receive into."""
-        sample = (action.stage, action.microbatch)
-        ledger = self._compute.ledger
-        size = footprint(self._plan.spec, action.stage, self._plan.num_stages).activation_bytes
+        key, ledger, plan = key_of(action), self._compute.ledger, self._plan
+        size = footprint(
+            plan.spec, action.stage, plan.num_stages, slice_index=key[2], num_slices=plan.num_slices
+        ).moved_bytes
         if action.kind is Kind.LOAD and not is_home:
-            if sample not in self._hosted:
+            if key not in self._hosted:
                 raise BrokenProgram(f"{action} of what is not here")
-            return self._hosted.pop(sample)
+            return self._hosted.pop(key)
         if action.kind is Kind.LOAD or not is_home:
             return Hold(ledger, self._room(size))
-        storages = self._compute.send_away(key_of(action), Kind.EVICT)
+        storages = self._compute.send_away(key, Kind.EVICT)
         if storages.num_bytes != size:
             why = ""
-            if self._plan.spec.kind == "own":
+            if plan.spec.kind == "own":
                 why = "; what the model saves depends on its data, and microbatch 0 was measured"
             raise BrokenProgram(
                 f"{action} moves {storages.num_bytes} bytes, {size} were expected{why}"

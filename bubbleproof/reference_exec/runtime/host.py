@@ -27,6 +27,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of
 from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.plans.plan import Key, label
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
@@ -59,7 +60,7 @@ class Host:
         self._upload: dict[int, Tensors] = {}
         self._down: dict[int, Tensors] = {}
         self._holds: dict[tuple[str, int], list[Hold]] = {}  # by (what, stage)
-        self._kept: dict[tuple[int, int], Hold] = {}  # activations, by (stage, microbatch)
+        self._kept: dict[Key, Hold] = {}  # activations
         self._begun: set[Action] = set()
         self._present: set[int] = set()
         self._optimizers: dict[int, torch.optim.Optimizer] = {}
@@ -97,18 +98,18 @@ class Host:
         (self._begun.discard if ends else self._begun.add)(action)
         self._sample()
 
-    def keep(self, sample: tuple[int, int], content: torch.Tensor) -> None:
-        """Take the activation of a sample as bytes."""
-        self._kept[sample] = Hold(self.ledger, content)
+    def keep(self, key: Key, content: torch.Tensor) -> None:
+        """Take an activation as bytes."""
+        self._kept[key] = Hold(self.ledger, content)
         self._sample()
 
-    def kept(self, sample: tuple[int, int]) -> torch.Tensor:
+    def kept(self, key: Key) -> torch.Tensor:
         """The bytes that ``keep`` took."""
-        return self._kept[sample].tensor
+        return self._kept[key].tensor
 
-    def drop(self, sample: tuple[int, int]) -> None:
+    def drop(self, key: Key) -> None:
         """Free the bytes that ``keep`` took."""
-        del self._kept[sample]
+        del self._kept[key]
         self._sample()
 
     def stepped(self) -> Named:
@@ -144,7 +145,7 @@ class Host:
         """What was begun and not ended, and stages that were not updated; one phrase each."""
         return [
             *(f"{action} not waited for" for action in self._begun),
-            *(f"{stage}OFFLOAD{j} never reloaded" for stage, j in self._kept),
+            *(f"{label(key, 'OFFLOAD')} never reloaded" for key in self._kept),
             *(f"stage {stage} never off-loaded" for stage in self._present),
             *(f"stage {stage} without STEP" for stage in self._stages if stage not in self._upload),
         ]

@@ -211,6 +211,10 @@ class Rank:
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
+        yield from self._run_forward(action)
+        self._compute.drop_recomputed(key_of(action))
+
+    def _run_forward(self, action: Action) -> Iterator[Blocked]:
         if action.stage == 0:
             x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
@@ -218,8 +222,6 @@ class Rank:
         output = self._compute.forward(key_of(action), x)
         if output is not None:
             self._hand_over(_tag(action, Kind.RECV_F, 1), output)
-        del x, output
-        self._compute.drop_recomputed(key_of(action))
 
     def _backward(self, action: Action) -> Iterator[Blocked]:
         key = key_of(action)
@@ -242,8 +244,9 @@ class Rank:
 
     def _overlap(self, action: Action) -> Iterator[Blocked]:
         assert action.partner is not None
-        yield from self._forward(action)
+        yield from self._run_forward(action)
         yield from self._backward(action.partner)
+        self._compute.drop_recomputed(key_of(action))
 
     def _collective(self, action: Action) -> Iterator[Blocked]:
         yield from self._collectives.run(action)
@@ -305,7 +308,7 @@ class Rank:
         if tag in self._ready:
             raise BrokenProgram(f"{tag} is ready twice")
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
-        leaves = (tag.stage - 1, tag.microbatch) in self._leaving_samples
+        leaves = (tag.stage - 1, tag.microbatch, tag.slice) in self._leaving_samples
         message = tensor.contiguous()
         self._in_hand.append(tensor)
         is_shared = message is tensor and (stays or leaves)

@@ -1,8 +1,9 @@
 """Transfer buffers: the storages of one sample copied into one buffer, freed, and filled again.
 
 ``SampleStorages`` has every storage that a sample's autograd graph, its input and its output
-need, parameters aside: ``copy_to`` copies their bytes into one buffer, ``free`` frees them (the
-tensors stay, of size 0), ``allocate`` and ``fill`` bring them back.
+need, what ``stays`` on the rank aside: ``copy_to`` copies their bytes into one
+buffer, ``free`` frees them (the tensors stay, of size 0), ``allocate`` and ``fill`` bring them
+back.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from bubbleproof.reference_exec.ledger import Ledger, storage_key
 class SampleStorages:
     """The emptied storages of one sample, in the order in which autograd saved them."""
 
-    def __init__(self, ledger: Ledger, tensors: Sequence[torch.Tensor]) -> None:
+    def __init__(
+        self, ledger: Ledger, tensors: Sequence[torch.Tensor], stays: Sequence[torch.Tensor] = ()
+    ) -> None:
         unique = {storage_key(tensor): tensor for tensor in tensors}
+        for tensor in stays:
+            unique.pop(storage_key(tensor), None)
         self._tensors = [t for t in unique.values() if not ledger.excludes(t.untyped_storage())]
         self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
 

@@ -128,7 +128,9 @@ class Activations:
     def _is_elsewhere(self, work: Work, known: Where) -> bool:
         if work.kind in _ON_OWN_RANK:
             return known.rank != work.resource
-        return work.kind is Kind.LOAD and known.link != work.resource
+        link = self._step.links.get
+        ends = known.link, work.resource
+        return work.kind is Kind.LOAD and len({link(end, end) for end in ends}) > 1
 
     def _absent(self, needed: Thing, part: Part, supply: tuple[int, ...] | None) -> Fault:
         known = self.where.get(part)

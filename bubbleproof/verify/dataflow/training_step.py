@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 
@@ -31,7 +33,8 @@ class TrainingStep:
     ``holders`` the ranks with a stage's parameters; ``pieces`` the pieces of each W;
     ``contributions`` what the gradient of each stage sums; ``last_slice`` the highest slice of each
     microbatch; ``returns`` by what activations that are moved away come back; ``freed`` and
-    ``reductions`` the (stage, number) of each RESHARD and REDUCE_GRAD.
+    ``reductions`` the (stage, number) of each RESHARD and REDUCE_GRAD; ``links`` has one number for
+    the two directions of a link that moves activations, by the resource of each.
     """
 
     num_stages: int
@@ -49,6 +52,7 @@ class TrainingStep:
     reductions: frozenset[tuple[int, int]]
     hosted: frozenset[int]
     stepped: frozenset[int]
+    links: dict[int, int]
 
     @classmethod
     def of(cls, problem: Problem) -> TrainingStep:
@@ -82,7 +86,19 @@ class TrainingStep:
             ),
             hosted=hosted,
             stepped=tasks.stages(Kind.STEP),
+            links=_links(problem),
         )
+
+
+def _links(problem: Problem) -> dict[int, int]:
+    """The lower of the resources on which something is evicted and loaded, by either."""
+    used = problem.occupancy
+    resource = dict(zip(used.task.tolist(), used.resource.tolist(), strict=True))
+    over: dict[Part, list[int]] = defaultdict(list)
+    for task in np.flatnonzero(problem.actions.is_kind(Kind.EVICT, Kind.LOAD)).tolist():
+        action = problem.actions[task]
+        over[action.stage, action.microbatch, action.slice].append(resource.get(task, NONE))
+    return {end: min(ends) for ends in over.values() for end in ends}
 
 
 class _Tasks:
