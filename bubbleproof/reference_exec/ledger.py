@@ -37,7 +37,6 @@ class Graph(Protocol):
 
     def settle(self) -> bool:
         """Release what is not needed any more; False where nothing is left to release."""
-        ...
 
 
 class Hold:

@@ -36,8 +36,14 @@ def _struck(strike: Callable[[], None]) -> type[Rank]:
 
 def _sending(change: Callable[[torch.Tensor], torch.Tensor]) -> type[Rank]:
     class Sending(Rank):
-        def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
-            super()._hand_over(tag, change(tensor) if str(tag) == "0RECV_B1" else tensor)
+        def __init__(self, *given: object, **options: object) -> None:
+            super().__init__(*given, **options)  # type: ignore[arg-type]  # passed on
+            right = self._messages.hand_over
+
+            def hand_over(tag: Action, tensor: torch.Tensor) -> None:
+                right(tag, change(tensor) if str(tag) == "0RECV_B1" else tensor)
+
+            self._messages.hand_over = hand_over  # type: ignore[method-assign]  # of this rank
 
     return Sending
 

@@ -16,7 +16,13 @@ import torch
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
 from bubbleproof.reference_exec.plans.plan import Key
-from bubbleproof.reference_exec.runtime import compute, host, rank, stage_shards, transfer_buffers
+from bubbleproof.reference_exec.runtime import (
+    compute,
+    host,
+    rank_messages,
+    stage_shards,
+    transfer_buffers,
+)
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action
 
@@ -196,25 +202,27 @@ def frozen(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def received(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was received is kept after its use."""
-    right = rank.Rank._take
+    right = rank_messages.Messages.take
 
-    def take(self: rank.Rank, *given: object) -> Generator[Blocked, None, torch.Tensor]:
+    def take(
+        self: rank_messages.Messages, *given: object
+    ) -> Generator[Blocked, None, torch.Tensor]:
         message = yield from right(self, *given)  # type: ignore[arg-type]  # passed on
         kept.append(message.detach())
         return message
 
-    patch.setattr(rank.Rank, "_take", take)
+    patch.setattr(rank_messages.Messages, "take", take)
 
 
 def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was sent is kept after it has arrived."""
-    right = rank.Rank._send
+    right = rank_messages.Messages.send
 
-    def send(self: rank.Rank, action: Action) -> Iterator[Blocked]:
+    def send(self: rank_messages.Messages, action: Action) -> Iterator[Blocked]:
         kept.extend(tensor.detach() for tensor in self._ready.values())
         yield from right(self, action)
 
-    patch.setattr(rank.Rank, "_send", send)
+    patch.setattr(rank_messages.Messages, "send", send)
 
 
 def evicted(patch: pytest.MonkeyPatch, kept: Kept) -> None:

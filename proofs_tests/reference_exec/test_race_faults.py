@@ -11,7 +11,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
 from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.runtime import rank as rank_module
+from bubbleproof.reference_exec.runtime import rank_messages
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
 from bubbleproof.reference_exec.runtime.device import Lane
 from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
@@ -74,7 +74,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _received_into_memory_of_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_module.Rank, "_buffer", lambda self, shape: torch.empty(
+    monkeypatch.setattr(rank_messages.Messages, "_buffer", lambda self, shape: torch.empty(
         shape, dtype=torch.float64, device=self._device.torch_device))  # fmt: skip
 
 

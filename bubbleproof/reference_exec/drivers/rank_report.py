@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from bubbleproof.reference_exec.broken import MessageMismatch
@@ -21,37 +19,23 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
     reason,
 )
-from bubbleproof.reference_exec.plans.state_bytes import StateBytes
-from bubbleproof.reference_exec.runtime.compute import Forward
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
-from bubbleproof.reference_exec.runtime.trace import Row
 from bubbleproof.reference_exec.runtime.transport import Blocked
 
-Array = npt.NDArray[np.float64] | npt.NDArray[np.float32]
+TENSORS = ("gradients", "losses", "updated")  # the fields of a result that hold them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
     """A rank is ``ready``, ``done`` (with a result), ``stalled``, ``failed`` or ``died``.
 
-    ``waiting`` is what a stalled rank waits for.
+    ``waiting`` is what a stalled rank waits for; ``packed`` a result with arrays for tensors.
     """
 
     state: str
     text: str = ""
     waiting: str = ""
-    gradients: dict[tuple[int, str], Array] = field(default_factory=dict)
-    losses: dict[tuple[int, int], Array] = field(default_factory=dict)
-    live_bytes: tuple[int, ...] = ()
-    updated: dict[tuple[int, str], Array] = field(default_factory=dict)
-    host_live_bytes: tuple[int, ...] = ()
-    allocated_bytes: tuple[int, ...] = ()
-    state_bytes: int = 0
-    model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
-    rows: tuple[Row, ...] = ()
-    left_bytes: int = 0
-    kept_bytes: int = 0
-    saved_bytes: dict[Forward, int] = field(default_factory=dict)
+    packed: RankResult | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -68,21 +52,7 @@ class Report:
     @classmethod
     def of(cls, result: RankResult) -> Report:
         """A result as numpy arrays: torch sends tensors as shared memory of a dying process."""
-        return cls(
-            state="done",
-            gradients={key: value.numpy() for key, value in result.gradients.items()},
-            losses={key: value.numpy() for key, value in result.losses.items()},
-            live_bytes=result.live_bytes,
-            updated={key: value.numpy() for key, value in result.updated.items()},
-            host_live_bytes=result.host_live_bytes,
-            allocated_bytes=result.allocated_bytes,
-            state_bytes=result.state_bytes,
-            model_state=result.model_state,
-            rows=result.rows,
-            left_bytes=result.left_bytes,
-            kept_bytes=result.kept_bytes,
-            saved_bytes=dict(result.saved_bytes),
-        )
+        return cls(state="done", packed=_with_each(result, torch.Tensor.numpy))
 
     @classmethod
     def failed(cls, error: BaseException) -> Report:
@@ -91,20 +61,16 @@ class Report:
 
     def result(self) -> RankResult:
         """The result that ``of`` packed."""
-        return RankResult(
-            gradients={key: torch.tensor(value) for key, value in self.gradients.items()},
-            losses={key: torch.tensor(value) for key, value in self.losses.items()},
-            live_bytes=self.live_bytes,
-            updated={key: torch.tensor(value) for key, value in self.updated.items()},
-            host_live_bytes=self.host_live_bytes,
-            allocated_bytes=self.allocated_bytes,
-            state_bytes=self.state_bytes,
-            model_state=self.model_state,
-            rows=self.rows,
-            left_bytes=self.left_bytes,
-            kept_bytes=self.kept_bytes,
-            saved_bytes=self.saved_bytes,
-        )
+        assert self.packed is not None, "the rank is done"
+        return _with_each(self.packed, torch.tensor)
+
+
+def _with_each(result: RankResult, change: Callable[..., object]) -> RankResult:
+    changed = {
+        name: {key: change(value) for key, value in getattr(result, name).items()}
+        for name in TENSORS
+    }
+    return replace(result, **changed)  # type: ignore[arg-type]  # arrays only on their way
 
 
 def carried_out(

@@ -21,13 +21,11 @@ class Prefix(Protocol):
     @property
     def num_tokens(self) -> int:
         """The tokens of the slices so far."""
-        ...
 
     def extend(
         self, key: torch.Tensor, value: torch.Tensor
     ) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
         """Take in those of the next slice; return all to attend to, in order, its own last."""
-        ...
 
 
 def future_mask(sequence: int, dtype: torch.dtype) -> torch.Tensor:

@@ -11,8 +11,6 @@ last stage each hold it; each step needs the sum of the two gradients, the embed
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import nn
 
@@ -20,9 +18,6 @@ from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import RMSNorm
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-
-if TYPE_CHECKING:
-    pass
 
 EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"
 Gradients = dict[tuple[int, str], torch.Tensor]

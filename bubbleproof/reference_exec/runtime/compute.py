@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -31,14 +30,11 @@ from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
-from bubbleproof.reference_exec.runtime.stage_shards import StageShards
+from bubbleproof.reference_exec.runtime.stage_shards import StageShards, shards_of
 from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
 from bubbleproof.reference_exec.saved import SavedTensors
 from bubbleproof.theory.model.actions import NONE, Kind
-
-if TYPE_CHECKING:
-    from bubbleproof.reference_exec.plans.data_parallel import DataParallel
 
 Gradients = dict[tuple[int, str], torch.Tensor]
 Forward = tuple[int, int, int, int]  # (step, stage, number in the whole batch, slice)
@@ -85,7 +81,8 @@ class Compute:
         self.state = Ledger()  # model state that is here all the time
         self.shards: dict[int, StageShards] = {}
         if plan.parallel is not None and plan.parallel.is_sharded:
-            self.shards = self._sharded(plan.parallel)
+            ledgers = self.ledger, self.state
+            self.shards = shards_of(plan, rank, self._stages, member=replica, ledgers=ledgers)
         for stage, module in self._stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in {*updated, *self.shards}:  # these count while they are here
@@ -285,23 +282,6 @@ class Compute:
 
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1
-
-    def _sharded(self, parallel: DataParallel) -> dict[int, StageShards]:
-        """The shards of all stages, whose parameters are hollow from now on."""
-        layouts = parallel.layouts(self._plan.spec, self._plan.num_stages)
-        return {
-            stage: StageShards(
-                stage,
-                module,
-                layouts[stage],
-                member=self._replica,
-                first=parallel.first.get((stage, self._rank), 0),
-                last=parallel.last.get((stage, self._rank), 0),
-                ledgers=(self.ledger, self.state),
-                training=self._plan.training,
-            )
-            for stage, module in self._stages.items()
-        }
 
     def _begin_gradient(self, kind: Kind, key: Key, part: int = NONE) -> None:
         """Bind the parameters and gradients of a sharded stage for what adds to the latter.

@@ -40,7 +40,6 @@ class Mark(Protocol):
 
         Precondition: the device has ``finish``\\ ed.
         """
-        ...
 
 
 class Device(Protocol):
@@ -52,54 +51,42 @@ class Device(Protocol):
     @property
     def description(self) -> str:
         """The device for people, such as a GPU's name."""
-        ...
 
     def put(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor on this device, itself where it is there already."""
-        ...
 
     def on(self, lane: Lane) -> AbstractContextManager[object]:
         """A context whose operations go to a lane; see the module for what they come after."""
-        ...
 
     def join(self, lane: Lane) -> None:
         """Let computation queued from now on run after what the lane was given so far."""
-        ...
 
     def settle(self, lane: Lane) -> None:
         """Wait here, on the host, until the lane has done what it was given."""
-        ...
 
     def use(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor, whose memory came from another lane, for computation to use and let go."""
-        ...
 
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Host memory that a transfer can read and write."""
-        ...
 
     def mark(self) -> Mark:
         """The moment at which the computation queued so far has run."""
-        ...
 
     def finish(self, seconds: float) -> bool:
         """Wait until all lanes have run; False where that takes more than so many seconds."""
-        ...
 
     def allocated_bytes(self) -> int | None:
         """What torch's allocator has given out; None where it keeps no count.
 
         More than live activations: weights, gradients, messages and work space too, in blocks.
         """
-        ...
 
     def start_peak(self) -> None:
         """Let the allocator's peak start anew from what is given out now."""
-        ...
 
     def peak_bytes(self) -> int | None:
         """The most that the allocator had given out since; None where it keeps no count."""
-        ...
 
 
 class CpuMark:

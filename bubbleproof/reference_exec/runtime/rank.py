@@ -2,10 +2,9 @@
 
 ``Rank.run`` is a generator, so the same code serves every driver: it yields ``None`` after each
 action (another rank may go on here) and ``Blocked`` where it cannot go on until a transfer ends.
-SEND and RECV only post (unless the transport is blocking); the action that consumes a message
-waits for it. EVICT and LOAD stand twice in the program of either of their ranks: the first posts
-the transfer, the second waits for it. Its bytes count on both ranks in between. UNSHARD and
-REDUCE_GRAD stand twice too.
+Messages are ``rank_messages``' business. EVICT and LOAD stand twice in the program of either of
+their ranks: the first posts the transfer, the second waits for it. Its bytes count on both ranks in
+between. UNSHARD and REDUCE_GRAD stand twice too.
 
 What the program promises is asserted as it runs: an action may only use what an earlier one left,
 and at the end nothing is left over and every parameter has a gradient. What is still held then is
@@ -15,25 +14,22 @@ reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import torch
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.ledger import keys_of
-from bubbleproof.reference_exec.models.layers import DTYPES
-from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.plan import Plan, key_of
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
+from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
+from bubbleproof.reference_exec.runtime.rank_messages import Messages, tag_of
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import Row
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -90,8 +86,6 @@ class Rank:
         self.actions = plan.order(process)
         self.position = 0
         self._plan = plan
-        self._transport = transport
-        self._device = device
         self._compute = Compute(plan, self.rank, device, self.replica)
         self._transfers = EvictLoad(plan, self.rank, self._compute, transport)
         self._collectives = Collectives(
@@ -105,14 +99,10 @@ class Rank:
         self._updates = Updates(
             plan, self.rank, self._compute.stages, self._compute.shards, transport, device
         )
-        self._leaving_samples = {*plan.acceptors, *plan.offloaded()}
-        self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
-        self._in_hand: list[torch.Tensor] = []  # messages that the action that runs takes or gives
-        self._arriving: dict[Action, Blocked] = {}
-        self._leaving: list[Blocked] = []
+        self._messages = Messages(plan, self.rank, transport, device)
         self._rows: list[Row] = []
         self._left_bytes = 0
-        sources = (self._messages, self._updates.keys, self._collectives.keys)
+        sources = (self._message_keys, self._updates.keys, self._collectives.keys)
         self._compute.ledger.elsewhere[:0] = sources
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
@@ -129,10 +119,10 @@ class Rank:
             Kind.UNSHARD: self._collective,
             Kind.RESHARD: self._collective,
             Kind.REDUCE_GRAD: self._reduce,
-            Kind.SEND_F: self._send,
-            Kind.SEND_B: self._send,
-            Kind.RECV_F: self._receive,
-            Kind.RECV_B: self._receive,
+            Kind.SEND_F: self._messages.send,
+            Kind.SEND_B: self._messages.send,
+            Kind.RECV_F: self._messages.receive,
+            Kind.RECV_B: self._messages.receive,
         }
 
     def run(self) -> Iterator[Blocked | None]:
@@ -163,17 +153,12 @@ class Rank:
             self.position = position
             try:
                 yield from self._timed(action)
-                self._in_hand.clear()
+                self._messages.let_go()
             except BrokenProgram as error:
                 raise BrokenProgram(self._at(str(error))) from error
             yield None
-        yield from self._until_sent()
-        self._leaving = still_used(self._leaving)
+        yield from self._messages.until_sent()
         self._assert_nothing_left()
-
-    def _until_sent(self) -> Iterator[Blocked]:
-        for sent in self._leaving:
-            yield from until_done(sent)
 
     def _timed(self, action: Action) -> Iterator[Blocked]:
         """Run one action and note when, and what it waited."""
@@ -218,20 +203,20 @@ class Rank:
         if action.stage == 0:
             x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
-            x = (yield from self._take(action, Kind.RECV_F)).requires_grad_()
+            x = (yield from self._messages.take(action, Kind.RECV_F)).requires_grad_()
         output = self._compute.forward(key_of(action), x)
         if output is not None:
-            self._hand_over(_tag(action, Kind.RECV_F, 1), output)
+            self._messages.hand_over(tag_of(action, Kind.RECV_F, 1), output)
 
     def _backward(self, action: Action) -> Iterator[Blocked]:
         key = key_of(action)
         self._compute.require_forwarded(key, action.kind.name)
         output_gradient = None
         if action.stage < self._plan.num_stages - 1:
-            output_gradient = yield from self._take(action, Kind.RECV_B)
+            output_gradient = yield from self._messages.take(action, Kind.RECV_B)
         gradient = self._compute.backward(key, output_gradient, is_split=action.kind is Kind.I)
         if gradient is not None:
-            self._hand_over(_tag(action, Kind.RECV_B, -1), gradient)
+            self._messages.hand_over(tag_of(action, Kind.RECV_B, -1), gradient)
         self._compute.sample()
 
     def _weight(self, action: Action) -> Iterator[Blocked]:
@@ -264,69 +249,8 @@ class Rank:
         else:
             yield from self._collective(action)
 
-    def _send(self, action: Action) -> Iterator[Blocked]:
-        forward = action.kind is Kind.SEND_F
-        step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
-        tag = _tag(action, kind, step)
-        if tag not in self._ready:
-            raise BrokenProgram(f"{action} has nothing to send")
-        peer = self._plan.rank_of(action.stage + step, action.microbatch)
-        transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
-        sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
-        self._leaving = still_used(self._leaving)
-        self._leaving.append(sent)
-        if self._transport.is_blocking:
-            yield from until_done(sent)
-
-    def _receive(self, action: Action) -> Iterator[Blocked]:
-        plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
-        if action in self._arriving:
-            raise BrokenProgram(f"{action} runs twice")
-        peer = self._plan.rank_of(action.stage + step, action.microbatch)
-        entered = action.stage + (action.kind is Kind.RECV_B)
-        shape = message_shape(plan.spec, entered, action.slice, plan.num_slices)
-        buffer = self._buffer(shape)
-        transfer = self._transport.irecv(action, buffer, source=peer)
-        arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
-        self._arriving[action] = arriving
-        if self._transport.is_blocking:
-            yield from until_done(arriving)
-
-    def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
-        """Memory to receive a message into, for which nothing computed before has a use."""
-        with self._device.on(Lane.RECEIVES):
-            return torch.empty(
-                shape, dtype=DTYPES[self._plan.spec.dtype], device=self._device.torch_device
-            )
-
-    def _hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
-        """Make a tensor ready for its SEND, or for its consumer on this rank.
-
-        The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
-        SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
-        """
-        if tag in self._ready:
-            raise BrokenProgram(f"{tag} is ready twice")
-        stays = self._plan.rank_of(tag.stage, tag.microbatch) == self.rank
-        leaves = (tag.stage - 1, tag.microbatch, tag.slice) in self._leaving_samples
-        message = tensor.contiguous()
-        self._in_hand.append(tensor)
-        is_shared = message is tensor and (stays or leaves)
-        self._ready[tag] = message.clone() if is_shared else message
-
-    def _take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
-        """The message that ``action`` consumes, waiting for it where it comes from another rank."""
-        tag = _tag(action, kind, 0)
-        if tag in self._ready:
-            self._in_hand.append(self._ready.pop(tag))
-            return self._in_hand[-1]
-        if tag not in self._arriving:
-            raise BrokenProgram(f"{action} needs {tag}, which is not posted")
-        arriving = self._arriving.pop(tag)
-        waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
-        yield from until_done(waiting)
-        self._in_hand.append(waiting.transfer.get())
-        return self._in_hand[-1]
+    def _message_keys(self) -> Iterator[int]:
+        return self._messages.keys(self._transfers.posted())
 
     def _at(self, message: str) -> str:
         return f"{self._plan.name(self.process)}, action {self.position}: {message}"
@@ -337,25 +261,10 @@ class Rank:
             *self._transfers.left_over(),
             *self._collectives.left_over(),
             *self._updates.left_over(),
-            *(f"{tag} never sent or used" for tag in self._ready),
-            *(f"{tag} never used" for tag in self._arriving),
+            *self._messages.left_over(),
         ]
         if left:
             raise BrokenProgram(self._at(f"left over: {', '.join(left)}"))
         if self._plan.counts_bytes:
             held = self._compute.ledger.live_bytes + self._compute.host.left_bytes()
             self._left_bytes = max(self._left_bytes, held)
-
-    def _messages(self) -> Iterator[int]:
-        """The storages of messages on their way here or from here."""
-        yield from keys_of((*self._in_hand, *self._ready.values()))
-        for posted in (*self._arriving.values(), *self._leaving, *self._transfers.posted()):
-            yield from keys_of(posted.transfer.buffers())
-
-
-@lru_cache(maxsize=10_000)
-def _tag(action: Action, kind: Kind, step: int) -> Action:
-    """The RECV of the stage ``step`` further on that names a message of this microbatch."""
-    return Action(
-        stage=action.stage + step, kind=kind, microbatch=action.microbatch, slice=action.slice
-    )

@@ -18,6 +18,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.host import LEARNING_RATE, Named
@@ -240,3 +241,30 @@ class StageShards:
             for level, segment in self.layout.segments.items()
             for name, row in segment.pieces(buffers[level].flat, self.member).items()
         }
+
+
+def shards_of(
+    plan: Plan,
+    rank: int,
+    stages: Mapping[int, Stage],
+    *,
+    member: int,
+    ledgers: tuple[Ledger, Ledger],
+) -> dict[int, StageShards]:
+    """The shards of a rank's stages, whose parameters are hollow from now on."""
+    parallel = plan.parallel
+    assert parallel is not None, "the plan is sharded"
+    layouts = parallel.layouts(plan.spec, plan.num_stages)
+    return {
+        stage: StageShards(
+            stage,
+            module,
+            layouts[stage],
+            member=member,
+            first=parallel.first.get((stage, rank), 0),
+            last=parallel.last.get((stage, rank), 0),
+            ledgers=ledgers,
+            training=plan.training,
+        )
+        for stage, module in stages.items()
+    }

@@ -23,15 +23,12 @@ class Transfer(Protocol):
 
     def is_done(self) -> bool:
         """Whether the transfer has ended."""
-        ...
 
     def buffers(self) -> tuple[torch.Tensor, ...]:
         """The memory that it uses, for as long as it does."""
-        ...
 
     def get(self) -> torch.Tensor:
         """The tensor. Precondition: ``is_done()`` at a receiver."""
-        ...
 
 
 class Transport(Protocol):
@@ -42,11 +39,9 @@ class Transport(Protocol):
 
     def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> Transfer:
         """Post a send."""
-        ...
 
     def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> Transfer:
         """Post a receive into ``buffer``, which has the shape and the type of the message."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

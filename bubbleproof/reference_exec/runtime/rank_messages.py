@@ -1,0 +1,127 @@
+"""The messages of one rank: activations and gradients between its stages and their neighbours.
+
+SEND and RECV only post (unless the transport is blocking); the action that consumes a message waits
+for it. A message is known by its tag, the RECV that takes it in (``transport``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from functools import lru_cache
+
+import torch
+
+from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.ledger import keys_of
+from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.models.reference import message_shape
+from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.runtime.device import Device, Lane
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
+from bubbleproof.theory.model.actions import Action, Kind
+
+
+class Messages:
+    """What a rank has to send, is to be sent, and has in hand."""
+
+    def __init__(self, plan: Plan, rank: int, transport: Transport, device: Device) -> None:
+        self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
+        self._moved = {*plan.acceptors, *plan.offloaded()}
+        self._ready: dict[Action, torch.Tensor] = {}  # by tag: to be sent, or used on this rank
+        self._in_hand: list[torch.Tensor] = []  # what the action that runs takes or gives
+        self._arriving: dict[Action, Blocked] = {}
+        self._leaving: list[Blocked] = []
+
+    def send(self, action: Action) -> Iterator[Blocked]:
+        """Post the send of what is ready."""
+        forward = action.kind is Kind.SEND_F
+        step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
+        tag = tag_of(action, kind, step)
+        if tag not in self._ready:
+            raise BrokenProgram(f"{action} has nothing to send")
+        peer = self._plan.rank_of(action.stage + step, action.microbatch)
+        transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
+        sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
+        self._leaving = still_used(self._leaving)
+        self._leaving.append(sent)
+        if self._transport.is_blocking:
+            yield from until_done(sent)
+
+    def receive(self, action: Action) -> Iterator[Blocked]:
+        """Post a receive into memory of its own."""
+        plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
+        if action in self._arriving:
+            raise BrokenProgram(f"{action} runs twice")
+        peer = plan.rank_of(action.stage + step, action.microbatch)
+        entered = action.stage + (action.kind is Kind.RECV_B)
+        buffer = self._buffer(message_shape(plan.spec, entered, action.slice, plan.num_slices))
+        transfer = self._transport.irecv(action, buffer, source=peer)
+        arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+        self._arriving[action] = arriving
+        if self._transport.is_blocking:
+            yield from until_done(arriving)
+
+    def hand_over(self, tag: Action, tensor: torch.Tensor) -> None:
+        """Make a tensor ready for its SEND, or for its consumer on this rank.
+
+        The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
+        SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
+        """
+        if tag in self._ready:
+            raise BrokenProgram(f"{tag} is ready twice")
+        stays = self._plan.rank_of(tag.stage, tag.microbatch) == self._rank
+        leaves = (tag.stage - 1, tag.microbatch, tag.slice) in self._moved
+        message = tensor.contiguous()
+        self._in_hand.append(tensor)
+        is_shared = message is tensor and (stays or leaves)
+        self._ready[tag] = message.clone() if is_shared else message
+
+    def take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
+        """The message that ``action`` consumes, waiting for it where it comes from another rank."""
+        tag = tag_of(action, kind, 0)
+        if tag in self._ready:
+            self._in_hand.append(self._ready.pop(tag))
+            return self._in_hand[-1]
+        if tag not in self._arriving:
+            raise BrokenProgram(f"{action} needs {tag}, which is not posted")
+        arriving = self._arriving.pop(tag)
+        waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
+        yield from until_done(waiting)
+        self._in_hand.append(waiting.transfer.get())
+        return self._in_hand[-1]
+
+    def let_go(self) -> None:
+        """The action that ran is done with what it had in hand."""
+        self._in_hand.clear()
+
+    def until_sent(self) -> Iterator[Blocked]:
+        """Wait until all that was sent has left."""
+        for sent in self._leaving:
+            yield from until_done(sent)
+        self._leaving = still_used(self._leaving)
+
+    def left_over(self) -> list[str]:
+        """What was never sent or used, one phrase each."""
+        unused = [f"{tag} never used" for tag in self._arriving]
+        return [*(f"{tag} never sent or used" for tag in self._ready), *unused]
+
+    def keys(self, others: Iterable[Blocked]) -> Iterator[int]:
+        """The storages of messages on their way here or from here, and of ``others``."""
+        yield from keys_of((*self._in_hand, *self._ready.values()))
+        for posted in (*self._arriving.values(), *self._leaving, *others):
+            yield from keys_of(posted.transfer.buffers())
+
+    def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Memory to receive a message into, for which nothing computed before has a use."""
+        with self._device.on(Lane.RECEIVES):
+            return torch.empty(
+                shape, dtype=DTYPES[self._plan.spec.dtype], device=self._device.torch_device
+            )
+
+
+@lru_cache(maxsize=10_000)
+def tag_of(action: Action, kind: Kind, step: int) -> Action:
+    """The RECV of the stage ``step`` further on that names a message of this microbatch."""
+    return Action(
+        stage=action.stage + step, kind=kind, microbatch=action.microbatch, slice=action.slice
+    )
