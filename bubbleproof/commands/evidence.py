@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table
+from bubbleproof.report.rows import ReplayRow
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -21,21 +23,41 @@ def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
     return HOLDS if report.ok else BROKEN
 
 
-def evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
-    """(what, predicted, measured, verdict) rows."""
+def evidence(report: ReplayReport) -> list[ReplayRow]:
+    """A row for each thing that was predicted and measured."""
     if report.stopped:
         return _verification(report)
-    return [*_verification(report), *_measurements(report), *_state_evidence(report)]
+    return [
+        *_verification(report),
+        *_sums(report),
+        *_updates(report),
+        *_peaks(report),
+        *_actions(report),
+        *_state(report),
+    ]
 
 
-def _verification(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+def _row(what: str, predicted: str, measured: str, holds: bool) -> ReplayRow:
+    return ReplayRow(what, predicted, measured, "holds" if holds else "violated")
+
+
+def _equal(what: str, predicted: str, is_equal: bool) -> ReplayRow:
+    return _row(what, predicted, "equal" if is_equal else "different", is_equal)
+
+
+def _error(report: ReplayReport, to: str, error: float) -> ReplayRow:
+    at_most = f"at most {report.tolerance:.0e}"
+    return _row(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
+
+
+def _verification(report: ReplayReport) -> list[ReplayRow]:
     """What a replay that was forced says of the rules, and what ended it."""
     rules = zip(report.broken_rules, report.violations, strict=True)
-    rows = [(f"UNSAFE: {rule}", "holds before running", why, "violated") for rule, why in rules]
+    rows = [_row(f"UNSAFE: {rule}", "holds before running", why, False) for rule, why in rules]
     if report.unsafe and not rows:
-        rows = [("UNSAFE: all rules", "hold before running", "hold", "holds")]
+        rows = [_row("UNSAFE: all rules", "hold before running", "hold", True)]
     if report.stopped:
-        rows.append(("the run", "comes to its end", report.stopped, "violated"))
+        rows.append(_row("the run", "comes to its end", report.stopped, False))
     return rows
 
 
@@ -48,85 +70,74 @@ def _where(report: ReplayReport) -> str:
     return f"{report.backend}, {ranks}, {report.model} {report.dtype}"
 
 
-def _each(report: ReplayReport) -> str:
-    """What a row has one number for."""
-    return "rank" if report.data_parallel == 1 else "rank, replica by replica"
+def _sums(report: ReplayReport) -> list[ReplayRow]:
+    """Gradients and losses."""
+    alone = "equal bit for bit to each microbatch alone, summed in order"
+    return [
+        _equal(f"gradients ({_where(report)})", alone, report.gradients_equal),
+        _equal("losses", "equal bit for bit", report.losses_equal),
+        _error(report, "the ordinary float64 backward", report.max_relative_error),
+    ]
 
 
-def _measurements(report: ReplayReport) -> list[tuple[str, str, str, str]]:
-    rows = [
-        (
-            f"gradients ({_where(report)})",
-            "equal bit for bit to each microbatch alone, summed in order",
-            "equal" if report.gradients_equal else "different",
-            "holds" if report.gradients_equal else "violated",
-        ),
-        (
-            "losses",
-            "equal bit for bit",
-            "equal" if report.losses_equal else "different",
-            "holds" if report.losses_equal else "violated",
-        ),
-        (
-            "relative error to the ordinary float64 backward",
-            f"at most {report.tolerance:.0e}",
-            f"{report.max_relative_error:.1e}",
-            "holds" if report.max_relative_error <= report.tolerance else "violated",
-        ),
-    ]
-    peaks = [
-        (
-            f"peak live activation bytes per {_each(report)}",
-            report.predicted_peak_bytes,
-            report.measured_peak_bytes,
-        )
-    ]
+def _updates(report: ReplayReport) -> list[ReplayRow]:
+    """Weights after the steps, or after those of the hosts."""
     if report.steps:
-        rows += _weights_evidence(report)
-    elif report.num_updated_stages:
-        rows.append(
-            (
-                f"weights of {report.num_updated_stages} stages that "
-                f"{'shards' if report.zero else 'the host'} update{'s' * (not report.zero)}",
-                "equal bit for bit to a step with the expected gradients",
-                "equal" if report.weights_equal else "different",
-                "holds" if report.weights_equal else "violated",
-            )
-        )
+        when = "after a global barrier" if report.has_barrier else "stage by stage"
+        what = f"weights after {report.steps} steps of {report.optimizer}, {when}"
+        expected = "equal bit for bit to steps with the expected gradients"
+        return [
+            _equal(what, expected, report.weights_equal),
+            _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error),
+        ]
+    if not report.num_updated_stages:
+        return []
+    who = "shards update" if report.zero else "the host updates"
+    what = f"weights of {report.num_updated_stages} stages that {who}"
+    expected = "equal bit for bit to a step with the expected gradients"
+    return [_equal(what, expected, report.weights_equal)]
+
+
+def _peaks(report: ReplayReport) -> list[ReplayRow]:
+    """The most bytes that are live at once, by rank and by host."""
+    each = "rank" if report.data_parallel == 1 else "rank, replica by replica"
+    what = f"peak live activation bytes per {each}"
     if report.num_updated_stages:
-        what = "gathered weights and gradients" if report.zero else "weights on the move"
-        peaks = [(f"peak live bytes per {_each(report)}, {what} included", *peaks[0][1:])]
-    if report.zero:
-        peaks.append(
-            (
-                f"bytes of sharded and whole model state per {_each(report)}",
-                report.predicted_state_bytes,
-                report.measured_state_bytes,
-            )
-        )
-    if report.predicted_host_peak_bytes:
-        peaks.append(
-            (
-                "peak live bytes per rank's host",
-                report.predicted_host_peak_bytes,
-                report.measured_host_peak_bytes,
-            )
-        )
+        more = "gathered weights and gradients" if report.zero else "weights on the move"
+        what = f"peak live bytes per {each}, {more} included"
+    rows: list[ReplayRow] = []
     if not report.counts_bytes:
-        rows.append((peaks.pop(0)[0], "", "not counted", "not asked"))
+        rows.append(ReplayRow(what, "", "not counted", "not asked"))
     if report.data_dependence:
-        name, *_ = peaks.pop(0)
-        rows.append((name, "the same for all data", report.data_dependence, "violated"))
-    for name, predicted, measured in peaks:
-        verdict = "holds" if predicted == measured else "violated"
-        rows.append((name, " ".join(map(str, predicted)), " ".join(map(str, measured)), verdict))
-    has_model = report.traces and all(trace.predicted for trace in report.traces)
-    if has_model and not report.data_dependence:
-        rows.append(_bytes_of_actions(report))
+        rows.append(_row(what, "the same for all data", report.data_dependence, False))
+    if not rows:
+        rows.append(_bytes(what, report.predicted_peak_bytes, report.measured_peak_bytes))
+    if report.zero:
+        what = f"bytes of sharded and whole model state per {each}"
+        rows.append(_bytes(what, report.predicted_state_bytes, report.measured_state_bytes))
+    if predicted := report.predicted_host_peak_bytes:
+        what = "peak live bytes per rank's host"
+        rows.append(_bytes(what, predicted, report.measured_host_peak_bytes))
     return rows
 
 
-def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
+def _bytes(what: str, predicted: Sequence[int], measured: Sequence[int]) -> ReplayRow:
+    expected, found = (" ".join(map(str, counts)) for counts in (predicted, measured))
+    return _row(what, expected, found, predicted == measured)
+
+
+def _actions(report: ReplayReport) -> list[ReplayRow]:
+    """Live bytes at each action, where the model says something of every rank's."""
+    is_told = report.traces and all(trace.predicted for trace in report.traces)
+    if not is_told or report.data_dependence:
+        return []
+    counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
+    off = [trace.told() for trace in report.traces if trace.num_differing]
+    what = f"live bytes at each of {counted} actions"
+    return [_row(what, "the model's", "; ".join(off) or "equal", not off)]
+
+
+def _state(report: ReplayReport) -> list[ReplayRow]:
     """Bytes of model state by rank, and by host where a host has any, where anything is stepped.
 
     Its parts are compared one by one.
@@ -138,41 +149,11 @@ def _state_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
         on_hosts = (report.predicted_host_model_state, report.measured_host_model_state)
         places.append(("rank's host", *on_hosts))
     return [
-        (
+        _row(
             f"model state per {name}: weights, gradients, optimizer",
             " ".join(str(state.total) for state in predicted),
             " ".join(str(state.total) for state in measured),
-            "holds" if predicted == measured else "violated",
+            predicted == measured,
         )
         for name, predicted, measured in places
-    ]
-
-
-def _bytes_of_actions(report: ReplayReport) -> tuple[str, str, str, str]:
-    counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
-    off = [trace.told() for trace in report.traces if trace.num_differing]
-    return (
-        f"live bytes at each of {counted} actions",
-        "the model's",
-        "; ".join(off) or "equal",
-        "violated" if off else "holds",
-    )
-
-
-def _weights_evidence(report: ReplayReport) -> list[tuple[str, str, str, str]]:
-    when = "after a global barrier" if report.has_barrier else "stage by stage"
-    error = report.max_weight_error
-    return [
-        (
-            f"weights after {report.steps} steps of {report.optimizer}, {when}",
-            "equal bit for bit to steps with the expected gradients",
-            "equal" if report.weights_equal else "different",
-            "holds" if report.weights_equal else "violated",
-        ),
-        (
-            f"relative error to torch's {report.optimizer} in float64",
-            f"at most {report.tolerance:.0e}",
-            f"{error:.1e}",
-            "holds" if error <= report.tolerance else "violated",
-        ),
     ]

@@ -15,7 +15,6 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.faults import FaultError
 from bubbleproof.theory import families
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import check
 
 KEYS = (
@@ -38,7 +37,7 @@ def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> in
         broken = ", ".join(rule.name.lower() for rule in verdict.broken)
         raise FaultError(f"family {family}", "an order", f"it cannot be measured (rules: {broken})")
     measured = measures_to_json(verdict.measured)
-    parts = parts_of_a_sample(member.problem)
+    parts = member.pipeline.num_stages * member.pipeline.num_slices  # actions of a sample's pass
     peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
     if json:
         answer: dict[str, object] = {"family": family, "params": member.params}
@@ -53,13 +52,6 @@ def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> in
         if not verdict.ok:
             print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
     return status_of(verdict)
-
-
-def parts_of_a_sample(problem: Problem) -> int:
-    """Into how many actions one pass of a sample is cut: stages times slices."""
-    actions = problem.actions
-    stages = max(int(actions.stage.max()), int(actions.partner_stage.max())) + 1
-    return stages * (int(actions.slice.max()) + 1)
 
 
 def _text(value: object) -> str:

@@ -15,9 +15,9 @@ from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.theory.model.schedule import Schedule
 
 ENDINGS = (".html", ".perfetto.json", ".json")
@@ -30,7 +30,6 @@ _CLOCKS = {
     "later than it is told to.",
 }
 _FIRST = " Of the replicas it is the first."
-Rows = Sequence[tuple[str, str, str, str]]
 
 
 def require_endings(targets: Sequence[str]) -> None:
@@ -42,7 +41,9 @@ def require_endings(targets: Sequence[str]) -> None:
     require_drawing(targets)
 
 
-def write_files(request: ReplayRequest, given: Given, report: ReplayReport, evidence: Rows) -> None:
+def write_files(
+    request: ReplayRequest, given: Given, report: ReplayReport, rows: Sequence[ReplayRow]
+) -> None:
     """Write what each target's ending asks for, and say so but where JSON is printed."""
     spec = request.model.spec()
     schedule = given.timed_roughly() if report.unsafe else given.timed()
@@ -50,7 +51,7 @@ def write_files(request: ReplayRequest, given: Given, report: ReplayReport, evid
     for target in request.targets:
         make_folder(target)
         if target.endswith(".html"):
-            write_replay_page(target, _page(given, schedule, report, spec, evidence, machine))
+            write_replay_page(target, _page(given, schedule, report, spec, rows, machine))
         elif target.endswith(".perfetto.json"):
             measured = measured_schedule(given.problem, schedule, report.traces)
             write_measured_trace(target, *measured, report.traces)
@@ -74,16 +75,14 @@ def _page(
     schedule: Schedule,
     report: ReplayReport,
     spec: ModelSpec,
-    evidence: Rows,
+    rows: Sequence[ReplayRow],
     machine: Machine,
 ) -> ReplayPage:
     ran = bool(report.traces)
     return ReplayPage(
         title=f"Replay of {given.name}",
         summary=_summary(report, spec),
-        evidence=tuple(
-            ReplayRow(quantity=q, predicted=p, measured=m, verdict=v) for q, p, m, v in evidence
-        ),
+        evidence=tuple(rows),
         failures=report.failures,
         predicted=(given.problem, schedule),
         measured=measured_schedule(given.problem, schedule, report.traces) if ran else None,

@@ -27,6 +27,7 @@ from bubbleproof.commands.output import (
     rule_rows,
     say,
     status_of,
+    verdict_rows,
     verdict_to_json,
 )
 from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
@@ -50,20 +51,19 @@ from bubbleproof.formats import (
 )
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.report.document import ReplayRow
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.gantt import draw
 from bubbleproof.report.page import (
     ComparisonRow,
     Report,
     ScheduleSection,
-    VerdictRow,
     write_page,
 )
-from bubbleproof.report.units import Scale
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.solvers import Result
 from bubbleproof.theory.families import family
-from bubbleproof.verify import Semantics, Verdict, check
+from bubbleproof.verify import Semantics, check
 
 COLUMNS = ("schedule", "fits the memory", "makespan", "idle_ratio", "peak per rank", "proof")
 
@@ -140,7 +140,7 @@ def _finish(
         name=f"solved ({result.origin})",
         problem=posed.problem,
         schedule=file.schedule,
-        verdicts=() if verdict is None else _verdict_rows(verdict),
+        verdicts=() if verdict is None else verdict_rows(verdict),
         violations=() if verdict is None else tuple(map(str, verdict.violations)),
         replay=replayed,
     )
@@ -163,7 +163,7 @@ def _finish(
                 "published": _rows_to_json(compared),
                 **result_to_json(posed, result),
                 "verdict": None if verdict is None else verdict_to_json(verdict),
-                "replay": [asdict(row) for row in replayed],
+                "replay": [row._asdict() for row in replayed],
                 "page": page,
             }
         )
@@ -231,16 +231,9 @@ def _compare(file: ProblemFile, item: Comparison) -> _Compared:
             name=item.label,
             problem=problem,
             schedule=schedule,
-            verdicts=_verdict_rows(verdict),
+            verdicts=verdict_rows(verdict),
             violations=tuple(map(str, verdict.violations)),
         ),
-    )
-
-
-def _verdict_rows(verdict: Verdict) -> tuple[VerdictRow, ...]:
-    return tuple(
-        VerdictRow(rule=rule, verdict=state.split(" ")[0], detail=detail)
-        for rule, state, detail in rule_rows(verdict)
     )
 
 
@@ -262,11 +255,7 @@ def _replay(
     if report is None:
         return _not_run("interrupted"), UNDECIDED
     unless_interrupted(lambda: write_files(request, given, report, evidence(report)), None)
-    rows = tuple(
-        ReplayRow(quantity=quantity, predicted=predicted, measured=measured, verdict=verdict)
-        for quantity, predicted, measured, verdict in evidence(report)
-    )
-    return rows, 0 if report.ok else BROKEN
+    return tuple(evidence(report)), 0 if report.ok else BROKEN
 
 
 def _not_run(why: str) -> tuple[ReplayRow, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.inputs import Given, read_given
-from bubbleproof.commands.output import BROKEN, HOLDS, print_text, rule_rows, say
+from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say, verdict_rows
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
@@ -94,7 +94,6 @@ def _write_page(given: Given, schedule: Schedule, stopped: Standstill | None, ta
         ComparisonRow,
         Report,
         ScheduleSection,
-        VerdictRow,
         write_page,
     )
 
@@ -103,10 +102,7 @@ def _write_page(given: Given, schedule: Schedule, stopped: Standstill | None, ta
         name=given.name,
         problem=given.problem,
         schedule=schedule,
-        verdicts=tuple(
-            VerdictRow(rule=rule, verdict=state.split(" ")[0], detail=detail)
-            for rule, state, detail in rule_rows(verdict)
-        ),
+        verdicts=verdict_rows(verdict),
         violations=tuple(map(str, verdict.violations)),
         stopped=stopped,
     )

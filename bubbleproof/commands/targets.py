@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.files import os_reason
 
 
 def require_writable(targets: Iterable[str]) -> None:
@@ -36,5 +37,5 @@ def make_folder(target: str) -> None:
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise UnusableInput("", "a folder that can be made", why, target) from None
+        reason = os_reason(error)
+        raise UnusableInput("", "a folder that can be made", reason, target) from None

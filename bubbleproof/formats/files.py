@@ -41,7 +41,7 @@ def open_input(path: FilePath, *, limit: int) -> BinaryIO:
     except FileNotFoundError:
         raise UnusableInput("", "a file", "no such file") from None
     except OSError as error:
-        raise UnusableInput("", "a readable file", _reason(error)) from None
+        raise UnusableInput("", "a readable file", os_reason(error)) from None
     except UnusableInput:
         raise
     except ValueError as error:
@@ -100,23 +100,33 @@ def decode(content: bytes, *, final: bool = True, first: bool = True) -> str:
 
 
 def write_text(path: FilePath, text: str) -> None:
-    """Write a file whole: to a temporary file beside it first, then by one rename.
-
-    Whatever fails, an existing file keeps its content. A link is followed. Raises
-    ``UnusableInput`` where the file cannot be written.
-    """
+    """Write a file of text as ``write_bytes`` does. Raises ``UnusableInput`` likewise."""
     with about(path):
         try:
             content = text.encode("utf-8")
-            target = Path(os.path.realpath(path))
-            if target.exists() and not target.is_file():
-                found = "a folder" if target.is_dir() else "a device or a pipe"
-                raise UnusableInput("", "a regular file to write", found)
-            _replace(target, content)
-        except OSError as error:
-            raise UnusableInput("", "a file that can be written", _reason(error)) from None
         except UnicodeError:
             raise UnusableInput("", "UTF-8 text to write", "half a character") from None
+        write_bytes(path, content)
+
+
+def write_bytes(path: FilePath, content: bytes) -> Path:
+    """Write a file whole: to a temporary file beside it first, then by one rename.
+
+    Whatever fails, an existing file keeps its content. A link is followed. Returns the path; raises
+    ``UnusableInput`` where the file cannot be written.
+    """
+    with about(path):
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            found = "a folder" if target.is_dir() else "a device or a pipe"
+            raise UnusableInput("", "a regular file to write", found)
+        if not target.parent.is_dir():
+            raise UnusableInput("", "a file in a folder", f"no folder {Path(path).parent}")
+        try:
+            _replace(target, content)
+        except OSError as error:
+            raise UnusableInput("", "a file that can be written", os_reason(error)) from None
+    return Path(path)
 
 
 def _replace(target: Path, content: bytes) -> None:
@@ -129,5 +139,6 @@ def _replace(target: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _reason(error: OSError) -> str:
+def os_reason(error: OSError) -> str:
+    """What the system says of a file, in lower case."""
     return (error.strerror or type(error).__name__).lower()

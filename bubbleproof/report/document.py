@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bubbleproof.report.amounts import ticks
 from bubbleproof.report.extras import need
 from bubbleproof.report.gantt import picture
 from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, escape, paragraph, table
 from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page_style import SCRIPT, STYLE
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.report.timeline import Timeline
-from bubbleproof.report.units import ticks
 
 _GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})
 _BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail", "infeasible"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRow:
-    """One piece of evidence from running a schedule: predicted, measured, and the verdict on it."""
-
-    quantity: str
-    predicted: str
-    measured: str
-    verdict: str
 
 
 def document(title: str, body: str, *, has_charts: bool) -> str:
@@ -66,9 +56,8 @@ def mood(verdict: str) -> str:
 
 def replay_table(rows: Sequence[ReplayRow]) -> str:
     """The evidence of a replay."""
-    cells = [(r.quantity, r.predicted, r.measured, r.verdict) for r in rows]
-    columns = ("quantity", "predicted", "measured", "verdict")
-    return table(columns, cells, moods=[mood(row.verdict) for row in rows], mood_column=3)
+    moods = [mood(row.verdict) for row in rows]
+    return table(ReplayRow._fields, rows, moods=moods, mood_column=3)
 
 
 def _opening_note(view: Timeline) -> list[str]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.formats.files import FilePath, write_bytes
 from bubbleproof.formats.printable import on_one_line
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.extras import need
-from bubbleproof.report.files import write_atomically
 from bubbleproof.report.gantt import STYLE
-from bubbleproof.report.units import Scale
 from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class FrontPoint:
 
 
 def draw_front(
-    path: str | Path,
+    path: FilePath,
     front: Sequence[FrontPoint],
     published: Sequence[FrontPoint],
     *,
@@ -51,7 +51,10 @@ def draw_front(
     memory_unit: str,
     capacity: int | None = None,
 ) -> Path:
-    """Write the picture (.svg or .png). Raises ``ValueError`` for another ending or no point."""
+    """Write the picture (.svg or .png) and return its path.
+
+    Raises ``ValueError`` for another ending or no point.
+    """
     ending = Path(path).suffix.removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"a picture of a front must end in .svg or .png, got {str(path)!r}")
@@ -77,7 +80,7 @@ def draw_front(
         buffer = io.BytesIO()
         metadata = {"Date": None} if ending == "svg" else None
         figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
-    return write_atomically(path, buffer.getvalue())
+    return write_bytes(path, buffer.getvalue())
 
 
 def _staircase(axes: Axes, front: Sequence[FrontPoint], scale: Scale, right: int) -> None:

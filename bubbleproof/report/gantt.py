@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.formats.files import FilePath, write_bytes
 from bubbleproof.formats.printable import on_one_line
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.chart import chart_panel
 from bubbleproof.report.extras import need
-from bubbleproof.report.files import write_atomically
 from bubbleproof.report.legend import legend_entries, legend_lines
 from bubbleproof.report.memory_panels import memory_panel
 from bubbleproof.report.timeline import Timeline, Window, timeline
-from bubbleproof.report.units import Scale
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill
@@ -83,7 +83,7 @@ class _Layout:
 def draw(
     problem: Problem,
     schedule: Schedule,
-    path: str | Path,
+    path: FilePath,
     *,
     title: str = "Schedule",
     window: Window | None = None,
@@ -98,7 +98,7 @@ def draw(
     if ending not in FORMATS:
         raise ValueError(f"a picture ends in .svg or .png, got {str(path)!r}")
     view = timeline(problem, schedule, window=window, stopped=stopped)
-    return write_atomically(path, picture(view, title=title, format=ending))
+    return write_bytes(path, picture(view, title=title, format=ending))
 
 
 def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noqa: A002 - as savefig

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline, Window
-from bubbleproof.report.units import Scale
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.units import plural
 

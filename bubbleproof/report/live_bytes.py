@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.interactive import Json
-from bubbleproof.report.units import Scale
 
 MAX_PANELS = 16
 _PANEL, _GAP, _TOP, _BOTTOM = 96, 26, 40, 46  # pixels

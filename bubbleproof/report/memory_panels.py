@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.chart import time_axis
 from bubbleproof.report.palette import CAPACITY
 from bubbleproof.report.timeline import Timeline
-from bubbleproof.report.units import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,30 +7,21 @@ proved. It loads nothing from anywhere; plotly's script stands in it once. All t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from bubbleproof.report.document import ReplayRow, chart, document, mood, replay_table
-from bubbleproof.report.files import write_atomically
+from bubbleproof.formats.files import FilePath, write_text
+from bubbleproof.report.amounts import Scale, ratio, ticks
+from bubbleproof.report.document import chart, document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, table
+from bubbleproof.report.rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import Timeline, timeline
-from bubbleproof.report.units import Scale, ratio, ticks
 from bubbleproof.theory.model.measures import known_rows, measure_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictRow:
-    """One rule and what became of it; ``verdict`` is a word such as ``holds`` or ``violated``."""
-
-    rule: str
-    verdict: str
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +93,12 @@ class Report:
     versions: tuple[tuple[str, str], ...] = ()
 
 
-def write_page(path: str | Path, report: Report) -> Path:
-    """Write the page to ``path`` in one step and return the path.
+def write_page(path: FilePath, report: Report) -> None:
+    """Write the page, replacing the file whole or not at all.
 
     Raises ``ValueError`` when a drawing library that the page needs is not installed.
     """
-    return write_atomically(path, render(report).encode())
+    write_text(path, render(report))
 
 
 def render(report: Report) -> str:
@@ -166,10 +157,9 @@ def _section(number: int, section: ScheduleSection, view: Timeline) -> str:
         chart(f"figure-{number}", section.name, view),
     ]
     if section.verdicts:
-        verdicts = [(row.rule, row.verdict, row.detail) for row in section.verdicts]
         moods = [mood(row.verdict) for row in section.verdicts]
         parts.append("<h3>Verdict</h3>")
-        parts.append(table(("rule", "verdict", "detail"), verdicts, moods=moods, mood_column=1))
+        parts.append(table(VerdictRow._fields, section.verdicts, moods=moods, mood_column=1))
     if section.violations:
         parts += ["<h3>Violations</h3>", *map(preformatted, section.violations)]
     if section.replay:

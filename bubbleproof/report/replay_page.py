@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.report.document import ReplayRow, chart, document, plot, replay_table
-from bubbleproof.report.files import write_atomically
+from bubbleproof.report.document import chart, document, plot, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -48,12 +48,12 @@ class ReplayPage:
     versions: Named
 
 
-def write_replay_page(path: str | Path, page: ReplayPage) -> Path:
-    """Write the page to ``path`` in one step and return the path.
+def write_replay_page(path: FilePath, page: ReplayPage) -> None:
+    """Write the page, replacing the file whole or not at all.
 
     Raises ``ValueError`` when a drawing library that the page needs is not installed.
     """
-    return write_atomically(path, render(page).encode())
+    write_text(path, render(page))
 
 
 def render(page: ReplayPage) -> str:

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bubbleproof.report.amounts import ticks
 from bubbleproof.report.bars import Bars, bars_of
-from bubbleproof.report.units import ticks
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.problem import Problem

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.formats.printable import on_one_line
+from bubbleproof.report.amounts import ratio, ticks
 from bubbleproof.report.bars import Bars, bars_of, split_overlaps, thin
 from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
-from bubbleproof.report.units import ratio, ticks
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.measures import Measures, known_rows, measure_rows
 from bubbleproof.theory.model.memory import MemoryProfile, memory_profile

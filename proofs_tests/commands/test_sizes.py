@@ -232,7 +232,7 @@ def test_what_is_forgotten_or_misplaced_is_named(
         (["verify", "x.json", "y.toml"], "a problem is given as --problem y.toml"),
         (["solve", "/dev/null"], "found no ending"),
         (["replay", *SMALL, "--model", "fool.py"], "a model of your own is FILE.py:FUNCTION"),
-        (["show", *SMALL, "-o", "no/x.perfetto.json"], "expected a file that can be written"),
+        (["show", *SMALL, "-o", "no/x.perfetto.json"], "expected a file in a folder, found no fo"),
         (["show", *SMALL, "-o", "no/x.svg"], "no/x.svg: expected a file in a folder, found no fo"),
     ):
         assert message in refused(command, *words).err

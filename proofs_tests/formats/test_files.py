@@ -171,7 +171,7 @@ def test_write_refuses_what_is_no_file(tmp_path: Path) -> None:
 
 
 def test_write_to_no_folder(tmp_path: Path) -> None:
-    message = "a: expected a file that can be written, found no such file or directory"
+    message = f"a: expected a file in a folder, found no folder {tmp_path / 'none'}"
     assert refused(lambda p: write_text(p, ""), tmp_path / "none" / "a") == message
 
 

@@ -11,16 +11,15 @@ from pathlib import Path
 import plotly.graph_objects
 import pytest
 
-from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page import (
     ComparisonRow,
     Report,
     ScheduleSection,
-    VerdictRow,
     render,
     write_page,
 )
+from bubbleproof.report.rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Resource
@@ -176,13 +175,13 @@ def test_a_page_shows_every_table_and_opens_the_first_schedule() -> None:
 def test_a_large_schedule_becomes_a_still_picture_with_its_note(tmp_path: Path) -> None:
     large = member("1f1b", p=4, m=3000)
     part = ScheduleSection(name="large", problem=large.problem, schedule=large.schedule)
-    path = write_page(tmp_path / "a.html", Report(title="T", sections=(part,)))
-    reader = Reader(path.read_text())
+    write_page(tmp_path / "a.html", Report(title="T", sections=(part,)))
+    reader = Reader((tmp_path / "a.html").read_text())
     (image,) = (attributes for tag, attributes in reader.elements if tag == "img")
     assert (image["src"] or "").startswith("data:image/svg+xml;base64,")
     assert "24,000 actions are too many to draw" in (image["alt"] or "")
     assert "script" not in [tag for tag, _ in reader.elements]
-    assert [p.name for p in path.parent.iterdir()] == ["a.html"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.html"]
 
 
 def test_a_chart_of_many_short_bars_opens_with_a_part_and_says_so() -> None:

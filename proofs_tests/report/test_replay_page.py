@@ -11,9 +11,9 @@ import pytest
 
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.report.document import ReplayRow
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.replay_page import ReplayPage, render, write_replay_page
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 
@@ -88,7 +88,8 @@ def test_the_stairs_show_every_sample() -> None:
 @pytest.mark.parametrize("ranks", [1, MAX_PANELS, MAX_PANELS + 3])
 def test_no_more_ranks_than_fit_are_drawn(ranks: int, tmp_path: Path) -> None:
     found = page(traces=(TRACE,) * ranks)
-    text = write_replay_page(tmp_path / "x.html", found).read_text()
+    write_replay_page(tmp_path / "x.html", found)
+    text = (tmp_path / "x.html").read_text()
     axes = figures(text)["live-bytes"]["layout"]
     shown = sum(key.startswith("yaxis") for key in axes)  # type: ignore[attr-defined]  # JSON
     assert shown == min(ranks, MAX_PANELS)
