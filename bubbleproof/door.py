@@ -299,7 +299,7 @@ def read(path: Path) -> ProblemFile | ScheduleFile:
     ValueError
         In one line, for content that is not usable.
     """
-    from bubbleproof.commands.inputs import read_given
+    from bubbleproof.commands.inputs import read_schedule_input
     from bubbleproof.formats import ScheduleFile, read_problem, read_schedule
 
     name = path_text(path, asker="read")
@@ -309,7 +309,7 @@ def read(path: Path) -> ProblemFile | ScheduleFile:
         return read_schedule(name)
     if not name.lower().endswith(".csv"):
         raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
-    given = read_given([name])
+    given = read_schedule_input([name])
     return ScheduleFile(
         problem=given.problem,
         program=given.program,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
 from bubbleproof.faults import FaultError
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
@@ -77,7 +77,7 @@ def run_bench(
     for name in engines:
         require_engine(name)
     SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
-    chosen = [_entry(read_posed(path), path) for path in problems or ()] or [
+    chosen = [_entry(read_problem_input(path), path) for path in problems or ()] or [
         Entry(name=name, problem=pipeline.problem(), starts=published_programs(pipeline))
         for name, pipeline in INSTANCES.items()
     ]
@@ -97,11 +97,11 @@ def run_bench(
     return UNDECIDED if undecided else HOLDS
 
 
-def _entry(posed: Posed, path: str) -> Entry:
-    if posed.file is not None and posed.file.allowed is not None:
+def _entry(source: ProblemInput, path: str) -> Entry:
+    if source.file is not None and source.file.allowed is not None:
         raise ValueError(f"{path}: bench compares engines, which take no [choices]")
-    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
-    return Entry(name=posed.name or Path(path).stem, problem=posed.problem, starts=starts)
+    starts = [] if source.pipeline is None else published_programs(source.pipeline)
+    return Entry(name=source.name or Path(path).stem, problem=source.problem, starts=starts)
 
 
 def _runs(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bubbleproof.commands.inputs import read_given
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Held, Limit, Order, Reason, Start, explain
@@ -40,7 +40,7 @@ def read_demands(
         return demands
     if (keep_ranks is None) == (keep_until is None):
         raise ValueError("--keep takes either --keep-ranks or --keep-until")
-    schedule = read_given([keep]).timed()
+    schedule = read_schedule_input([keep]).timed()
     if keep_until is not None:
         return demands.union(starts_until(problem, schedule, keep_until))
     assert keep_ranks is not None

@@ -42,7 +42,7 @@ DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Given:
+class ScheduleInput:
     """A schedule as it was given.
 
     ``program`` holds what was given, SEND and RECV included where ``has_communication``;
@@ -85,9 +85,9 @@ class Given:
         return self.schedule or rough_times(self.problem, self.compute)
 
 
-def read_given(
+def read_schedule_input(
     words: Sequence[str], *, dialect: str | None = None, problem: str | None = None
-) -> Given:
+) -> ScheduleInput:
     """The schedule that the words name. ``problem`` (a file) replaces the one it comes with.
 
     Raises ``ValueError`` (``UnusableInput`` for a file's content) in one line.
@@ -95,10 +95,10 @@ def read_given(
     if not words:
         raise ValueError(f"expected a schedule file or one of {' '.join(families())}")
     given = _read(words, dialect)
-    return given if problem is None else _on_problem(given, read_posed(problem))
+    return given if problem is None else _on_problem(given, read_problem_input(problem))
 
 
-def _read(words: Sequence[str], dialect: str | None) -> Given:
+def _read(words: Sequence[str], dialect: str | None) -> ScheduleInput:
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)
     if words[0] in families():
@@ -123,9 +123,9 @@ def _require_dialect(dialect: str | None, suffix: str) -> None:
         raise ValueError(f"--dialect is for a PyTorch table (.csv), got --dialect {dialect} alone")
 
 
-def _family_member(words: Sequence[str]) -> Given:
+def _family_member(words: Sequence[str]) -> ScheduleInput:
     member = family(words[0]).member(parse_parameters(words[1:]))
-    return Given(
+    return ScheduleInput(
         name=" ".join(words),
         problem=member.problem,
         program=member.schedule.program,
@@ -135,9 +135,9 @@ def _family_member(words: Sequence[str]) -> Given:
     )
 
 
-def _schedule_file(path: str) -> Given:
+def _schedule_file(path: str) -> ScheduleInput:
     file = read_schedule(path)
-    return Given(
+    return ScheduleInput(
         name=file.name or Path(path).stem,
         problem=file.problem,
         program=file.program,
@@ -148,7 +148,7 @@ def _schedule_file(path: str) -> Given:
     )
 
 
-def _table(path: str, dialect: str | None) -> Given:
+def _table(path: str, dialect: str | None) -> ScheduleInput:
     table = read_table(path, dialect=DIALECTS[dialect])
     compute = compute_part(table.program) if table.has_communication else table.program
     pipeline = infer_pipeline(compute, subject=path)
@@ -156,7 +156,7 @@ def _table(path: str, dialect: str | None) -> Given:
     with about(path):
         refuse_cut_off(table, problem)
     return _timed(
-        Given(
+        ScheduleInput(
             name=Path(path).stem,
             problem=problem,
             program=table.program,
@@ -167,7 +167,7 @@ def _table(path: str, dialect: str | None) -> Given:
     )
 
 
-def _timed(given: Given) -> Given:
+def _timed(given: ScheduleInput) -> ScheduleInput:
     try:
         return replace(given, schedule=left_shift(given.problem, given.compute))
     except UntimedProgram:
@@ -175,7 +175,7 @@ def _timed(given: Given) -> Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Posed:
+class ProblemInput:
     """A problem to solve or to check against; ``file`` is there when it came as TOML.
 
     ``choices`` is there once a solver chose what the problem is.
@@ -188,17 +188,17 @@ class Posed:
     choices: ChoiceResult | None = None
 
 
-def read_posed(path: str) -> Posed:
+def read_problem_input(path: str) -> ProblemInput:
     """The problem of a problem file (.toml), or the one a schedule file (.json) embeds."""
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
         file = read_problem(path)
-        return Posed(
+        return ProblemInput(
             name=file.name, problem=file.pipeline.problem(), pipeline=file.pipeline, file=file
         )
     if suffix == ".json":
         embedded = read_schedule(path)
-        return Posed(
+        return ProblemInput(
             name=embedded.name or Path(path).stem,
             problem=embedded.problem,
             pipeline=embedded.pipeline,
@@ -208,18 +208,18 @@ def read_posed(path: str) -> Posed:
     raise UnusableInput("", expected, suffix or "no ending", path)
 
 
-def _on_problem(given: Given, posed: Posed) -> Given:
+def _on_problem(given: ScheduleInput, source: ProblemInput) -> ScheduleInput:
     """The given program on another problem; its own times are kept where it came with some."""
-    if posed.file is not None and posed.file.allowed is not None:
+    if source.file is not None and source.file.allowed is not None:
         raise ValueError(
-            f"{posed.name} leaves [choices] open, so it is no problem to check {given.name} on; a "
+            f"{source.name} leaves [choices] open, so it is no problem to check {given.name} on; a "
             "schedule that was solved carries its own"
         )
-    resources = len(posed.problem.resources)
+    resources = len(source.problem.resources)
     used = int(np.max(given.program.resource, initial=-1)) + 1
     if used > resources:
         raise ValueError(
-            f"{given.name} uses {used} resources, the problem {posed.name} has {resources}"
+            f"{given.name} uses {used} resources, the problem {source.name} has {resources}"
         )
-    moved = replace(given, problem=posed.problem, pipeline=posed.pipeline)
+    moved = replace(given, problem=source.problem, pipeline=source.pipeline)
     return moved if given.has_own_times else _timed(moved)

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from bubbleproof.formats.printable import harmless
-from bubbleproof.report.rows import VerdictRow
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.verify.verdict import Decision, Verdict
 
@@ -140,14 +139,6 @@ def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
     rows += [(rule.name.lower(), "inapplicable", why) for rule, why in verdict.inapplicable]
     return rows
-
-
-def verdict_rows(verdict: Verdict) -> tuple[VerdictRow, ...]:
-    """The same for a page: a rule's state as one word."""
-    return tuple(
-        VerdictRow(rule=rule, verdict=state.split(" ")[0], detail=detail)
-        for rule, state, detail in rule_rows(verdict)
-    )
 
 
 def _rule_name(decision: Decision) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     HOLDS,
@@ -59,11 +59,11 @@ def run_pareto(
     if output is not None and not output.endswith((".svg", ".png")):
         raise ValueError(f"the picture of a front must end in .svg or .png, got {output!r}")
     require_drawing([] if output is None else [output])
-    posed = read_posed(problem)
-    if posed.file is not None and posed.file.allowed is not None:
+    source = read_problem_input(problem)
+    if source.file is not None and source.file.allowed is not None:
         raise ValueError(f"{problem}: pareto takes no [choices]")
     options = SolveOptions(time_limit=time_limit, threads=1)
-    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
+    starts = [] if source.pipeline is None else published_programs(source.pipeline)
 
     def tell(cap: int, result: Result) -> None:
         say(f"peak <= {cap}: {result.status.name.lower()}, makespan {result.makespan}")
@@ -73,7 +73,7 @@ def run_pareto(
     def search() -> None:
         with open_executor(workers, address=cluster) as executor:
             front = pareto(
-                posed.problem,
+                source.problem,
                 options,
                 starts,
                 executor=executor,
@@ -84,20 +84,20 @@ def run_pareto(
 
     unless_interrupted(search, None)
     front = found[0] if found else Front(points=(), is_exact=False, refusal=None)
-    published = [] if posed.pipeline is None else _published(posed.pipeline)
+    published = [] if source.pipeline is None else _published(source.pipeline)
 
     def write() -> None:
         if schedules is not None:
-            _write_schedules(posed, front, Path(schedules))
+            _write_schedules(source, front, Path(schedules))
         if output is not None and not is_interrupted():
-            _draw(posed, front, published, output)
+            _draw(source, front, published, output)
             say(f"wrote {output}")
 
     unless_interrupted(write, None)
     if json:
-        print_json(_to_json(posed, front, published))
+        print_json(_to_json(source, front, published))
     else:
-        _print(posed, front, published, is_whole=not is_interrupted())
+        _print(source, front, published, is_whole=not is_interrupted())
     if is_interrupted():
         return INTERRUPTED
     return HOLDS if front.is_exact else UNDECIDED
@@ -129,14 +129,14 @@ def _one_published(name: str, family: Family, pipeline: Pipeline) -> Published:
     return Published(name=name, peak=peak, makespan=verdict.measured.makespan)
 
 
-def _write_schedules(posed: Posed, front: Front, folder: Path) -> None:
+def _write_schedules(source: ProblemInput, front: Front, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for point in front.points:
-        write_schedule(folder / f"peak-{point.peak}.json", schedule_file(posed, point))
+        write_schedule(folder / f"peak-{point.peak}.json", schedule_file(source, point))
     say(f"wrote {counted(len(front.points), 'schedule')} to {folder}")
 
 
-def _draw(posed: Posed, front: Front, published: Sequence[Published], target: str) -> None:
+def _draw(source: ProblemInput, front: Front, published: Sequence[Published], target: str) -> None:
     from bubbleproof.report.front_chart import FrontPoint, draw_front
 
     draw_front(
@@ -151,20 +151,22 @@ def _draw(posed: Posed, front: Front, published: Sequence[Published], target: st
             for p in published
             if p.refusal is None
         ],
-        title=f"{posed.name}: makespan against peak memory",
-        unit=posed.problem.unit,
-        memory_unit=posed.problem.memory_unit,
-        capacity=_capacity(posed.problem),
+        title=f"{source.name}: makespan against peak memory",
+        unit=source.problem.unit,
+        memory_unit=source.problem.memory_unit,
+        capacity=_capacity(source.problem),
     )
 
 
-def _print(posed: Posed, front: Front, published: Sequence[Published], *, is_whole: bool) -> None:
-    unit, memory = posed.problem.unit, posed.problem.memory_unit
+def _print(
+    source: ProblemInput, front: Front, published: Sequence[Published], *, is_whole: bool
+) -> None:
+    unit, memory = source.problem.unit, source.problem.memory_unit
     rows = [
         (f"{p.peak} {memory}", f"{p.makespan} {unit}", str(p.best_bound), _proof(p), p.origin)
         for p in front.points
     ]
-    print_table(f"{posed.name}: least makespan at each peak", COLUMNS, rows)
+    print_table(f"{source.name}: least makespan at each peak", COLUMNS, rows)
     why = "a longer --time-limit may find more" if is_whole else "interrupted"
     say("no other trade exists" if front.is_exact else f"the front is not proved: {why}")
     if front.refusal is not None:
@@ -177,7 +179,7 @@ def _print(posed: Posed, front: Front, published: Sequence[Published], *, is_who
                 p.name,
                 f"{p.peak} {memory}",
                 f"{p.makespan} {unit}",
-                _excess(p, front, _capacity(posed.problem)),
+                _excess(p, front, _capacity(source.problem)),
             )
             for p in taken
         ]
@@ -213,9 +215,11 @@ def _capacity(problem: Problem) -> int | None:
     return caps.pop() if len(caps) == 1 else None
 
 
-def _to_json(posed: Posed, front: Front, published: Sequence[Published]) -> dict[str, object]:
+def _to_json(
+    source: ProblemInput, front: Front, published: Sequence[Published]
+) -> dict[str, object]:
     return {
-        "name": posed.name,
+        "name": source.name,
         "is_exact": front.is_exact,
         "refusal": front.refusal,
         "front": [

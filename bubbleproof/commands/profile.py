@@ -1,4 +1,4 @@
-"""``bubbleproof profile``: measure a model's stages on a device and pose them as a problem."""
+"""``bubbleproof profile``: measure a model's stages on a device and write them as a problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run_profile(request: ProfileRequest) -> int:
     """Measure, write the problem file and print the times.
 
-    Raises ``ValueError`` for what cannot be measured or posed.
+    Raises ``ValueError`` for what cannot be measured or be a problem.
     """
     spec, target, pipeline = request.model.spec(), request.output, request.pipeline
     measurement = request.measurement
@@ -40,7 +40,7 @@ def run_profile(request: ProfileRequest) -> int:
     )
     given_tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
     require_writable([target])
-    _require_posable(pipeline, target)
+    _require_problem(pipeline, target)
     largest = max([spec.layers] if isinstance(spec.layers, int) else spec.layers)
     require_room(
         replace(spec, layers=largest), num_stages=1, num_slices=1, device=measurement.device
@@ -84,7 +84,7 @@ def run_profile(request: ProfileRequest) -> int:
     return HOLDS
 
 
-def _require_posable(pipeline: PipelineOptions, target: str) -> None:
+def _require_problem(pipeline: PipelineOptions, target: str) -> None:
     """Raise ``UnusableInput`` for a pipeline that no times could make a problem of."""
     ones = [1] * (pipeline.ranks * pipeline.chunks)
     ticks = dict.fromkeys(_durations(pipeline), ones)

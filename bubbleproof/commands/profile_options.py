@@ -1,4 +1,4 @@
-"""The options of ``profile``: the pipeline to pose, how it is measured, and the model."""
+"""The options of ``profile``: the pipeline, how it is measured, and the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bubbleproof.commands.replay_options import ModelOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineOptions(OptionGroup):
-    """The pipeline that the problem poses."""
+    """The pipeline of the problem that is written."""
 
     HEADING: ClassVar[str] = "Pipeline"
 
@@ -22,7 +22,7 @@ class PipelineOptions(OptionGroup):
     microbatches: Annotated[int, Option(help="Microbatches of a step.")]
     chunks: Annotated[int, Option(help="Stages per rank.")] = 1
     placement: Annotated[str, Option(help="loop or wave.")] = "loop"
-    whole: Annotated[bool, Option("--whole", help="Pose whole backwards, not I and W.")] = False
+    whole: Annotated[bool, Option("--whole", help="Whole backwards, not I and W.")] = False
     latency: Annotated[int, Option(help="Ticks of a message; not measured.")] = 0
     capacity: Annotated[str | None, Option(help='Memory of each rank such as "80 GiB".')] = None
 
@@ -43,7 +43,7 @@ class MeasurementOptions(OptionGroup):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRequest(OptionGroup):
-    """The model, the pipeline to pose, how to measure it, and where the problem goes."""
+    """The model, the pipeline, how to measure it, and where the problem goes."""
 
     output: Annotated[str, Option("-o", help="The problem file to write (.toml).")]
     pipeline: PipelineOptions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families, family, parse_parameters
@@ -17,14 +17,14 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 TICKS = 1
 
 
-def read_to_replay(request: ReplayRequest) -> Given:
+def read_to_replay(request: ReplayRequest) -> ScheduleInput:
     """What is to be replayed, with the collectives that so many replicas or the levels ask for."""
     levels = request.training.levels()
     given = read_sharded(request.schedule, levels) if request.is_sharded else None
-    return given or read_given(request.schedule, dialect=request.run.dialect)
+    return given or read_schedule_input(request.schedule, dialect=request.run.dialect)
 
 
-def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | None:
+def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> ScheduleInput | None:
     """PipeMesh's schedule with the collectives that the levels need, by default level 3.
 
     Each collective takes one tick, a RESHARD none. None where the words name anything else.
@@ -40,7 +40,7 @@ def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> Given | Non
     pipeline = chosen.sharded(chosen.pipeline(params), sharding)
     problem = pipeline.problem()
     schedule = chosen.schedule(pipeline, problem)
-    return Given(
+    return ScheduleInput(
         name=f"{' '.join(words)} with ZeRO-{zero}",
         problem=problem,
         program=schedule.program,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.demands import why_not
-from bubbleproof.commands.inputs import Given, Posed, read_given
+from bubbleproof.commands.inputs import ProblemInput, ScheduleInput, read_schedule_input
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -47,14 +47,16 @@ def run_repair(
     """Repair one schedule, say what moved, and write it where asked."""
     if output is not None and not output.endswith(".json"):
         raise ValueError(f"the schedule's file must end in .json, got {output!r}")
-    given = read_given(schedule, dialect=dialect, problem=problem)
+    given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     options = SolveOptions(time_limit=time_limit)
     found = repair(given.problem, given.compute, options)
     if found is None:
         return _refuse(given, options, json)
-    posed = Posed(name=given.name, problem=given.problem, pipeline=given.pipeline, file=None)
+    source = ProblemInput(
+        name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
+    )
     if output is not None:
-        write_schedule(output, schedule_file(posed, found.result))
+        write_schedule(output, schedule_file(source, found.result))
         if not json:
             say(f"wrote {output}")
     if json:
@@ -68,16 +70,16 @@ def run_repair(
                 "dropped": found.num_dropped,
                 "kept_orders": [_order(given, pair) for pair in found.kept_orders],
                 "scope": SCOPE,
-                **result_to_json(posed, found.result),
+                **result_to_json(source, found.result),
             }
         )
     else:
-        rows = [*_rows(given, found), *result_rows(posed, found.result)]
+        rows = [*_rows(given, found), *result_rows(source, found.result)]
         print_table(f"{given.name}, repaired", ("quantity", "value"), rows)
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(given: Given, options: SolveOptions, json: bool) -> int:
+def _refuse(given: ScheduleInput, options: SolveOptions, json: bool) -> int:
     causes = why_not(given.problem, options, Demands())
     if json:
         status = Status.INFEASIBLE if causes else Status.UNKNOWN
@@ -91,7 +93,7 @@ def _refuse(given: Given, options: SolveOptions, json: bool) -> int:
     return BROKEN if causes else UNDECIDED
 
 
-def _rows(given: Given, found: Repair) -> list[tuple[str, str]]:
+def _rows(given: ScheduleInput, found: Repair) -> list[tuple[str, str]]:
     proof = "no fewer suffice, by the engine's word" if found.is_fewest else "fewer may suffice"
     rows = [("moves", f"{found.num_moves} ({proof})")]
     for name, tasks in (("moved", found.moved), ("added", found.added)):
@@ -113,11 +115,11 @@ def _shortest(found: Repair) -> str:
     return "a repair of as few moves may be shorter"
 
 
-def _named(given: Given, tasks: Sequence[Row]) -> str:
+def _named(given: ScheduleInput, tasks: Sequence[Row]) -> str:
     return _shortened([given.problem.label(task) for task, _ in tasks])
 
 
-def _order(given: Given, pair: tuple[int, int]) -> str:
+def _order(given: ScheduleInput, pair: tuple[int, int]) -> str:
     """As ``--require`` takes it."""
     return "<".join(given.problem.label(task) for task in pair)
 

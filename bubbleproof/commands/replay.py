@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.evidence import evidence, print_report
-from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.output import BROKEN, print_json, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
@@ -90,7 +90,7 @@ def _require_backend(request: ReplayRequest) -> None:
         raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")
 
 
-def replay_given(given: Given, request: ReplayRequest) -> ReplayReport:
+def replay_given(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
     with interruptible():
         return _replay(given, request)
@@ -106,7 +106,7 @@ def interruptible() -> Iterator[None]:
         raise
 
 
-def _require_size(given: Given, request: ReplayRequest) -> None:
+def _require_size(given: ScheduleInput, request: ReplayRequest) -> None:
     """Raise ``ValueError`` for what is too large by its numbers, before torch is loaded."""
     training = request.training.asked()
     steps = 1 if training is None else training.steps
@@ -122,7 +122,7 @@ def _require_size(given: Given, request: ReplayRequest) -> None:
     )
 
 
-def _replay(given: Given, request: ReplayRequest) -> ReplayReport:
+def _replay(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
     _require_size(given, request)
     if request.run.backend == "gloo":  # its server loads torch while this process does
         is_training = request.training.asked() is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.targets import make_folder
@@ -42,7 +42,7 @@ def require_endings(targets: Sequence[str]) -> None:
 
 
 def write_files(
-    request: ReplayRequest, given: Given, report: ReplayReport, rows: Sequence[ReplayRow]
+    request: ReplayRequest, given: ScheduleInput, report: ReplayReport, rows: Sequence[ReplayRow]
 ) -> None:
     """Write what each target's ending asks for, and say so but where JSON is printed."""
     spec = request.model.spec()
@@ -71,7 +71,7 @@ def write_files(
 
 
 def _page(
-    given: Given,
+    given: ScheduleInput,
     schedule: Schedule,
     report: ReplayReport,
     spec: ModelSpec,

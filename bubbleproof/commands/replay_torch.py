@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.inputs import read_given
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.torch_limits import room_needed
@@ -24,7 +24,7 @@ def run_replay_torch(request: ReplayRequest) -> int:
     Raises ``ValueError`` for what is not verified or what a PyTorch table cannot say, and
     ``ModuleNotFoundError`` without torch.
     """
-    given = read_given(request.schedule, dialect=request.run.dialect)
+    given = read_schedule_input(request.schedule, dialect=request.run.dialect)
     start_server("bubbleproof.cli", WORKER)  # which loads torch while this process does
     from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime
 

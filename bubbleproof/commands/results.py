@@ -2,61 +2,61 @@
 
 from __future__ import annotations
 
-from bubbleproof.commands.inputs import Posed
+from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import Proof, Result, Status
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Certificate, OneMachine
 
 
-def proof_text(posed: Posed, result: Result) -> str:
+def proof_text(source: ProblemInput, result: Result) -> str:
     """How good the schedule is known to be, in one sentence."""
     if result.objective == "peak":
-        return _peak_text(posed, result) or "no bound"
+        return _peak_text(source, result) or "no bound"
     if result.status is Status.INFEASIBLE and result.proof is not None:
         return result.proof.value
-    bound = bound_text(posed, result)
+    bound = bound_text(source, result)
     if result.proof is Proof.ENGINE:
         text = f"optimal {Proof.ENGINE.value}; {bound}"
     elif result.status is Status.OPTIMAL:
         text = f"optimal: {bound}"
     else:
         claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
-        text = f"gap {result.gap} {posed.problem.unit}: {bound}{claim}"
-    peak = _peak_text(posed, result)
+        text = f"gap {result.gap} {source.problem.unit}: {bound}{claim}"
+    peak = _peak_text(source, result)
     return f"{text}; {peak}" if peak else text
 
 
-def bound_text(posed: Posed, result: Result) -> str:
+def bound_text(source: ProblemInput, result: Result) -> str:
     """The certified bound and what proves it."""
-    problem, certificate = certified(posed, result)
+    problem, certificate = certified(source, result)
     if certificate is None:
         return "no bound"
     by = ""
     if isinstance(certificate, OneMachine):
         where = problem.resources[certificate.resource].name
         by = f" by {counted(len(certificate.tasks), 'task')} on {where}"
-    by += "" if posed.choices is None else " whatever is chosen"
+    by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
 
-def certified(posed: Posed, result: Result) -> tuple[Problem, Certificate | None]:
+def certified(source: ProblemInput, result: Result) -> tuple[Problem, Certificate | None]:
     """The certificate, and the problem that it is about."""
-    if posed.choices is None:
-        return posed.problem, result.certificate
-    return posed.choices.floor, posed.choices.floor_certificate
+    if source.choices is None:
+        return source.problem, result.certificate
+    return source.choices.floor, source.choices.floor_certificate
 
 
-def _peak_text(posed: Posed, result: Result) -> str:
+def _peak_text(source: ProblemInput, result: Result) -> str:
     bound = result.peak_bound
     if bound is None:
         return ""
-    return f"no peak below {bound.value} {posed.problem.memory_unit} ({bound.reason})"
+    return f"no peak below {bound.value} {source.problem.memory_unit} ({bound.reason})"
 
 
-def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
+def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:
     """The result for people."""
-    unit = posed.problem.unit
+    unit = source.problem.unit
     rows = [("status", result.status.value)]
     if result.reason:
         rows.append(("reason", result.reason))
@@ -69,19 +69,19 @@ def result_rows(posed: Posed, result: Result) -> list[tuple[str, str]]:
             ("idle_ratio", f"{measured.idle_ratio}"),
             ("idle_over_work", f"{measured.idle_over_work}"),
             ("span_idle", f"{measured.span_idle} {unit}"),
-            ("peak_memory", f"{list(measured.peak_memory)} {posed.problem.memory_unit}"),
+            ("peak_memory", f"{list(measured.peak_memory)} {source.problem.memory_unit}"),
         ]
-    if posed.choices is not None and result.measured is not None:
-        rows += [("chosen", line) for line in posed.choices.chosen]
-    rows += [("proof", proof_text(posed, result)), ("time", f"{result.seconds:.2f} s")]
+    if source.choices is not None and result.measured is not None:
+        rows += [("chosen", line) for line in source.choices.chosen]
+    rows += [("proof", proof_text(source, result)), ("time", f"{result.seconds:.2f} s")]
     return rows
 
 
-def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
+def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
     """The result for programs."""
     peak = result.peak_bound
     return {
-        "name": posed.name,
+        "name": source.name,
         "status": result.status.name,
         "statement": result.status.value,
         "objective": result.objective,
@@ -97,8 +97,8 @@ def result_to_json(posed: Posed, result: Result) -> dict[str, object]:
         else {"value": peak.value, "proof": peak.proof.name, "reason": peak.reason},
         "gap": result.gap,
         "origin": result.origin,
-        "certificate": _certificate_to_json(*certified(posed, result)),
-        "chosen": None if posed.choices is None else list(posed.choices.chosen),
+        "certificate": _certificate_to_json(*certified(source, result)),
+        "chosen": None if source.choices is None else list(source.choices.chosen),
         "measured": None if result.measured is None else measures_to_json(result.measured),
         "seconds": round(result.seconds, 3),
     }

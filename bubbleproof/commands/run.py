@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.evidence import evidence
-from bubbleproof.commands.inputs import Given, Posed, read_posed
+from bubbleproof.commands.inputs import ProblemInput, ScheduleInput, read_problem_input
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.options import SearchOptions
 from bubbleproof.commands.output import (
@@ -27,18 +27,18 @@ from bubbleproof.commands.output import (
     rule_rows,
     say,
     status_of,
-    verdict_rows,
     verdict_to_json,
 )
 from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_options import ReplayOutput, ReplayRequest, RunOptions
 from bubbleproof.commands.results import proof_text, result_to_json
+from bubbleproof.commands.sections import section_of
 from bubbleproof.commands.solve import (
     EXIT,
     options_for,
     schedule_file,
-    solve_posed,
+    solve_input,
 )
 from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.commands.verify import verify_given
@@ -63,7 +63,8 @@ from bubbleproof.report.page import (
 from bubbleproof.report.rows import ReplayRow
 from bubbleproof.solvers import Result
 from bubbleproof.theory.families import family
-from bubbleproof.verify import Semantics, check
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.verify import Semantics, Verdict, check
 
 COLUMNS = ("schedule", "fits the memory", "makespan", "idle_ratio", "peak per rank", "proof")
 
@@ -84,45 +85,82 @@ def run_problem(
         raise ValueError(f"run takes a problem file (.toml), got {problem!r}")
     if backend not in OWN_BACKENDS:
         raise ValueError(f"run replays on one of {', '.join(OWN_BACKENDS)}, got {backend!r}")
-    posed = read_posed(problem)
-    assert posed.file is not None
+    source = read_problem_input(problem)
+    assert source.file is not None
     where = Path(output or Path("runs") / Path(problem).stem)
     where.mkdir(parents=True, exist_ok=True)
     _say_what_is_absent()
     if not json:
-        tasks, ranks = posed.problem.num_tasks, posed.problem.num_ranks
-        say(f"{posed.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
-    compared = [_compare(posed.file, item) for item in posed.file.compare]
-    options = options_for(posed, SearchOptions(time_limit=time_limit), quiet=json)
-    posed, result = solve_posed(posed, options)
+        tasks, ranks = source.problem.num_tasks, source.problem.num_ranks
+        say(f"{source.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
+    compared = [_compare(source.file, item) for item in source.file.compare]
+    options = options_for(source, SearchOptions(time_limit=time_limit), quiet=json)
+    source, result = solve_input(source, options)
     if result.schedule is None:
         if json:
-            print_json({"published": _rows_to_json(compared), **result_to_json(posed, result)})
+            print_json({"published": _rows_to_json(compared), **result_to_json(source, result)})
         else:
-            _print_comparison(posed, compared, None)
+            _print_comparison(source, compared, None)
             print_text(f"{result.status.value}. {result.reason}")
         return EXIT[result.status]
     is_stopped = options.stop.is_set()
-    return _finish(posed, result, compared, where, None if is_stopped else backend, json)
+    return _finish(source, result, compared, where, None if is_stopped else backend, json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Finished:
+    """A problem solved, its schedule verified and replayed, beside the published ones."""
+
+    source: ProblemInput
+    result: Result
+    given: ScheduleInput
+    schedule: Schedule
+    verdict: Verdict | None
+    replayed: tuple[ReplayRow, ...]
+    compared: list[_Compared]
+
+    @property
+    def row(self) -> ComparisonRow:
+        """The solved schedule in the comparison."""
+        proof = proof_text(self.source, self.result)
+        return ComparisonRow.of("solved", self.given.problem, self.schedule, proof=proof)
+
+    @property
+    def report(self) -> Report:
+        """The page."""
+        solved = section_of(
+            f"solved ({self.result.origin})",
+            self.given.problem,
+            self.schedule,
+            self.verdict,
+            replay=self.replayed,
+        )
+        published = (item.section for item in self.compared if item.section is not None)
+        return Report(
+            title=self.source.name,
+            summary=_summary(self.source, self.result),
+            comparison=(self.row, *(item.row for item in self.compared)),
+            sections=(solved, *published),
+            versions=_versions(),
+        )
 
 
 def _finish(
-    posed: Posed,
+    source: ProblemInput,
     result: Result,
     compared: list[_Compared],
     where: Path,
     backend: str | None,
     json: bool,
 ) -> int:
-    assert result.schedule is not None
-    file = schedule_file(posed, result)
+    file = schedule_file(source, result)
     assert file.schedule is not None
-    given = Given(
-        name=f"{posed.name}, solved",
-        problem=posed.problem,
+    given = ScheduleInput(
+        name=f"{source.name}, solved",
+        problem=source.problem,
         program=file.program,
         schedule=file.schedule,
-        pipeline=posed.pipeline,
+        pipeline=source.pipeline,
         has_communication=False,
     )
     tell = _silent if json else say
@@ -131,64 +169,62 @@ def _finish(
     if backend is None or is_interrupted():
         replayed, replay_status = _not_run("interrupted"), UNDECIDED
     else:
-        tell(f"replaying it on {backend} with {counted(posed.problem.num_ranks, 'rank')}")
+        tell(f"replaying it on {backend} with {counted(source.problem.num_ranks, 'rank')}")
         replayed, replay_status = _replay(given, backend, where, quiet=json)
-    solved = ComparisonRow.of(
-        "solved", posed.problem, file.schedule, proof=proof_text(posed, result)
-    )
-    section = ScheduleSection(
-        name=f"solved ({result.origin})",
-        problem=posed.problem,
+    finished = _Finished(
+        source=source,
+        result=result,
+        given=given,
         schedule=file.schedule,
-        verdicts=() if verdict is None else verdict_rows(verdict),
-        violations=() if verdict is None else tuple(map(str, verdict.violations)),
-        replay=replayed,
+        verdict=verdict,
+        replayed=replayed,
+        compared=compared,
     )
     tell("writing the schedule, the picture and the page")
-    report = Report(
-        title=posed.name,
-        summary=_summary(posed, result),
-        comparison=(solved, *(item.row for item in compared)),
-        sections=(section, *(item.section for item in compared if item.section is not None)),
-        versions=_versions(),
-    )
     write_schedule(where / "schedule.json", file)
-    page = unless_interrupted(lambda: _write(given, posed, result, report, where), None)
-    status = _worst(
-        UNDECIDED if verdict is None else status_of(verdict), replay_status, EXIT[result.status]
-    )
+    page = unless_interrupted(lambda: _write(finished, where), None)
     if json:
-        print_json(
-            {
-                "published": _rows_to_json(compared),
-                **result_to_json(posed, result),
-                "verdict": None if verdict is None else verdict_to_json(verdict),
-                "replay": [row._asdict() for row in replayed],
-                "page": page,
-            }
-        )
-        return status
-    _print_comparison(posed, compared, solved)
+        print_json(_to_json(finished, page))
+    else:
+        _print(finished, page, where)
+    verified = UNDECIDED if verdict is None else status_of(verdict)
+    return _worst(verified, replay_status, EXIT[result.status])
+
+
+def _to_json(finished: _Finished, page: str | None) -> dict[str, object]:
+    verdict = finished.verdict
+    return {
+        "published": _rows_to_json(finished.compared),
+        **result_to_json(finished.source, finished.result),
+        "verdict": None if verdict is None else verdict_to_json(verdict),
+        "replay": [row._asdict() for row in finished.replayed],
+        "page": page,
+    }
+
+
+def _print(finished: _Finished, page: str | None, where: Path) -> None:
+    _print_comparison(finished.source, finished.compared, finished.row)
+    verdict, replayed = finished.verdict, finished.replayed
     rows = [("every rule", "undecided", "interrupted")] if verdict is None else rule_rows(verdict)
     rows += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
     print_table("verdict on the solved schedule", ("rule", "verdict", "statement"), rows)
     print_text(f"The folder: {where}" if page is None else f"The page: {page}")
-    return status
 
 
-def _write(given: Given, posed: Posed, result: Result, report: Report, where: Path) -> str | None:
+def _write(finished: _Finished, where: Path) -> str | None:
     """Write the files beside the schedule; the path of the page, where there is one.
 
     Each is written whole or not at all, and after a Ctrl-C no picture is begun.
     """
-    assert given.schedule is not None
-    write_text(where / "result.json", render_json(result_to_json(posed, result)))
-    write_trace(where / "schedule.perfetto.json", given.problem, given.schedule)
+    problem, schedule = finished.given.problem, finished.schedule
+    content = result_to_json(finished.source, finished.result)
+    write_text(where / "result.json", render_json(content))
+    write_trace(where / "schedule.perfetto.json", problem, schedule)
     if absent() or is_interrupted():
         return None
-    draw(given.problem, given.schedule, where / "schedule.svg", title=given.name)
+    draw(problem, schedule, where / "schedule.svg", title=finished.given.name)
     page = where / "report.html"
-    write_page(page, report)
+    write_page(page, finished.report)
     return str(page)
 
 
@@ -227,18 +263,12 @@ def _compare(file: ProblemFile, item: Comparison) -> _Compared:
     )  # fmt: skip
     return _Compared(
         row=ComparisonRow.of(item.label, problem, schedule, proof=proof),
-        section=ScheduleSection(
-            name=item.label,
-            problem=problem,
-            schedule=schedule,
-            verdicts=verdict_rows(verdict),
-            violations=tuple(map(str, verdict.violations)),
-        ),
+        section=section_of(item.label, problem, schedule, verdict),
     )
 
 
 def _replay(
-    given: Given, backend: str, where: Path, *, quiet: bool
+    given: ScheduleInput, backend: str, where: Path, *, quiet: bool
 ) -> tuple[tuple[ReplayRow, ...], int]:
     """The evidence of running the schedule with a small model, and its exit status.
 
@@ -263,24 +293,24 @@ def _not_run(why: str) -> tuple[ReplayRow, ...]:
     return (ReplayRow(quantity="run", predicted="", measured=why, verdict="not run"),)
 
 
-def _summary(posed: Posed, result: Result) -> tuple[tuple[str, str], ...]:
-    pipeline, problem = posed.pipeline, posed.problem
+def _summary(source: ProblemInput, result: Result) -> tuple[tuple[str, str], ...]:
+    pipeline, problem = source.pipeline, source.problem
     assert pipeline is not None
-    assert posed.file is not None
+    assert source.file is not None
     caps = [store.capacity for store in problem.stores if store.capacity is not None]
     scale = Scale.of(problem.memory_unit, max(caps, default=0))
     memory = scale.amount(min(caps)) + " at least on each rank" if caps else "unlimited"
     return (
-        ("problem", posed.file.description or posed.name),
+        ("problem", source.file.description or source.name),
         ("ranks", str(pipeline.num_ranks)),
         ("microbatches", str(pipeline.num_microbatches)),
         ("stages", str(pipeline.num_stages)),
         ("tasks", str(problem.num_tasks)),
         ("memory", memory),
         ("status", result.status.value),
-        ("proof", proof_text(posed, result)),
+        ("proof", proof_text(source, result)),
         ("solve time", f"{result.seconds:.2f} s"),
-        *(("chosen", line) for line in (posed.choices.chosen if posed.choices else ())),
+        *(("chosen", line) for line in (source.choices.chosen if source.choices else ())),
     )
 
 
@@ -289,10 +319,10 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def _print_comparison(
-    posed: Posed, compared: list[_Compared], solved: ComparisonRow | None
+    source: ProblemInput, compared: list[_Compared], solved: ComparisonRow | None
 ) -> None:
     rows = [item.row for item in compared] + ([solved] if solved is not None else [])
     cells = [
         (row.name, row.fits, row.makespan, row.idle_ratio, row.peaks, row.proof) for row in rows
     ]
-    print_table(f"{posed.name}: published schedules and the solved one", COLUMNS, cells)
+    print_table(f"{source.name}: published schedules and the solved one", COLUMNS, cells)

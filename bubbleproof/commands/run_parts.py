@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.reference_exec.drivers.agreement import Paper
 from bubbleproof.reference_exec.drivers.identity import (
@@ -34,7 +34,7 @@ class RunParts:
         self._spec = request.model.spec()
         self._parts = {**dict(_option_parts(request)), **versions(), **own_files()}
 
-    def know(self, given: Given, schedule: Schedule) -> None:
+    def know(self, given: ScheduleInput, schedule: Schedule) -> None:
         """The schedule and its problem have been read; a user's model is loaded here."""
         orders = (given.program.actions, given.program.resource, schedule.program, schedule.start)
         self._parts["schedule"] = Part.of_content(content_digest(orders), given.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import Given, read_given
-from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say, verdict_rows
+from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
+from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
@@ -30,7 +30,7 @@ def run_show(
     if output is not None and not output.endswith(tuple(PICTURES.split())):
         raise ValueError(f"a picture's file must end in {PICTURES}, got {output!r}")
     span = _window(window)
-    given = read_given(schedule, dialect=dialect)
+    given = read_schedule_input(schedule, dialect=dialect)
     stopped, why = _standstill(given)
     drawn = given.timed() if stopped is None else stopped.schedule
     if output is None:
@@ -52,7 +52,7 @@ def run_show(
     return BROKEN
 
 
-def _standstill(given: Given) -> tuple[Standstill | None, str]:
+def _standstill(given: ScheduleInput) -> tuple[Standstill | None, str]:
     """How far a program without times comes, and why it has none."""
     try:
         given.timed()
@@ -62,7 +62,10 @@ def _standstill(given: Given) -> tuple[Standstill | None, str]:
 
 
 def _print_grid(
-    given: Given, schedule: Schedule, window: tuple[int, int] | None, stopped: Standstill | None
+    given: ScheduleInput,
+    schedule: Schedule,
+    window: tuple[int, int] | None,
+    stopped: Standstill | None,
 ) -> None:
     from bubbleproof.report.text import grid
 
@@ -89,23 +92,14 @@ def _window(text: str | None) -> tuple[int, int] | None:
     return int(first), int(last)
 
 
-def _write_page(given: Given, schedule: Schedule, stopped: Standstill | None, target: str) -> None:
-    from bubbleproof.report.page import (
-        ComparisonRow,
-        Report,
-        ScheduleSection,
-        write_page,
-    )
+def _write_page(
+    given: ScheduleInput, schedule: Schedule, stopped: Standstill | None, target: str
+) -> None:
+    from bubbleproof.commands.sections import section_of
+    from bubbleproof.report.page import ComparisonRow, Report, write_page
 
     verdict = verify_given(given, tuple(Semantics))
-    section = ScheduleSection(
-        name=given.name,
-        problem=given.problem,
-        schedule=schedule,
-        verdicts=verdict_rows(verdict),
-        violations=tuple(map(str, verdict.violations)),
-        stopped=stopped,
-    )
+    section = section_of(given.name, given.problem, schedule, verdict, stopped=stopped)
     row = ComparisonRow.of(given.name, given.problem, schedule)
     write_page(target, Report(title=given.name, comparison=(row,), sections=(section,)))
 
@@ -121,7 +115,10 @@ def run_convert(
             f"convert SCHEDULE TARGET: the target must end in {FILES}, got {schedule[-1]!r}; "
             "it is the last word"
         )
-    given, target = read_given(schedule[:-1], dialect=dialect, problem=problem), schedule[-1]
+    given, target = (
+        read_schedule_input(schedule[:-1], dialect=dialect, problem=problem),
+        schedule[-1],
+    )
     if target.endswith(".perfetto.json"):
         write_trace(target, given.problem, given.timed())
     elif target.endswith(".csv"):
@@ -134,7 +131,7 @@ def run_convert(
     return HOLDS
 
 
-def _as_file(given: Given) -> ScheduleFile:
+def _as_file(given: ScheduleInput) -> ScheduleFile:
     if given.schedule is not None and not given.has_communication:
         return ScheduleFile.of(
             given.problem, given.schedule, pipeline=given.pipeline, name=given.name

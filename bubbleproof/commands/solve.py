@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from bubbleproof.commands.demands import read_demands, why_not
-from bubbleproof.commands.inputs import Posed, read_posed
+from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.output import (
     BROKEN,
@@ -43,31 +43,31 @@ def run_solve(
     for what, target in (("schedule", output.output), ("certificate", output.certificate)):
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
-    posed = read_posed(problem)
+    source = read_problem_input(problem)
     demanded = read_demands(
-        posed.problem,
+        source.problem,
         require=demands.require or (),
         forbid=demands.forbid or (),
         keep=demands.keep,
         keep_ranks=demands.keep_ranks,
         keep_until=demands.keep_until,
     )
-    options = options_for(posed, search, quiet=output.json)
-    original = posed.problem
-    posed, result = solve_posed(posed, options, demanded)
-    _write_files(output, posed, result)
+    options = options_for(source, search, quiet=output.json)
+    original = source.problem
+    source, result = solve_input(source, options, demanded)
+    _write_files(output, source, result)
     causes: tuple[str, ...] = ()
-    if result.status is Status.INFEASIBLE and posed.choices is None:
+    if result.status is Status.INFEASIBLE and source.choices is None:
         causes = why_not(original, options, demanded)
     if output.json:
         print_json(
-            {**result_to_json(posed, result), "scope": _scope(demanded), "causes": list(causes)}
+            {**result_to_json(source, result), "scope": _scope(demanded), "causes": list(causes)}
         )
     else:
-        rows = [*result_rows(posed, result), *(("because", cause) for cause in causes)]
+        rows = [*result_rows(source, result), *(("because", cause) for cause in causes)]
         if demanded:
             rows.insert(1, ("scope", _scope(demanded)))
-        print_table(posed.name, ("quantity", "value"), rows)
+        print_table(source.name, ("quantity", "value"), rows)
     return _status(result, search.certified)
 
 
@@ -80,15 +80,15 @@ def _scope(demands: Demands) -> str:
     return f"schedules that keep the {' and '.join(kept)} demanded"
 
 
-def _write_files(output: SolveOutput, posed: Posed, result: Result) -> None:
+def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> None:
     """Write the schedule and the certificate that are asked for and were found."""
     written = []
     if output.output is not None and result.schedule is not None:
-        write_schedule(output.output, schedule_file(posed, result))
+        write_schedule(output.output, schedule_file(source, result))
         written.append(output.output)
-    proved, certificate = certified(posed, result)
+    proved, certificate = certified(source, result)
     if output.certificate is not None and certificate is not None:
-        write_certificate(output.certificate, proved, certificate, name=posed.name)
+        write_certificate(output.certificate, proved, certificate, name=source.name)
         written.append(output.certificate)
     for target in written:
         if not output.json:
@@ -102,9 +102,11 @@ def _status(result: Result, certified: bool) -> int:
     return EXIT[result.status]
 
 
-def options_for(posed: Posed, search: SearchOptions, *, quiet: bool = False) -> SolveOptions:
+def options_for(
+    source: ProblemInput, search: SearchOptions, *, quiet: bool = False
+) -> SolveOptions:
     """The options of the command line, else those of the problem file, else the defaults."""
-    file = posed.file
+    file = source.file
     in_file = file.time_limit if file is not None else None
     limit = search.time_limit if search.time_limit is not None else in_file
     within, objective = search.within, search.objective
@@ -125,28 +127,28 @@ def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
     say(f"{seconds:7.2f} s  {who:<12} {best}, bound {bound}")
 
 
-def solve_posed(
-    posed: Posed, options: SolveOptions, demands: Demands | None = None
-) -> tuple[Posed, Result]:
+def solve_input(
+    source: ProblemInput, options: SolveOptions, demands: Demands | None = None
+) -> tuple[ProblemInput, Result]:
     """Solve, starting from the published orders that fit the problem's shape.
 
     The problem given back is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
-    starts = [] if posed.pipeline is None else published_programs(posed.pipeline)
-    if posed.file is None or posed.file.allowed is None:
-        result = solve(posed.problem, options, starts, demands=demands)
+    starts = [] if source.pipeline is None else published_programs(source.pipeline)
+    if source.file is None or source.file.allowed is None:
+        result = solve(source.problem, options, starts, demands=demands)
         if not demands:
-            return posed, result
-        return replace(posed, problem=demands.demanding(posed.problem), pipeline=None), result
+            return source, result
+        return replace(source, problem=demands.demanding(source.problem), pipeline=None), result
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
-    found = solve_choices(posed.file.pipeline, posed.file.allowed, options, starts)
-    chosen = replace(posed, problem=found.problem, pipeline=found.pipeline, choices=found)
+    found = solve_choices(source.file.pipeline, source.file.allowed, options, starts)
+    chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
 
 
-def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
+def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:
     """The solved schedule with its measured numbers as claims, for ``verify`` to confirm."""
     assert result.schedule is not None
     assert result.measured is not None
@@ -156,4 +158,4 @@ def schedule_file(posed: Posed, result: Result) -> ScheduleFile:
         "peak_memory": result.measured.peak_memory,
     }
     claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
-    return ScheduleFile.of(posed.problem, claimed, pipeline=posed.pipeline, name=posed.name)
+    return ScheduleFile.of(source.problem, claimed, pipeline=source.pipeline, name=source.name)

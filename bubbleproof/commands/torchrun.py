@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bubbleproof.commands.evidence import evidence, print_report
-from bubbleproof.commands.inputs import Given
+from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import write_files
@@ -38,7 +38,7 @@ from bubbleproof.reference_exec.runtime.device import Device
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ready:
-    given: Given
+    given: ScheduleInput
     prepared: Prepared
     device: Device
 

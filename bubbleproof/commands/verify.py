@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import Given, read_given
+from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
 from bubbleproof.commands.output import (
     print_json,
     print_table,
@@ -33,7 +33,7 @@ def run_verify(
 ) -> int:
     """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
     semantics = parse_semantics(comm)
-    given = read_given(schedule, dialect=dialect, problem=problem)
+    given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     proof = None if certificate is None else read_certificate(certificate, given.problem)
     verdict = verify_given(given, semantics)
     standing = None
@@ -61,7 +61,7 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     return tuple(known[name] for name in names) or tuple(Semantics)
 
 
-def verify_given(given: Given, semantics: Sequence[Semantics]) -> Verdict:
+def verify_given(given: ScheduleInput, semantics: Sequence[Semantics]) -> Verdict:
     """Rules 1 to 8 of the schedule (or its left-shifted program).
 
     A program with its own SEND and RECV is judged as it is; others are lowered first, which needs
@@ -122,7 +122,7 @@ class Standing:
         }
 
 
-def stand(given: Given, verdict: Verdict, certificate: Certificate) -> Standing:
+def stand(given: ScheduleInput, verdict: Verdict, certificate: Certificate) -> Standing:
     """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
     value = None
     if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from bubbleproof.commands.inputs import read_given
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, ratio, say
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.spec import Number, breaches, measures, plain_problem, plain_schedule
@@ -25,7 +25,7 @@ def run_spec(
     schedule: Sequence[str], *, problem: str | None, dialect: str | None, json: bool
 ) -> int:
     """Verify one schedule by the definition. Raises ``ValueError`` where it has no times."""
-    given = read_given(schedule, dialect=dialect, problem=problem)
+    given = read_schedule_input(schedule, dialect=dialect, problem=problem)
     plain, timed = plain_problem(given.problem), plain_schedule(given.timed())
     found = breaches(plain, timed)
     if json:

@@ -45,8 +45,8 @@ from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.replay_layout import ReplayLayout
-from bubbleproof.formats.validation import validate, where
+from bubbleproof.formats.replay_layout import ReplayLayout, RunLayout
+from bubbleproof.formats.validation import Layout, validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import Machine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -75,18 +75,28 @@ def replay_content(
         "version": VERSION,
         "name": name,
         "ok": report.ok,
-        "failures": list(report.failures),
-        "run": {
-            key: getattr(report, key)
-            for key in (
-                *("backend", "device", "semantics", "seed", "ranks", "stages", "microbatches"),
-                *("data_parallel", "zero", "seconds", "unsafe", "stopped"),
-            )
-        },
-        "model": {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(spec).items()
-        },
+        "failures": report.failures,
+        "run": _taken(RunLayout, report),
+        "model": asdict(spec),
+        **_comparisons(report),
+        **_bytes(report),
+        "trace": {trace.name: _trace(trace) for trace in report.traces},
+        "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
+        "machine": machine.to_json(),
+        "not_checked": not_checked,
+        "not_counted": report.not_counted,
+    }
+    return ReplayLayout.model_validate(content, strict=False)
+
+
+def _taken(layout: type[Layout], report: ReplayReport) -> dict[str, object]:
+    """The fields of the layout under the report's own names."""
+    return {name: getattr(report, name) for name in layout.model_fields}
+
+
+def _comparisons(report: ReplayReport) -> dict[str, object]:
+    """What was compared with the oracles."""
+    return {
         "gradients": {
             "equal": report.gradients_equal,
             "max_relative_error": _finite(report.max_relative_error),
@@ -101,14 +111,20 @@ def replay_content(
             "equal": report.weights_equal,
             "max_relative_error": _finite(report.max_weight_error),
         },
+    }
+
+
+def _bytes(report: ReplayReport) -> dict[str, object]:
+    """What ranks and hosts held, and what was predicted."""
+    return {
         "peaks": {
-            "measured": list(report.measured_peak_bytes),
-            "predicted": list(report.predicted_peak_bytes),
-            "host_measured": list(report.measured_host_peak_bytes),
-            "host_predicted": list(report.predicted_host_peak_bytes),
-            "state_measured": list(report.measured_state_bytes),
-            "state_predicted": list(report.predicted_state_bytes),
-            "allocator": list(report.allocator_peak_bytes),
+            "measured": report.measured_peak_bytes,
+            "predicted": report.predicted_peak_bytes,
+            "host_measured": report.measured_host_peak_bytes,
+            "host_predicted": report.predicted_host_peak_bytes,
+            "state_measured": report.measured_state_bytes,
+            "state_predicted": report.predicted_state_bytes,
+            "allocator": report.allocator_peak_bytes,
         },
         "model_state": {
             "measured": [*map(asdict, report.measured_model_state)],
@@ -116,13 +132,7 @@ def replay_content(
             "host_measured": [*map(asdict, report.measured_host_model_state)],
             "host_predicted": [*map(asdict, report.predicted_host_model_state)],
         },
-        "trace": {trace.name: _trace(trace) for trace in report.traces},
-        "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
-        "machine": machine.to_json(),
-        "not_checked": list(not_checked),
-        "not_counted": list(report.not_counted),
     }
-    return ReplayLayout.model_validate(content)
 
 
 def write_replay(path: FilePath, content: ReplayLayout) -> None:
@@ -167,14 +177,11 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _trace(trace: RankTrace) -> list[list[object]]:
-    predicted: Sequence[Sequence[int] | None]
-    predicted = trace.predicted or [None] * len(trace.actions)
-    columns = (trace.actions, trace.begin, trace.waited, trace.end, trace.live_bytes, predicted)
-    return [
-        [str(action), begin, waited, end, list(held), None if model is None else list(model)]
-        for action, begin, waited, end, held, model in zip(*columns, strict=True)
-    ]
+def _trace(trace: RankTrace) -> list[tuple[object, ...]]:
+    predicted: Sequence[Sequence[int] | None] = trace.predicted or [None] * len(trace.actions)
+    actions = map(str, trace.actions)
+    columns = (actions, trace.begin, trace.waited, trace.end, trace.live_bytes, predicted)
+    return [*zip(*columns, strict=True)]
 
 
 def _predicted(problem: Problem, schedule: Schedule) -> dict[str, list[list[object]]]:

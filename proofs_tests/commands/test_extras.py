@@ -83,8 +83,8 @@ def test_a_picture_that_was_asked_for_is_refused_before_any_work(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ending: str
 ) -> None:
     without(monkeypatch, *REPORT)
-    monkeypatch.setattr(show_command, "read_given", no_work)
-    monkeypatch.setattr(pareto_command, "read_posed", no_work)
+    monkeypatch.setattr(show_command, "read_schedule_input", no_work)
+    monkeypatch.setattr(pareto_command, "read_problem_input", no_work)
     monkeypatch.setattr(replay_command, "read_to_replay", no_work)
     asked = {
         "show": ("1f1b", "p=2", "m=2"),
@@ -125,8 +125,8 @@ def test_engine_sat_is_refused_before_any_work(
     command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     without(monkeypatch, "pysat")
-    monkeypatch.setattr(solve_command, "read_posed", no_work)
-    monkeypatch.setattr(bench_command, "read_posed", no_work)
+    monkeypatch.setattr(solve_command, "read_problem_input", no_work)
+    monkeypatch.setattr(bench_command, "read_problem_input", no_work)
     answer = command(words[0], problem(tmp_path), *words[1:])
     assert (answer.status, answer.out) == (2, "")
     why = 'engine sat needs python-sat, which is not installed; run: pip install "bubbleproof[sat]"'

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.commands.inputs import read_given
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replay_options import (
     CommunicationOptions,
     ModelOptions,
@@ -190,7 +190,7 @@ def test_every_version_is_agreed_on(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_orders_starts_and_problem_are_agreed_on() -> None:
     def paper(*words: str) -> Paper:
-        parts, given = RunParts(REQUEST), read_given(words)
+        parts, given = RunParts(REQUEST), read_schedule_input(words)
         parts.know(given, given.timed())
         return parts.paper(Place(rank=len(words) % 2, world_size=2, local_rank=0), None)
 
@@ -262,7 +262,7 @@ def test_a_model_file_that_differs_is_named(tmp_path: Path) -> None:
     parts: list[Paper] = []
     for name in ("model", "edited"):
         request = replace(REQUEST, model=ModelOptions(model=f"{tmp_path / name}.py:model"))
-        known, given = RunParts(request), read_given(REQUEST.schedule)
+        known, given = RunParts(request), read_schedule_input(REQUEST.schedule)
         known.know(given, given.timed())
         parts.append(known.paper(Place(rank=len(parts), world_size=2, local_rank=0), None))
     said = str(disagreement(parts))
