@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.formats.perfetto import Json, trace
+from bubbleproof.formats.perfetto import Json, bar, count, process, thread, trace
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
@@ -40,36 +40,18 @@ def write_measured_trace(
 
 def _drawn(pid: int, tid: int, trace: RankTrace) -> list[Json]:
     """A process with the actions of a trace, each from where it had what it waited for."""
-    named: list[Json] = [
-        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": trace.name}},
-        {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}},
-        {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": "compute"}},
-    ]
+    events = [*process(pid, trace.name), thread(pid, tid, "compute")]
     rows = zip(trace.actions, trace.begin, trace.waited, trace.end, strict=True)
-    return named + [
-        {
-            "ph": "X",
-            "name": str(action),
-            "cat": action.kind.name,
-            "pid": pid,
-            "tid": tid,
-            "ts": (begin + waited) // NANOSECONDS,
-            "dur": end // NANOSECONDS - (begin + waited) // NANOSECONDS,
-        }
-        for action, begin, waited, end in rows
-        if action.kind not in COMMUNICATION_KINDS
-    ]
+    for action, begin, waited, end in rows:
+        if action.kind not in COMMUNICATION_KINDS:
+            start = (begin + waited) // NANOSECONDS
+            events.append(bar(action, pid, tid, start, end // NANOSECONDS - start))
+    return events
 
 
 def _counters(pid: int, trace: RankTrace) -> list[Json]:
     return [
-        {
-            "ph": "C",
-            "name": "live bytes",
-            "pid": pid,
-            "ts": -(-end // NANOSECONDS),
-            "args": {"byte": counts[-1]},
-        }
+        count("live bytes", pid, -(-end // NANOSECONDS), "byte", counts[-1])
         for end, counts in zip(trace.end, trace.live_bytes, strict=True)
         if counts
     ]

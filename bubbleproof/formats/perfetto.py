@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.actions import NONE, Action
 from bubbleproof.theory.model.measures import known_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
@@ -54,51 +54,56 @@ def _process(problem: Problem, resource: int) -> int:
     return min(resource, problem.num_ranks)
 
 
+def process(pid: int, name: str) -> list[Json]:
+    """A process of that name, in the order of its number."""
+    return [_meta("process_name", pid, name=name), _meta("process_sort_index", pid, sort_index=pid)]
+
+
+def thread(pid: int, tid: int, name: str) -> Json:
+    """A thread of that name."""
+    return {**_meta("thread_name", pid, name=name), "tid": tid}
+
+
+def _meta(event: str, pid: int, **args: str | int) -> Json:
+    return {"ph": "M", "name": event, "pid": pid, "args": args}
+
+
+def bar(action: Action, pid: int, tid: int, start: int, duration: int) -> Json:
+    """An action of so many ticks on a thread."""
+    where = {"pid": pid, "tid": tid, "ts": start, "dur": duration}
+    return {"ph": "X", "name": str(action), "cat": action.kind.name, **where}
+
+
+def count(name: str, pid: int, at: int, unit: str, value: int) -> Json:
+    """A counter's value from a time on."""
+    return {"ph": "C", "name": name, "pid": pid, "ts": at, "args": {unit: value}}
+
+
 def _names(problem: Problem) -> list[Json]:
-    events: list[Json] = []
     processes = [resource.name for resource in problem.resources[: problem.num_ranks]]
     if max(len(problem.resources), len(problem.stores)) > problem.num_ranks:
         processes.append("links, copy engines and other memory")
-    for pid, name in enumerate(processes):
-        events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}})
-        sort = {"sort_index": pid}
-        events.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": sort})
+    events = [event for pid, name in enumerate(processes) for event in process(pid, name)]
     for tid, resource in enumerate(problem.resources):
         name = resource.name if resource.rank is None else "compute"
-        pid = _process(problem, tid)
-        event = {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
-        events.append(event)
+        events.append(thread(_process(problem, tid), tid, name))
     return events
 
 
 def _slices(problem: Problem, schedule: Schedule) -> list[Json]:
     located = problem.locate(schedule.program.actions).tolist()
-    duration = problem.duration.tolist()
-    rows = zip(
-        located,
-        schedule.program.resource.tolist(),
-        schedule.start.tolist(),
-        schedule.program.actions,
-        strict=True,
-    )
+    resource, start = schedule.program.resource.tolist(), schedule.start.tolist()
+    rows = zip(located, resource, start, schedule.program.actions, strict=True)
+    ticks = [*problem.duration.tolist(), 0]  # what is no task (NONE) takes none
     return [
-        {
-            "ph": "X",
-            "name": str(action),
-            "cat": action.kind.name,
-            "pid": _process(problem, resource),
-            "tid": resource,
-            "ts": start,
-            "dur": 0 if task == NONE else duration[task],
-            "args": {
-                "stage": action.stage,
-                "microbatch": action.microbatch,
-                "slice": action.slice,
-            }
-            | ({} if action.part == NONE else {"part": action.part}),
-        }
-        for task, resource, start, action in rows
+        bar(action, _process(problem, tid), tid, begin, ticks[task]) | {"args": _place(action)}
+        for task, tid, begin, action in rows
     ]
+
+
+def _place(action: Action) -> dict[str, int]:
+    place = {"stage": action.stage, "microbatch": action.microbatch, "slice": action.slice}
+    return place if action.part == NONE else {**place, "part": action.part}
 
 
 def _flows(problem: Problem, schedule: Schedule) -> list[Json]:
@@ -133,14 +138,5 @@ def _counters(problem: Problem, schedule: Schedule) -> list[Json]:
         if not points or points[0][0] > first:
             points.insert(0, (first, store.base))
         pid = _process(problem, index)
-        events += [
-            {
-                "ph": "C",
-                "name": store.name,
-                "pid": pid,
-                "ts": at,
-                "args": {problem.memory_unit: load},
-            }
-            for at, load in points
-        ]
+        events += [count(store.name, pid, at, problem.memory_unit, load) for at, load in points]
     return events
