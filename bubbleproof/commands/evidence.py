@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table, say
 from bubbleproof.report.rows import ReplayRow
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
     return HOLDS if report.ok else BROKEN
 
 
+def print_failure(name: str, why: str, *, json: bool) -> int:
+    """Say why a run ended before it had shown anything: which rank, and where. The exit status."""
+    say(why)
+    if json:
+        print_json({"name": name, "ok": False, "failures": [why]})
+    return BROKEN
+
+
 def evidence(report: ReplayReport) -> list[ReplayRow]:
     """A row for each thing that was predicted and measured."""
     if report.stopped:
@@ -37,27 +45,29 @@ def evidence(report: ReplayReport) -> list[ReplayRow]:
     ]
 
 
-def _row(what: str, predicted: str, measured: str, holds: bool) -> ReplayRow:
+def row_of(what: str, predicted: str, measured: str, holds: bool) -> ReplayRow:
+    """A row that holds or is violated."""
     return ReplayRow(what, predicted, measured, "holds" if holds else "violated")
 
 
-def _equal(what: str, predicted: str, is_equal: bool) -> ReplayRow:
-    return _row(what, predicted, "equal" if is_equal else "different", is_equal)
+def equal_row(what: str, predicted: str, is_equal: bool) -> ReplayRow:
+    """A row of what is equal or different."""
+    return row_of(what, predicted, "equal" if is_equal else "different", is_equal)
 
 
 def _error(report: ReplayReport, to: str, error: float) -> ReplayRow:
     at_most = f"at most {report.tolerance:.0e}"
-    return _row(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
+    return row_of(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
 
 
 def _verification(report: ReplayReport) -> list[ReplayRow]:
     """What a replay that was forced says of the rules, and what ended it."""
     rules = zip(report.broken_rules, report.violations, strict=True)
-    rows = [_row(f"UNSAFE: {rule}", "holds before running", why, False) for rule, why in rules]
+    rows = [row_of(f"UNSAFE: {rule}", "holds before running", why, False) for rule, why in rules]
     if report.unsafe and not rows:
-        rows = [_row("UNSAFE: all rules", "hold before running", "hold", True)]
+        rows = [row_of("UNSAFE: all rules", "hold before running", "hold", True)]
     if report.stopped:
-        rows.append(_row("the run", "comes to its end", report.stopped, False))
+        rows.append(row_of("the run", "comes to its end", report.stopped, False))
     return rows
 
 
@@ -74,8 +84,8 @@ def _sums(report: ReplayReport) -> list[ReplayRow]:
     """Gradients and losses."""
     alone = "equal bit for bit to each microbatch alone, summed in order"
     return [
-        _equal(f"gradients ({_where(report)})", alone, report.gradients_equal),
-        _equal("losses", "equal bit for bit", report.losses_equal),
+        equal_row(f"gradients ({_where(report)})", alone, report.gradients_equal),
+        equal_row("losses", "equal bit for bit", report.losses_equal),
         _error(report, "the ordinary float64 backward", report.max_relative_error),
     ]
 
@@ -87,7 +97,7 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
         what = f"weights after {report.steps} steps of {report.optimizer}, {when}"
         expected = "equal bit for bit to steps with the expected gradients"
         return [
-            _equal(what, expected, report.weights_equal),
+            equal_row(what, expected, report.weights_equal),
             _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error),
         ]
     if not report.num_updated_stages:
@@ -95,7 +105,7 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
     who = "shards update" if report.zero else "the host updates"
     what = f"weights of {report.num_updated_stages} stages that {who}"
     expected = "equal bit for bit to a step with the expected gradients"
-    return [_equal(what, expected, report.weights_equal)]
+    return [equal_row(what, expected, report.weights_equal)]
 
 
 def _peaks(report: ReplayReport) -> list[ReplayRow]:
@@ -109,7 +119,7 @@ def _peaks(report: ReplayReport) -> list[ReplayRow]:
     if not report.counts_bytes:
         rows.append(ReplayRow(what, "", "not counted", "not asked"))
     if report.data_dependence:
-        rows.append(_row(what, "the same for all data", report.data_dependence, False))
+        rows.append(row_of(what, "the same for all data", report.data_dependence, False))
     if not rows:
         rows.append(_bytes(what, report.predicted_peak_bytes, report.measured_peak_bytes))
     if report.zero:
@@ -123,7 +133,7 @@ def _peaks(report: ReplayReport) -> list[ReplayRow]:
 
 def _bytes(what: str, predicted: Sequence[int], measured: Sequence[int]) -> ReplayRow:
     expected, found = (" ".join(map(str, counts)) for counts in (predicted, measured))
-    return _row(what, expected, found, predicted == measured)
+    return row_of(what, expected, found, predicted == measured)
 
 
 def _actions(report: ReplayReport) -> list[ReplayRow]:
@@ -134,7 +144,7 @@ def _actions(report: ReplayReport) -> list[ReplayRow]:
     counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
     off = [trace.told() for trace in report.traces if trace.num_differing]
     what = f"live bytes at each of {counted} actions"
-    return [_row(what, "the model's", "; ".join(off) or "equal", not off)]
+    return [row_of(what, "the model's", "; ".join(off) or "equal", not off)]
 
 
 def _state(report: ReplayReport) -> list[ReplayRow]:
@@ -149,7 +159,7 @@ def _state(report: ReplayReport) -> list[ReplayRow]:
         on_hosts = (report.predicted_host_model_state, report.measured_host_model_state)
         places.append(("rank's host", *on_hosts))
     return [
-        _row(
+        row_of(
             f"model state per {name}: weights, gradients, optimizer",
             " ".join(str(state.total) for state in predicted),
             " ".join(str(state.total) for state in measured),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.evidence import evidence, print_report
+from bubbleproof.commands.evidence import evidence, print_failure, print_report
 from bubbleproof.commands.inputs import ScheduleInput
-from bubbleproof.commands.output import BROKEN, print_json, say
+from bubbleproof.commands.output import say
 from bubbleproof.commands.read_sharded import read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_options import ReplayRequest
@@ -51,11 +51,8 @@ def run_replay(request: ReplayRequest) -> int:
     try:
         with room_needed():
             report = replay_given(given, request)
-    except RuntimeError as error:  # a stalled or failed rank; its message says which and where
-        say(str(error))
-        if request.output.json:
-            print_json({"name": given.name, "ok": False, "failures": [str(error)]})
-        return BROKEN
+    except RuntimeError as error:  # a stalled or failed rank
+        return print_failure(given.name, str(error), json=request.output.json)
     rows = evidence(report)
     status = print_report(given.name, report, json=request.output.json)
     write_files(request, given, report, rows)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bubbleproof.commands.evidence import equal_row, print_failure, row_of
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.torch_limits import room_needed
 from bubbleproof.reference_exec.drivers.gloo_server import start_server
+from bubbleproof.report.rows import ReplayRow
 from bubbleproof.verify.communication.matching import Semantics
 
 if TYPE_CHECKING:
@@ -39,11 +41,8 @@ def run_replay_torch(request: ReplayRequest) -> int:
                 timeout=request.communication.timeout,
                 progress=None if request.output.json else say,
             )
-    except RuntimeError as error:  # a failed process; its message says which and where
-        say(str(error))
-        if request.output.json:
-            print_json({"name": given.name, "ok": False, "failures": [str(error)]})
-        return BROKEN
+    except RuntimeError as error:  # a failed process
+        return print_failure(given.name, str(error), json=request.output.json)
     if request.output.json:
         print_json({"name": given.name, **report.to_dict()})
     else:
@@ -51,33 +50,23 @@ def run_replay_torch(request: ReplayRequest) -> int:
     return HOLDS if report.ok else BROKEN
 
 
-def evidence(report: TorchRuntimeReport) -> list[tuple[str, str, str, str]]:
-    """(what, expected, found, verdict) rows."""
+def evidence(report: TorchRuntimeReport) -> list[ReplayRow]:
+    """What was expected of both executors, and what was found."""
     where = f"PyTorch {report.torch_version}, {report.ranks} ranks, {report.model} {report.dtype}"
     ours = "equal" if report.gradients_equal else f"{len(report.differing)} differ"
     if not report.gradients_equal and report.reordered_stages:
         stages = " ".join(map(str, report.reordered_stages))
         ours += f": norms and biases of stages {stages} are summed in another order"
+    kept = "kept" if report.replay_ok else "broken"
+    alone = "equal bit for bit to each microbatch alone, summed in PyTorch's order"
     return [
-        (
-            "our own replay",
-            "keeps its promises",
-            *_judged(report.replay_ok, "kept", "broken"),
-        ),
-        (
+        row_of("our own replay", "keeps its promises", kept, report.replay_ok),
+        row_of(
             f"gradients ({where})",
             "equal bit for bit to ours, where sums have our order",
             ours,
-            "holds" if report.gradients_equal or report.reordered_stages else "violated",
+            bool(report.gradients_equal or report.reordered_stages),
         ),
-        (
-            "gradients",
-            "equal bit for bit to each microbatch alone, summed in PyTorch's order",
-            *_judged(report.gradients_as_added, "equal", "different"),
-        ),
-        ("losses", "equal bit for bit", *_judged(report.losses_equal, "equal", "different")),
+        equal_row("gradients", alone, report.gradients_as_added),
+        equal_row("losses", "equal bit for bit", report.losses_equal),
     ]
-
-
-def _judged(holds: bool, right: str, wrong: str) -> tuple[str, str]:
-    return (right, "holds") if holds else (wrong, "violated")
