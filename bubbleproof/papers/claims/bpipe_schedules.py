@@ -7,13 +7,13 @@ one activation. ``mu`` is the peak number of activations of a rank.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured import measures as retimed_measures
+from bubbleproof.papers.claims.measured import on_pipeline, peaks_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe
@@ -61,8 +61,7 @@ def bytes_1f1b(at: Params) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def _bytes_1f1b(p: int, m: int, weights: int, activation: int) -> tuple[int, ...]:
     pipeline = Pipeline(num_ranks=p, num_microbatches=m, static=weights, activation=activation)
-    problem = pipeline.problem()
-    return measure(problem, OneForwardOneBackward().schedule(pipeline, problem)).peak_memory
+    return on_pipeline(OneForwardOneBackward(), pipeline).peak_memory
 
 
 def memory_1f1b(at: Params) -> int:
@@ -97,19 +96,10 @@ def on_acceptor(at: Params) -> int:
     The schedule's own memory events, less those that are no transfer, measured on the acceptor.
     """
     schedule = made("bpipe", at["p"], at["m"])
-    problem, events = schedule.problem, schedule.problem.events
-    rows = problem.actions.is_kind(Kind.EVICT, Kind.LOAD)[events.task]
-    rows &= problem.actions.stage[events.task] == at["s"]
-    rows &= events.store != at["s"]
-    only = replace(
-        events,
-        task=events.task[rows],
-        at_end=events.at_end[rows],
-        store=events.store[rows],
-        delta=events.delta[rows],
-    )
-    measured = measure(replace(problem, events=only), schedule.schedule)
-    return measured.peak_activations[at["p"] - 1 - at["s"]]
+    actions, events = schedule.problem.actions, schedule.problem.events
+    rows = actions.is_kind(Kind.EVICT, Kind.LOAD)[events.task]
+    rows &= (actions.stage[events.task] == at["s"]) & (events.store != at["s"])
+    return peaks_of(schedule, rows)[at["p"] - 1 - at["s"]]
 
 
 def evictions(at: Params) -> int:
@@ -169,9 +159,7 @@ def makespan(at: Params, transfer: int) -> int:
 @lru_cache(maxsize=4096)  # numbers only; several claims ask for the same transfer
 def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int:
     pipeline = Pipeline(num_ranks=p, num_microbatches=m, forward=forward, backward=backward)
-    balanced = BPIPE.balanced(pipeline, transfer=transfer)
-    problem = balanced.problem()
-    return measure(problem, BPIPE.schedule(balanced, problem)).makespan
+    return on_pipeline(BPIPE, BPIPE.balanced(pipeline, transfer=transfer)).makespan
 
 
 def makespan_1f1b(at: Params) -> int:

@@ -1,4 +1,4 @@
-"""What the claims of the field and of MEPipe measure: families at the claims' parameters.
+"""What claims measure: families at the claims' parameters, or on a pipeline of their own.
 
 Parameters are those of the families (``p m v s f tF tB tI tW``) and ``r``, a rank. ``A`` is one
 sample through all layers: with v chunks and s slices one action's activation is A/(vsp). For a
@@ -7,16 +7,22 @@ pipeline whose stages are on two ranks, as on any other, units are counted where
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
 
+import numpy as np
+
 from bubbleproof.papers.claims.claim import Exact, Value
-from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.domain import Params, Row
 from bubbleproof.papers.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
+from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import COUNTS, NAMES, TICKS
-from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 _SHAPES = frozenset("vsf")  # parameters that only some families take
 Given = tuple[tuple[str, int], ...]
@@ -90,3 +96,35 @@ def peak_of_a(name: str) -> Exact:
         return Fraction(max(measures(name, at).peak_activations), units)
 
     return value
+
+
+def on_pipeline(chosen: Family, pipeline: Pipeline) -> Measures:
+    """The measures of the family's order on a pipeline."""
+    problem = pipeline.problem()
+    return measure(problem, chosen.schedule(pipeline, problem))
+
+
+def last_end(chosen: Family, pipeline: Pipeline) -> int:
+    """The end of everything in the family's order on a pipeline, hosts and NICs included."""
+    problem = pipeline.problem()
+    schedule = chosen.schedule(pipeline, problem)
+    ticks = problem.duration[problem.locate(schedule.program.actions)]
+    return int((schedule.start + ticks).max())
+
+
+def messages(problem: Problem) -> int:
+    """Forward and backward messages between ranks in one step."""
+    edges, rank, stage = problem.edges, problem.rank_of_task, problem.actions.stage
+    crosses = rank[edges.before] != rank[edges.after]
+    return int((crosses & (stage[edges.before] != stage[edges.after])).sum())
+
+
+def peaks_of(member: FamilyMember, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Row:
+    """The peak of each rank where only these memory events count."""
+    problem, events = member.problem, member.problem.events
+    only = replace(
+        events,
+        task=events.task[rows], at_end=events.at_end[rows],
+        store=events.store[rows], delta=events.delta[rows],
+    )  # fmt: skip
+    return measure(replace(problem, events=only), member.schedule).peak_activations

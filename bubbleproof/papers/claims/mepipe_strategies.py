@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Params, domain
-from bubbleproof.papers.claims.measured import made, peak_of_a
+from bubbleproof.papers.claims.measured import made, messages, peak_of_a
 from bubbleproof.papers.claims.mepipe_model import LLAMAS, SEQUENCE, VOCABULARY, linear
 
 MODEL = LLAMAS[1]
@@ -60,12 +60,7 @@ def sent(strategy: str, at: Params) -> Fraction:
 
 def handed_on(name: str, at: Params) -> Fraction:
     """Messages between ranks of one step, each of 1/s of a sample's width."""
-    problem = made(name, at).problem
-    edges, rank, stage = problem.edges, problem.rank_of_task, problem.actions.stage
-    crosses = (rank[edges.before] != rank[edges.after]) & (
-        stage[edges.before] != stage[edges.after]
-    )
-    return Fraction(int(crosses.sum()), at.get("s", 1) if name == "svpp" else 1)
+    return Fraction(messages(made(name, at).problem), at["s"] if name == "svpp" else 1)
 
 
 CLAIMS: tuple[Claim, ...] = (

@@ -19,7 +19,7 @@ from __future__ import annotations
 from bubbleproof.papers import pipemesh_formulas as forms
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Choice, Domain, Params, domain
-from bubbleproof.papers.claims.pipemesh_schedules import family, late, mesh, sequences
+from bubbleproof.papers.claims.pipemesh_schedules import late, sequences, with_collectives
 from bubbleproof.theory.pipelines.sharding import Sharding
 
 LENGTHS = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2))
@@ -93,11 +93,7 @@ def _iteration(at: Params, zero: int, whole: int, gradients: int, parameters: in
     sharding = Sharding(
         zero=zero, gather=whole, reduce=whole, regather=parameters, rereduce=gradients
     )
-    pipeline = family(at).sharded(mesh(at).pipeline, sharding)
-    problem = pipeline.problem()
-    schedule = family(at).schedule(pipeline, problem)
-    ticks = problem.duration[problem.locate(schedule.program.actions)]
-    return int((schedule.start + ticks).max())
+    return with_collectives(at, sharding)
 
 
 def growth(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.measured import last_end, on_pipeline
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
@@ -196,20 +197,19 @@ def next_chunk(at: Params, kind: Kind) -> int:
 
 def with_latency(at: Params) -> int:
     """The makespan when a message between ranks takes ``c`` ticks, less that with none."""
-    pipeline = mesh(at).pipeline.with_changes(latency=at["c"])
-    problem = pipeline.problem()
-    late = measure(problem, family(at).schedule(pipeline, problem)).makespan
-    return late - measured(at).makespan
+    late = on_pipeline(family(at), mesh(at).pipeline.with_changes(latency=at["c"]))
+    return late.makespan - measured(at).makespan
+
+
+def with_collectives(at: Params, sharding: Sharding) -> int:
+    """T_iter: from the first gather to the end of the last reduction."""
+    pipeline = mesh(at).pipeline.with_changes(latency=at.get("c", 0))
+    return last_end(family(at), family(at).sharded(pipeline, sharding))
 
 
 def iteration(at: Params, *, zero: int = 1, gather: int, reduce: int) -> int:
-    """T_iter with collectives: from the first gather to the end of the last reduction."""
-    pipeline = mesh(at).pipeline.with_changes(latency=at.get("c", 0))
-    sharded = family(at).sharded(pipeline, Sharding(zero=zero, gather=gather, reduce=reduce))
-    problem = sharded.problem()
-    schedule = family(at).schedule(sharded, problem)
-    ticks = problem.duration[problem.locate(schedule.program.actions)]
-    return int((schedule.start + ticks).max())
+    """T_iter with collectives of these ticks."""
+    return with_collectives(at, Sharding(zero=zero, gather=gather, reduce=reduce))
 
 
 def late(at: Params, *, zero: int = 1, gather: int | None = None, reduce: int | None = None) -> int:
@@ -226,5 +226,4 @@ def sharded_peak(at: Params, zero: int) -> int:
         zero=zero, gather=ticks, reduce=ticks, parameter=parameter, gradient=1 - parameter
     )
     pipeline = family(at).sharded(mesh(at).pipeline.with_changes(activation=0), sharding)
-    problem = pipeline.problem()
-    return max(measure(problem, family(at).schedule(pipeline, problem)).peak_memory)
+    return max(on_pipeline(family(at), pipeline).peak_memory)

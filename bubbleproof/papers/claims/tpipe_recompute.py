@@ -17,6 +17,7 @@ from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.any_order import least_makespan
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, case
+from bubbleproof.papers.claims.measured import on_pipeline
 from bubbleproof.papers.claims.tpipe_schedules import (
     PLAIN,
     TPIPE,
@@ -39,15 +40,10 @@ def least_delay(at: Params) -> int:
     return forms.least_delay(at["p"])
 
 
-def _half_recomputed(at: Params) -> Pipeline:
-    """1F1B that recomputes half of every stage within the backward; activations in half stages."""
-    return Pipeline(num_ranks=at["p"], num_microbatches=at["m"], forward=2, backward=5)
-
-
 def half_recomputed_makespan(at: Params) -> int:
-    pipeline = _half_recomputed(at)
-    problem = pipeline.problem()
-    return measure(problem, PLAIN.schedule(pipeline, problem)).makespan
+    """1F1B's that recomputes half of every stage within the backward, in half stages."""
+    pipeline = Pipeline(num_ranks=at["p"], num_microbatches=at["m"], forward=2, backward=5)
+    return on_pipeline(PLAIN, pipeline).makespan
 
 
 def half_recomputed_peak(at: Params) -> int:

@@ -7,13 +7,15 @@ and one unit of memory is m_a / 2p. "Steady" values are those of the middle micr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from bubbleproof.papers.claims.domain import Params
+from bubbleproof.papers.claims.measured import last_end, peaks_of
+from bubbleproof.papers.claims.measured import messages as messages_of
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
@@ -47,14 +49,9 @@ class Run:
 
     def peak_of_stages(self, stages: range, rank: int) -> int:
         """The most activations of some stages that lie on a rank at once."""
-        problem, events = self.member.problem, self.member.problem.events
-        rows = np.isin(problem.actions.stage[events.task], list(stages))
-        only = replace(
-            events,
-            task=events.task[rows], at_end=events.at_end[rows],
-            store=events.store[rows], delta=events.delta[rows],
-        )  # fmt: skip
-        return measure(replace(problem, events=only), self.member.schedule).peak_activations[rank]
+        problem = self.member.problem
+        rows = np.isin(problem.actions.stage[problem.events.task], list(stages))
+        return peaks_of(self.member, rows)[rank]
 
     def order(self, rank: int) -> list[tuple[Kind, int]]:
         """(kind, stage) of a rank's tasks in the order of its compute stream."""
@@ -184,11 +181,7 @@ def delay_rounds(at: Params) -> int:
 
 def messages(family: Family, at: Params) -> int:
     """Forward and backward messages between ranks in one step."""
-    problem = run(family, at).member.problem
-    edges, rank, actions = problem.edges, problem.rank_of_task, problem.actions
-    crosses = rank[edges.before] != rank[edges.after]
-    neighbours = actions.stage[edges.before] != actions.stage[edges.after]
-    return int((crosses & neighbours).sum())
+    return messages_of(run(family, at).member.problem)
 
 
 def idle_between(at: Params, left: str, right: str) -> int:
@@ -221,7 +214,4 @@ def offloaded_end(at: Params, *, offload: int = 0, step: int = 0, reload: int = 
     """The end of everything, hosts included, of T-Pipe with its deep chunk off-loaded."""
     plain = run(TPIPE, at).member.pipeline
     pipeline = TOFFLOAD.offloading(plain, offload=offload, step=step, reload=reload)
-    problem = pipeline.problem()
-    schedule = TOFFLOAD.schedule(pipeline, problem)
-    ticks = problem.duration[problem.locate(schedule.program.actions)]
-    return int((schedule.start + ticks).max())
+    return last_end(TOFFLOAD, pipeline)

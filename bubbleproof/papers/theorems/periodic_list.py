@@ -7,7 +7,7 @@ group of p. Ticks are those of the family's source; where a formula for makespan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from bubbleproof.papers.theorems.periodic_families import Periodic, Shape
 from bubbleproof.papers.tpipe_formulas import joint_peak
@@ -21,28 +21,26 @@ def listed() -> tuple[Periodic, ...]:
     return (*_chronos(), *_zero_bubble(), *_overlapped(), *_waves(), *_slices(), *_groups())
 
 
+def _shape(
+    family: str, size: int, repeats: int = 1, operations: int | None = None, **params: int
+) -> Shape:
+    given = tuple(params.items())
+    return Shape(family=family, params=given, size=size, repeats=repeats, operations=operations)
+
+
 def _every_microbatch(
-    family: str, ranks: range, size: Callable[[int], int], **params: int
+    family: str, ranks: Iterable[int], size: Callable[[int], int], **params: int
 ) -> tuple[Shape, ...]:
     """One shape per number of ranks, read off at m = size(p)."""
-    return tuple(
-        Shape(family=family, params=(("p", p), *params.items()), size=size(p)) for p in ranks
-    )
+    return tuple(_shape(family, size(p), p=p, **params) for p in ranks)
 
 
 def _remainders(
-    family: str, ranks: tuple[int, ...], group: Callable[[int], int], **params: int
+    family: str, ranks: Iterable[int], group: Callable[[int], int], **params: int
 ) -> tuple[Shape, ...]:
     """Groups of group(p) microbatches of a direction, and every remainder of m by p."""
     return tuple(
-        Shape(
-            family=family,
-            params=(("p", p), *params.items()),
-            size=12 * p + rest,
-            repeats=group(p),
-        )
-        for p in ranks
-        for rest in range(p)
+        _shape(family, 12 * p + rest, group(p), p=p, **params) for p in ranks for rest in range(p)
     )
 
 
@@ -77,10 +75,7 @@ def _chronos() -> Iterator[Periodic]:
         id="trecomp-interleaved",
         heading="Interleaved 1F1B with T-Recomp, p | m",
         ticks=f"{FULL}, a recomputation 1",
-        shapes=tuple(
-            Shape(family="trecomp-interleaved", params=(("p", p),), size=8 * p, repeats=p)
-            for p in (2, 3, 4)
-        ),
+        shapes=tuple(_shape("trecomp-interleaved", 8 * p, p, p=p) for p in (2, 3, 4)),
     )
 
 
@@ -90,7 +85,7 @@ def _overlapped() -> Iterator[Periodic]:
         id="dualpipe",
         heading="DualPipe, m counting both directions",
         ticks=overlap,
-        shapes=tuple(Shape(family="dualpipe", params=(("p", p),), size=20 * p) for p in (2, 4, 6)),
+        shapes=_every_microbatch("dualpipe", (2, 4, 6), lambda p: 20 * p),
         formula="makespan 3m+p-2 and peak p+1 activations on every rank",
         makespan=lambda at: (3, at["p"] - 2),
         peak=lambda at, _: at["p"] + 1,
@@ -205,15 +200,14 @@ def _slices() -> Iterator[Periodic]:
         heading="SVPP with weight gradients apart, one chunk and the largest f",
         ticks=SPLIT,
         shapes=tuple(
-            Shape(family="svpp-w", params=(("p", p), ("s", s)), size=24)
+            _shape("svpp-w", 24, p=p, s=s)
             for p, s in ((2, 1), (3, 1), (4, 1), (3, 2), (4, 2), (2, 4))
         ),
     )
 
 
 def _svpp(p: int, s: int, *, repeats: int = 1, **params: int) -> Shape:
-    given = (("p", p), ("s", s), *params.items())
-    return Shape(family="svpp", params=given, size=14 * repeats, repeats=repeats)
+    return _shape("svpp", 14 * repeats, repeats, p=p, s=s, **params)
 
 
 def _groups() -> Iterator[Periodic]:
@@ -222,7 +216,7 @@ def _groups() -> Iterator[Periodic]:
         heading="Interleaved 1F1B where p does not divide m",
         ticks=FULL,
         shapes=tuple(
-            Shape(family="interleaved", params=(("p", p), ("v", 2)), size=10 * p + rest, repeats=p)
+            _shape("interleaved", 10 * p + rest, p, p=p, v=2)
             for p, rest in ((2, 1), (3, 1), (3, 2))
         ),
     )
@@ -231,13 +225,6 @@ def _groups() -> Iterator[Periodic]:
         heading="PipeMesh with operations of q microbatches, q | m",
         ticks=FULL,
         shapes=tuple(
-            Shape(
-                family="pipemesh",
-                params=(("p", p), ("v", 2)),
-                size=10 * q,
-                repeats=q,
-                operations=q,
-            )
-            for p, q in ((2, 2), (2, 3), (3, 3), (3, 4))
+            _shape("pipemesh", 10 * q, q, q, p=p, v=2) for p, q in ((2, 2), (2, 3), (3, 3), (3, 4))
         ),
     )
