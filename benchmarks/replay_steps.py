@@ -35,9 +35,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.distributed
 
-from bubbleproof.reference_exec.drivers.gloo_worker import Seat
+from bubbleproof.reference_exec.drivers.gloo_worker import Seat, join_group
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.rank_report import stall
 from bubbleproof.reference_exec.plans.plan import Plan
@@ -157,12 +156,7 @@ def _work(name: str, seat: Seat, parent: Connection) -> None:
 
 
 def _steps(name: str, seat: Seat, parent: Connection) -> None:
-    store = torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
-        seat.rendezvous, seat.plan.num_ranks
-    )
-    torch.distributed.init_process_group(
-        "gloo", store=store, rank=seat.rank, world_size=seat.plan.num_ranks
-    )
+    join_group(seat)
     take = _theirs(seat) if name == TORCH else _ours(seat)
     parent.send(_Told())
     first: _Named | None = None

@@ -66,10 +66,10 @@ def test_hosts_keep_their_own_steps() -> None:
     # T-Offload: the host of each rank updates the deep chunk, the rank itself the shallow one
     case = family_case("toffload", p=2, m=3)
     plan = training_plan(case, WAITING)
-    assert plan.updated() == {2, 3}
+    assert plan.hosted == {2, 3}
     for rank in range(2):
         steps = [str(a) for a in plan.order(rank) if str(a).endswith("STEP")]
-        hosted = next(a for a in steps if int(a[0]) in plan.updated())
+        hosted = next(a for a in steps if int(a[0]) in plan.hosted)
         assert sorted(steps) == sorted([hosted, hosted, steps[-1]])
         assert int(steps[-1][0]) == rank
 

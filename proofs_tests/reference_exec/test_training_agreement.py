@@ -43,15 +43,15 @@ class Trained:
     replicas: int = 1
     levels: str = ""
 
-    def posed(self) -> Replicated:
+    def whole(self) -> Replicated:
         case = family_case(self.family, p=2, m=2)
         levels = ZeroLevels.parse(self.levels) if self.levels else None
         spec = self.spec.on(case.pipeline.num_stages)
         return replicated(case.pipeline, case.schedule, spec, replicas=self.replicas, levels=levels)
 
-    def plan(self, posed: Replicated, training: Training) -> Plan:
-        spec = self.spec.on(posed.pipeline.num_stages)
-        return replay_plan(posed, lowered_program(posed, spec), spec, training)
+    def plan(self, whole: Replicated, training: Training) -> Plan:
+        spec = self.spec.on(whole.pipeline.num_stages)
+        return replay_plan(whole, lowered_program(whole, spec), spec, training)
 
 
 TRAININGS = {
@@ -77,9 +77,9 @@ def moved(plan: Plan, choice: random.Random) -> Plan:
     return replace(plan, program=Program.from_orders(orders))
 
 
-def verdict_of(posed: Replicated, plan: Plan, semantics: Semantics) -> Verdict:
-    collectives = verify_collectives(posed.problem, posed.schedule, without_training(plan))
-    return join([verify_plan(posed.problem, plan, semantics), collectives])
+def verdict_of(whole: Replicated, plan: Plan, semantics: Semantics) -> Verdict:
+    collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
+    return join([verify_plan(whole.problem, plan, semantics), collectives])
 
 
 def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -> bool:
@@ -96,14 +96,14 @@ def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -
 @pytest.mark.parametrize("name", TRAININGS)
 def test_what_is_judged_right_runs_right(name: str, has_barrier: bool) -> None:
     training = Training(optimizer="momentum", steps=2, has_barrier=has_barrier)
-    posed = TRAININGS[name].posed()
-    plan = TRAININGS[name].plan(posed, training)
+    whole = TRAININGS[name].whole()
+    plan = TRAININGS[name].plan(whole, training)
     expected, choice = matched_training(plan), random.Random(f"{name} {has_barrier}")
     wrong = 0
     for number in range(MOVES):
         other = moved(plan, choice) if number else plan
         semantics = list(Semantics)[number % len(Semantics)]
-        verdict = verdict_of(posed, other, semantics)
+        verdict = verdict_of(whole, other, semantics)
         assert verdict.ok == goes_right(other, semantics, number, expected), (
             f"{[str(a) for a in other.program.actions]} under {semantics}: {verdict}"
         )

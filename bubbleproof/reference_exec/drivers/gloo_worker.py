@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
+from datetime import timedelta
 from multiprocessing.connection import Connection
 
 import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
-from bubbleproof.reference_exec.drivers.headers import HeaderTransport
+from bubbleproof.reference_exec.drivers.queued_headers import with_headers
 from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out
 from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.runtime.rank import Rank
@@ -46,28 +47,27 @@ class Line:
 Worker = Callable[[Seat, Line], Report]
 
 
+def join_group(seat: Seat, timeout: timedelta | None = None) -> None:
+    """Make the process group of a seat's plan, which all its processes call."""
+    size = seat.plan.num_processes
+    store = torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
+        seat.rendezvous, size
+    )
+    torch.distributed.init_process_group(
+        "gloo", store=store, rank=seat.rank, world_size=size, timeout=timeout
+    )
+
+
 def work(seat: Seat, line: Line) -> Report:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
     plan = seat.plan
     if plan.training is not None:
         torch.optim.SGD([torch.zeros(1)])  # what torch loads for it would keep a group that is here
-    torch.distributed.init_process_group(
-        "gloo",
-        store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
-            seat.rendezvous, plan.num_processes
-        ),
-        rank=seat.rank,
-        world_size=plan.num_processes,
-    )
+    join_group(seat)
     replica, own = plan.seat(seat.rank)
     transport = GroupTransport.by_default(plan, seat.rank)
     if seat.debug_headers:
-        transport = HeaderTransport(
-            rank=seat.rank,
-            messages=transport.messages,
-            links=transport.links,
-            seconds=seat.timeout,
-        )
+        transport = with_headers(transport, seat.timeout)
     within, among = transport.within(plan, replica), transport.among(plan, own)
     rank = Rank(plan, seat.rank, within, group=among)
     line.ready()

@@ -55,7 +55,7 @@ def compared(
     training = plan.training
     loss = sum(losses[part].item() for part in sorted(losses))
     on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
-    hosts = [r for r in results if r.host_live_bytes or plan.updated()] if on_hosts else []
+    hosts = [r for r in results if r.host_live_bytes or plan.hosted] if on_hosts else []
     return ReplayReport(
         backend=backend,
         semantics=ready.semantics.value,
@@ -91,7 +91,7 @@ def compared(
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
         has_barrier=training is not None and training.has_barrier,
-        num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.updated()),
+        num_updated_stages=plan.num_stages if plan.is_sharded else len(plan.hosted),
         live_bytes=tuple(result.live_bytes for result in results),
         seconds=seconds,
         device=device.description,

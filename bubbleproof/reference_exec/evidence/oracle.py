@@ -161,7 +161,7 @@ def stepped(plan: Plan, gradients: Gradients) -> Gradients:
     """The weights that the host or shards update, after torch's own SGD with the gradients."""
     found: Gradients = {}
     sharded = range(plan.num_stages) if plan.is_sharded else ()
-    for stage in sorted({*plan.updated(), *sharded}):
+    for stage in sorted({*plan.hosted, *sharded}):
         module = Stage(plan.spec, stage)
         for name, parameter in module.named_parameters():
             parameter.grad = gradients[stage, name]

@@ -89,7 +89,7 @@ class Plan:
                 "stage's; replay them on whole replicas, without ZeRO levels"
             )
         ends = (0, self.num_stages - 1)
-        if self.spec.tied and self.updated() & {*ends}:
+        if self.spec.tied and self.hosted & {*ends}:
             raise ValueError(
                 f"tied stages ({ends[0]} and {ends[1]}) must step on their ranks, not on a host"
             )
@@ -176,8 +176,4 @@ class Plan:
     def offloaded(self) -> frozenset[Key]:
         """What goes to the host after its F and comes back for its backward."""
         downs = self.program.actions.take(self.program.actions.is_kind(Kind.OFFLOAD))
-        return frozenset(key for key in map(key_of, downs) if key[0] not in self.updated())
-
-    def updated(self) -> frozenset[int]:
-        """The stages that the host updates."""
-        return self.hosted
+        return frozenset(key for key in map(key_of, downs) if key[0] not in self.hosted)

@@ -59,7 +59,7 @@ def predicted_state(plan: Plan) -> tuple[tuple[StateBytes, ...], tuple[StateByte
         for stage in plan.stages_of(rank):
             if plan.is_sharded:
                 on_rank += _of_member(plan, stage, replica)
-            elif stage in plan.updated():
+            elif stage in plan.hosted:
                 on_host += _of_host(plan, stage)
             else:
                 on_rank += _of_rank(plan, stage)

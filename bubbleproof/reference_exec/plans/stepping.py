@@ -66,12 +66,12 @@ def is_of_training(plan: Plan, action: Action) -> bool:
     """Whether an action is there for the plan's training, and is no task of its problem."""
     if action.kind is Kind.REDUCE_GRAD:
         return plan.parallel is None or action not in plan.parallel.homes
-    return action.kind is Kind.STEP and action.stage not in plan.updated()
+    return action.kind is Kind.STEP and action.stage not in plan.hosted
 
 
 def stepping_stages(plan: Plan, rank: int) -> list[int]:
     """The stages that step on a rank, ascending."""
-    return [stage for stage in plan.stages_of(rank) if stage not in plan.updated()]
+    return [stage for stage in plan.stages_of(rank) if stage not in plan.hosted]
 
 
 def stepping_ranks(plan: Plan) -> list[int]:

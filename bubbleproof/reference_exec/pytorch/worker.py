@@ -13,12 +13,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
-import torch.distributed
 from torch import nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime
 
-from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat
+from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, join_group
 from bubbleproof.reference_exec.drivers.rank_report import Report
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import (
@@ -84,15 +83,7 @@ def _place(seat: Seat, line: Line) -> str:
 
 
 def _run(seat: Seat, line: Line) -> Report:
-    torch.distributed.init_process_group(
-        "gloo",
-        store=torch.distributed.FileStore(  # type: ignore[attr-defined]  # public, not exported
-            seat.rendezvous, seat.plan.num_ranks
-        ),
-        rank=seat.rank,
-        world_size=seat.plan.num_ranks,
-        timeout=timedelta(seconds=seat.timeout),
-    )
+    join_group(seat, timedelta(seconds=seat.timeout))
     rank = TorchRank(seat, line)
     line.ready()
     losses = rank.step()

@@ -76,7 +76,7 @@ class Compute:
         self.ledger = Ledger()
         if plan.counts_bytes and plan.spec.kind == "own":
             self._make_constants()
-        updated = {g: module for g, module in self._stages.items() if g in plan.updated()}
+        updated = {g: module for g, module in self._stages.items() if g in plan.hosted}
         self.host = Host(self.ledger, updated, device, plan.training)
         self.state = Ledger()  # model state that is here all the time
         self.shards: dict[int, StageShards] = {}
@@ -232,7 +232,7 @@ class Compute:
         found: Gradients = dict(self.host.gradients)
         for shards in self.shards.values():
             found |= shards.pieces(shards.reduced)
-        for stage in self._stages.keys() - self._plan.updated() - self.shards.keys():
+        for stage in self._stages.keys() - self._plan.hosted - self.shards.keys():
             module = self._stages[stage]
             for name, parameter in module.named_parameters():
                 if not parameter.grad is not None:

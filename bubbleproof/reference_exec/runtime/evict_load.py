@@ -29,7 +29,7 @@ class EvictLoad:
         self._rank = rank
         self._compute = compute
         self._transport = transport
-        self._updated = plan.updated()
+        self._updated = plan.hosted
         self._moving: dict[Action, tuple[Blocked, Hold]] = {}  # EVICTs and LOADs posted
         self._hosted: dict[Key, Hold] = {}  # kept here for another rank
         self._host_transfers: set[Action] = set()  # OFFLOADs and RELOADs of activations, begun

@@ -238,7 +238,7 @@ class Rank:
         self._compute.sample()
 
     def _step(self, action: Action) -> Iterator[Blocked]:
-        is_hosted = action.stage in self._plan.updated()
+        is_hosted = action.stage in self._plan.hosted
         yield from (self._transfers if is_hosted else self._updates).run(action)
 
     def _reduce(self, action: Action) -> Iterator[Blocked]:

@@ -57,7 +57,7 @@ class Updates:
         self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
         self._training, self._all, self._shards = plan.training, stages, shards
         is_here = self._training is not None and not plan.is_sharded
-        stepped = stages.keys() - plan.updated() if is_here else ()
+        stepped = stages.keys() - plan.hosted if is_here else ()
         self._stages = {stage: stages[stage] for stage in sorted(stepped)}
         self.optimizers = {
             stage: optimizer_of(plan.training, module.parameters())
