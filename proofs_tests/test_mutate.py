@@ -92,6 +92,10 @@ def test_what_is_trusted_is_verify_and_what_it_imports() -> None:
     assert not [name for name in files if name.startswith(("solvers", "theory/families"))]
 
 
+def test_the_tests_to_be_tried_are_there() -> None:
+    assert [name for name in command.TESTS if not (ROOT / name).exists()] == []
+
+
 def test_a_stale_entry_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         command, "SAME", {("verify/explain/grid.py", "gone", "1 -> 2"): "it is gone"}

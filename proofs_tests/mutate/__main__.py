@@ -19,15 +19,17 @@ from proofs_tests.structure import PACKAGE, ROOT, imported, modules
 VERIFY = "proofs_tests/verify"
 SWEEPS = (  # of mutated schedules and programs, for minutes; what they kill others do too
     "test_mutations", "test_agreement", "test_mutants", "test_compound_faults", "test_any_order",
+    "test_spec_sweep",
 )  # fmt: skip
 TESTS = (
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / VERIFY).rglob("test_*.py"))
       if path.stem not in SWEEPS),
     *(f"proofs_tests/theory/test_{name}.py" for name in (
         "actions", "timing", "problem", "memory", "lowering", "index_order", "forced_order",
-        "hypotheses", "pipeline", "shards", "parameters", "tpipe_offload", "tpipe_recompute",
-        "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers", "retiming",
+        "hypotheses", "pipeline", "parameters", "tpipe_offload", "tpipe_recompute",
+        "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers",
     )),
+    *(f"proofs_tests/papers/test_{name}.py" for name in ("shards", "retiming")),
     "proofs_tests/test_door.py",
 )  # fmt: skip
 SAME_MEANING = "same"

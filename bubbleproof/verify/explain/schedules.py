@@ -80,7 +80,7 @@ def _incomplete(rows: Rows, finding: Finding) -> Explained:
     if finding.at is None:
         return f"{problem.label(task)} is missing on {where}", _sibling(rows, task)
     if task == NONE:
-        row = _listed(rows, text, resource, finding.at)[:1]
+        row = _listed(rows, text, resource, finding.at)
         return f"{program.actions.label(int(row[0]))} on {where} is no task of the problem", row
     again = rows.rows_of(task)
     again = again[program.resource[again] == resource]
@@ -109,7 +109,7 @@ def _misplaced(rows: Rows, finding: Finding) -> Explained:
         f"{problem.label(task)} stands on {problem.resource_name(resource)}, "
         f"belongs on {' and '.join(problem.resource_name(home) for home in homes)}"
     )
-    return sentence, _listed(rows, finding.tasks[0], resource, finding.at)[:1]
+    return sentence, _listed(rows, finding.tasks[0], resource, finding.at)
 
 
 def _too_early(rows: Rows, finding: Finding) -> Explained:
