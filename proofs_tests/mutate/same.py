@@ -9,6 +9,7 @@ _ONE_LENGTH = "the columns zipped are of one table, which checks that they are o
 SAME: dict[tuple[str, str, str], str] = {
     ("theory/model/actions.py", "ActionTable._of_columns", "True -> False"): _ONE_LENGTH,
     ("verify/spec.py", "plain_problem", "True -> False"): _ONE_LENGTH,
+    ("verify/spec.py", "measures", "True -> False"): "each store has a base load and a peak",
     ("verify/spec.py", "plain_schedule", "True -> False"): _ONE_LENGTH,
     ("verify/spec.py", "_rows", "True -> False"): _ONE_LENGTH,
     (

@@ -139,3 +139,24 @@ def test_what_another_stage_forces_is_no_chain() -> None:
                              lag=edges.lag[kept]),
     )  # fmt: skip
     assert ForcedOrder(without, tasks).chains[0, 0, 0] is None
+
+
+def parts_of_a_backward(*edges: tuple[str, str, int]) -> Problem:
+    """F acquires 2 at its start; I releases 1 at its end; W acquires 1 at its start, releases 2."""
+    rows = [(name, 1, (0,)) for name in ("0F0", "0I0", "0W0")]
+    events = [
+        ("0F0", False, 0, 2),
+        ("0I0", True, 0, -1),
+        ("0W0", False, 0, 1),
+        ("0W0", True, 0, -2),
+    ]
+    return by_hand(rows, list(edges), stores=[Store(name="memory", capacity=2)], events=events)
+
+
+def test_a_path_of_0_ticks_forces_and_each_moment_must_be_forced() -> None:
+    whole = parts_of_a_backward(("0F0", "0I0", 0), ("0I0", "0W0", 0))
+    chain = ForcedOrder(whole, np.arange(3)).chains[0, 0, 0]
+    # I ends when W may start: nothing lies between, and the order is forced all the same.
+    assert chain == [((0, False), 2), ((1, True), 1), ((2, False), 2), ((2, True), 0)]
+    loose = parts_of_a_backward(("0F0", "0I0", 0), ("0F0", "0W0", 0))
+    assert ForcedOrder(loose, np.arange(3)).chains[0, 0, 0] is None
