@@ -1,4 +1,4 @@
-"""What the house looks like, in numbers: ``python -m proofs_tests.structure``.
+"""What the house looks like, in numbers: ``python -m proofs_tests.structure [--before COMMIT]``.
 
 Lines of code are lines that hold more than a docstring or a comment. What a module rests on are the
 modules of the package that it imports, and those that these import, wherever in the file (imports
@@ -114,28 +114,59 @@ def circles() -> list[tuple[str, ...]]:
     return sorted(ring for ring in rings if len(ring) > 1)
 
 
-def rooms() -> Counter[str]:
-    """Lines of code of each folder at the top of the repository, the package's room by room."""
+def twice() -> dict[str, list[str]]:
+    """Base names of files that stand more than once in the package, with the files."""
+    found: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        if path.stem not in ("__init__", "__main__"):
+            found.setdefault(path.stem, []).append(name)
+    return {stem: names for stem, names in sorted(found.items()) if len(names) > 1}
+
+
+def rooms(commit: str = "") -> Counter[str]:
+    """Lines of code of each folder at the top of the repository, the package's room by room.
+
+    Those of the work tree, or of a commit.
+    """
     found: Counter[str] = Counter()
-    listed = subprocess.run(
-        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.split():
+    command = ["ls-tree", "-r", "--name-only", commit] if commit else ["ls-files"]
+    for name in _git(*command).split():
+        if not name.endswith(".py"):
+            continue
         parts = Path(name).parts
         is_room = parts[0] == "bubbleproof" and len(parts) > 2
-        found["/".join(parts[:2]) if is_room else parts[0]] += code_lines((ROOT / name).read_text())
+        source = _git("show", f"{commit}:{name}") if commit else (ROOT / name).read_text()
+        found["/".join(parts[:2]) if is_room else parts[0]] += code_lines(source)
     return found
 
 
-def report() -> str:
-    """All figures as text."""
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _by_room(before: str) -> list[str]:
+    """Lines of code per room, and before a commit where one is named, with both sums."""
+    columns = [rooms(), rooms(before)] if before else [rooms()]
+    totals = [Counter(column) for column in columns]
+    for column, total in zip(columns, totals, strict=True):
+        total["all of it"] = sum(column.values())
+        total["all but proofs_tests"] = total["all of it"] - column["proofs_tests"]
+    names = sorted({name for column in columns for name in column})
+    return [
+        "  ".join([*(f"{total[name]:>7,}" for total in totals), name])
+        for name in [*names, "all of it", "all but proofs_tests"]
+    ]
+
+
+def report(before: str = "") -> str:
+    """All figures as text; of each room also the lines at the commit ``before``."""
     import bubbleproof
 
-    by_room, kernel = rooms(), rests_on(KERNEL)
-    lines = [f"{count:>7,}  {room}" for room, count in sorted(by_room.items())]
-    lines.append(f"{sum(by_room.values()):>7,}  all of it")
-    outside = sum(n for room, n in by_room.items() if room != "proofs_tests")
-    lines.append(f"{outside:>7,}  all but proofs_tests")
+    kernel = rests_on(KERNEL)
+    lines = ["lines of code now" + (f", and at {before}" if before else "") + ":"]
+    lines += _by_room(before)
+    lines.append("and:")
     lines.append(
         f"{lines_of(kernel):>7,}  {KERNEL} with all it rests on: {' '.join(sorted(kernel))}"
     )
@@ -145,8 +176,9 @@ def report() -> str:
     lines.append(f"{len(circles()):>7,}  circles of imports")
     lines.append(f"{(ROOT / 'README.md').stat().st_size:>7,}  bytes of README.md")
     lines.append(f"{len(bubbleproof.__all__):>7,}  names at the door")
+    lines.append(f"{len(twice()):>7,}  base names that stand twice: {' '.join(twice())}")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{report()}\n")
+    sys.stdout.write(f"{report(sys.argv[2] if sys.argv[1:2] == ['--before'] else '')}\n")
