@@ -149,7 +149,11 @@ WRONG: tuple[object, ...] = (None, [], {}, "x", b"x", 3, 2.5, np.int64(3), (1, 2
 
 @pytest.mark.parametrize("value", WRONG, ids=repr)
 @pytest.mark.parametrize(
-    "name", ["solve", "pareto", "check", "measure", "show", "replay", "register"]
+    "name",
+    [
+        *("solve", "pareto", "check", "measure", "show", "register"),
+        pytest.param("replay", marks=pytest.mark.torch),
+    ],
 )
 def test_no_problem_and_no_family_is_refused_in_one_line(name: str, value: object) -> None:
     with pytest.raises(TypeError, match=rf"^{name}: expected [^\n]+, got [^\n]+$"):
@@ -199,9 +203,24 @@ def test_what_is_no_path_and_no_name_is_refused_in_one_line(name: str, value: ob
         ),
         (bp.show, {"window": (5, 2)}, "show: a window must end after it starts, got 5 to 2"),
         (bp.show, {"title": None}, "show: title must be text, got NoneType None"),
-        (bp.replay, {"model": "mlp"}, "replay: model must be a bubbleproof.reference_exec.models."),
-        (bp.replay, {"steps": "2"}, "replay: steps must be a whole number, got str '2'"),
-        (bp.replay, {"backend": 3}, "replay backend must be one of virtual, gloo, got 3"),
+        pytest.param(
+            bp.replay,
+            {"model": "mlp"},
+            "replay: model must be a bubbleproof.reference_exec.models.",
+            marks=pytest.mark.torch,
+        ),
+        pytest.param(
+            bp.replay,
+            {"steps": "2"},
+            "replay: steps must be a whole number, got str '2'",
+            marks=pytest.mark.torch,
+        ),
+        pytest.param(
+            bp.replay,
+            {"backend": 3},
+            "replay backend must be one of virtual, gloo, got 3",
+            marks=pytest.mark.torch,
+        ),
     ],
 )
 def test_a_wrong_option_is_named(

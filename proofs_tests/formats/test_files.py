@@ -56,8 +56,9 @@ def test_pipe(read: Reader, tmp_path: Path) -> None:
 
 @every_reader
 def test_name_with_a_zero_byte(read: Reader) -> None:
-    message = "a?b: expected a file name, found 'embedded null byte'"
-    assert refused(read, Path("a\0b")) == message
+    told = refused(read, Path("a\0b"))
+    # the words within are Python's, and differ from version to version
+    assert re.fullmatch(r"a\?b: expected a file name, found '[^'\n]*embedded null [^'\n]*'", told)
 
 
 @every_reader
