@@ -25,6 +25,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 from bubbleproof.theory.pipelines.transfers import Eviction
+from proofs_tests.patience import PATIENCE
 from proofs_tests.random_choices import combined
 from proofs_tests.reference_exec.cases import Case, random_case, run
 
@@ -50,7 +51,7 @@ def ordered(pipeline: Pipeline, number: int) -> Case:
     case = random_case(pipeline, number)
     if number % SOLVED or case.problem.num_tasks > 40:
         return case
-    found = solve(case.problem, SolveOptions(time_limit=20.0)).schedule
+    found = solve(case.problem, SolveOptions(time_limit=PATIENCE)).schedule
     assert found is not None
     return Case(pipeline=pipeline, problem=case.problem, schedule=found, lowered=case.lowered)
 

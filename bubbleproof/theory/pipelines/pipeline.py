@@ -45,6 +45,12 @@ from bubbleproof.theory.pipelines.stage_numbers import (
     weight_rows,
     workspace_rows,
 )
+from bubbleproof.theory.pipelines.value_types import (
+    OF_CHOICES,
+    OF_PIPELINE,
+    require_types,
+    settled,
+)
 
 PLAIN = Choices()
 
@@ -68,8 +74,8 @@ class Pipeline:
     ``Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)``; what is given by name
     replaces what ``choices`` says.
 
-    Raises ``ValueError`` naming the field, the rule and the value when a number is out of range,
-    and the choices that have no meaning together.
+    Raises ``TypeError`` naming the field, what was expected and what was found, and ``ValueError``
+    where a number is out of range or choices have no meaning together.
     """
 
     num_ranks: int
@@ -120,13 +126,16 @@ class Pipeline:
         memory_unit: str = "activation",
         **chosen: Unpack[ChoiceValues],
     ) -> None:
-        given = locals()
-        for name in (field.name for field in fields(self)):
-            object.__setattr__(self, name, given[name])
+        given = {name: settled(value) for name, value in locals().items()}
+        require_types(given, OF_PIPELINE)
         if unknown := chosen.keys() - {*CHOICES}:
             raise TypeError(f"a Pipeline has no field {min(unknown)}")
-        if chosen:
-            object.__setattr__(self, "choices", replace(choices, **chosen))
+        values = {name: settled(getattr(choices, name)) for name in CHOICES}
+        values |= {name: settled(value) for name, value in chosen.items()}
+        require_types(values, OF_CHOICES)
+        given["choices"] = Choices(**values)  # type: ignore[arg-type]  # their types are checked
+        for field in fields(self):
+            object.__setattr__(self, field.name, given[field.name])
         self._check()
 
     def _check(self) -> None:
