@@ -16,7 +16,9 @@ from typer import Argument, Option
 
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.option_groups import HeadedCommand, runs
-from bubbleproof.commands.options import (
+from bubbleproof.commands.profile_options import ProfileRequest
+from bubbleproof.commands.replay_options import ReplayRequest
+from bubbleproof.commands.shared_options import (
     DemandOptions,
     Dialect,
     Json,
@@ -27,8 +29,6 @@ from bubbleproof.commands.options import (
     TimeLimit,
     Words,
 )
-from bubbleproof.commands.profile_options import ProfileRequest
-from bubbleproof.commands.replay_options import ReplayRequest
 
 app = typer.Typer(
     name="bubbleproof",

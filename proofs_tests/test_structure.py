@@ -11,6 +11,7 @@ from proofs_tests.structure import (
     lines_of,
     model,
     rests_on,
+    twice,
 )
 
 MOST = {
@@ -53,3 +54,26 @@ def test_the_kernel_knows_what_a_schedule_is_and_nothing_else() -> None:
 
 def test_no_new_circle_of_imports() -> None:
     assert len(circles()) <= MOST_CIRCLES, circles()
+
+
+# Base names that stand twice and mean one thing; the room says what is done with it.
+ONE_MEANING = {
+    **dict.fromkeys(
+        ("bpipe", "gpipe", "interleaved", "one_f_one_b", "pipemesh", "tpipe", "zb_h1"),
+        "a published schedule: its order, what papers claim of it, theorems about it",
+    ),
+    **dict.fromkeys(
+        ("audit", "demands", "pareto", "profile", "repair", "replay", "solve", "torchrun"),
+        "what is done, and the command for it",
+    ),
+    "bounds": "lower bounds on every schedule: proved for all sizes, or found for one problem",
+    "choices": "what is chosen of a pipeline, and solving where that is open",
+    "evict_load": "activations to and from a peer: run, and judged",
+    "interruption": "Ctrl-C",
+    "messages": "tensors from one rank to another: of a problem, and in a symbolic run",
+    "rule": "a part of the judge as a rule of a verdict",
+}
+
+
+def test_a_base_name_that_stands_twice_means_one_thing() -> None:
+    assert set(twice()) == set(ONE_MEANING), twice()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table, say
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.options import Json
 from bubbleproof.commands.replay_options import ModelOptions
+from bubbleproof.commands.shared_options import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from bubbleproof.reference_exec.evidence.unchecked import not_checked
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_page import ReplayPage, write_replay_page
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.theory.model.schedule import Schedule
 
 ENDINGS = (".html", ".perfetto.json", ".json")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
-from bubbleproof.commands.options import Dialect, Json, Words
+from bubbleproof.commands.shared_options import Dialect, Json, Words
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -10,7 +10,7 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, 
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.torch_limits import room_needed
 from bubbleproof.reference_exec.drivers.gloo_server import start_server
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.verify.communication.matching import Semantics
 
 if TYPE_CHECKING:

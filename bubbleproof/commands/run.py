@@ -16,7 +16,6 @@ from pathlib import Path
 from bubbleproof.commands.evidence import evidence
 from bubbleproof.commands.inputs import ProblemInput, ScheduleInput, read_problem_input
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
-from bubbleproof.commands.options import SearchOptions
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
@@ -34,6 +33,7 @@ from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_options import ReplayOutput, ReplayRequest, RunOptions
 from bubbleproof.commands.results import proof_text, result_to_json
 from bubbleproof.commands.sections import section_of
+from bubbleproof.commands.shared_options import SearchOptions
 from bubbleproof.commands.solve import (
     EXIT,
     options_for,
@@ -60,7 +60,7 @@ from bubbleproof.report.page import (
     ScheduleSection,
     write_page,
 )
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.solvers import Result
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.schedule import Schedule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bubbleproof.commands.output import rule_rows
 from bubbleproof.report.page import ScheduleSection
-from bubbleproof.report.rows import ReplayRow, VerdictRow
+from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill

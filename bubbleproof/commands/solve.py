@@ -7,7 +7,6 @@ from typing import cast
 
 from bubbleproof.commands.demands import read_demands, why_not
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
-from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -17,6 +16,7 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.results import certified, result_rows, result_to_json
+from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices

@@ -11,7 +11,7 @@ from bubbleproof.report.gantt import picture
 from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, escape, paragraph, table
 from bubbleproof.report.interactive import figure, opening_window
 from bubbleproof.report.page_style import SCRIPT, STYLE
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.timeline import Timeline
 
 _GOOD_WORDS = frozenset({"holds", "yes", "ok", "proved", "equal", "passed", "pass", "optimal"})

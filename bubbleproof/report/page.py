@@ -15,7 +15,7 @@ from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.report.amounts import Scale, ratio, ticks
 from bubbleproof.report.document import chart, document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, table
-from bubbleproof.report.rows import ReplayRow, VerdictRow
+from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.theory.model.measures import known_rows, measure_rows
 from bubbleproof.theory.model.memory import memory_profile

@@ -14,7 +14,7 @@ from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.document import chart, document, plot, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule

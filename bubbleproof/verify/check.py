@@ -23,7 +23,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import Deadlock, UntimedProgram, left_shift
 from bubbleproof.verify.capacity import memory
-from bubbleproof.verify.claims import claims
+from bubbleproof.verify.claimed_numbers import claims
 from bubbleproof.verify.explain.schedules import deadlock, explained
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.order import dependencies, exclusive

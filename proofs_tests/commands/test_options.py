@@ -17,7 +17,6 @@ from bubbleproof import cli
 from bubbleproof.cli import app
 from bubbleproof.commands import measure, profile, replay, solve
 from bubbleproof.commands.option_groups import HeadedCommand, OptionGroup, runs
-from bubbleproof.commands.options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.commands.profile_options import (
     MeasurementOptions,
     PipelineOptions,
@@ -31,6 +30,7 @@ from bubbleproof.commands.replay_options import (
     RunOptions,
     TrainingOptions,
 )
+from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels

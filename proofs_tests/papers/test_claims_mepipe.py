@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
-from bubbleproof.papers.claims.measured import made, measures, peak_of_a
+from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families import member

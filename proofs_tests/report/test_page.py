@@ -19,7 +19,7 @@ from bubbleproof.report.page import (
     render,
     write_page,
 )
-from bubbleproof.report.rows import ReplayRow, VerdictRow
+from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Resource

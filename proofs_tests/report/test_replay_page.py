@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
 from bubbleproof.report.replay_page import ReplayPage, render, write_replay_page
-from bubbleproof.report.rows import ReplayRow
+from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured import measures as retimed_measures
-from bubbleproof.papers.claims.measured import on_pipeline, peaks_of
+from bubbleproof.papers.claims.measured_pipelines import measures as retimed_measures
+from bubbleproof.papers.claims.measured_pipelines import on_pipeline, peaks_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe

@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.domain import (
     is_any,
     ratios_text,
 )
-from bubbleproof.papers.claims.measured import (
+from bubbleproof.papers.claims.measured_pipelines import (
     idle_ratio,
     idle_ticks,
     peak,

@@ -18,7 +18,7 @@ from bubbleproof.papers.claims.any_order import least_makespan
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import CHUNKS, Counts, Params, domain, scope
 from bubbleproof.papers.claims.field_first import BREADTH, MEGATRON
-from bubbleproof.papers.claims.measured import idle_over_work, makespan
+from bubbleproof.papers.claims.measured_pipelines import idle_over_work, makespan
 from bubbleproof.theory.families import member
 
 FEW = scope(

@@ -13,7 +13,7 @@ from bubbleproof.papers.claims.any_order import least_idle_over_work
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, divides, domain, is_filled
 from bubbleproof.papers.claims.field_domains import ANY, FEWER_RANKS, OF_RANKS, shapes
-from bubbleproof.papers.claims.measured import (
+from bubbleproof.papers.claims.measured_pipelines import (
     idle_over_work,
     idle_ratio,
     makespan,

@@ -26,7 +26,7 @@ from bubbleproof.papers.claims.domain import (
     is_filled,
 )
 from bubbleproof.papers.claims.field_domains import SOME_RANKS, shapes
-from bubbleproof.papers.claims.measured import measures, peak, span_idle
+from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
 ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"

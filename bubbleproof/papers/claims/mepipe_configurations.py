@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Domain, Params, Row, domain
-from bubbleproof.papers.claims.measured import idle_ratio, peak_of_a
+from bubbleproof.papers.claims.measured_pipelines import idle_ratio, peak_of_a
 
 Table = tuple[Row, ...]
 SYSTEMS = ("DAPPLE", "VPP", "ZB", "ZBV", "MEPipe")

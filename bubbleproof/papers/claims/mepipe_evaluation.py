@@ -20,7 +20,7 @@ from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import Claim, Value, missing, stated
 from bubbleproof.papers.claims.domain import Domain, Params, Row, case, domain, scope
-from bubbleproof.papers.claims.measured import idle_ratio, made, makespan
+from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, makespan
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 
 COLUMNS = ("p", "d", "c", "batch", "printed", "digits")

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Params, domain
-from bubbleproof.papers.claims.measured import made, messages, peak_of_a
+from bubbleproof.papers.claims.measured_pipelines import made, messages, peak_of_a
 from bubbleproof.papers.claims.mepipe_model import LLAMAS, SEQUENCE, VOCABULARY, linear
 
 MODEL = LLAMAS[1]

@@ -23,7 +23,7 @@ from bubbleproof.papers.claims.any_order import (
 )
 from bubbleproof.papers.claims.claim import Claim, Value, stated
 from bubbleproof.papers.claims.domain import Params, case, divides, is_any, is_filled
-from bubbleproof.papers.claims.measured import idle_ratio, made, measures, peak, peak_of_a
+from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measures, peak, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, is_few, thin_scope
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.svpp import SVPP

@@ -34,7 +34,7 @@ from bubbleproof.papers.claims.domain import (
     scope,
     worded,
 )
-from bubbleproof.papers.claims.measured import idle_ratio, made, peak_of_a
+from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import (
     EQUAL,
     LONGER,

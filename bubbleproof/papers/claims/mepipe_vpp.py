@@ -33,7 +33,7 @@ from bubbleproof.papers.claims.domain import (
     ratios_text,
     worded,
 )
-from bubbleproof.papers.claims.measured import idle_ratio
+from bubbleproof.papers.claims.measured_pipelines import idle_ratio
 from bubbleproof.papers.claims.mepipe_table3 import SOURCE, hanayo_few, ratio
 from bubbleproof.theory.families.base import one_forward_one_backward, program_of_ranks
 from bubbleproof.theory.families.interleaved import depth_first_table

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured import last_end, on_pipeline
+from bubbleproof.papers.claims.measured_pipelines import last_end, on_pipeline
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters

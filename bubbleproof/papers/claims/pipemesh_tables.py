@@ -23,7 +23,7 @@ from fractions import Fraction
 from bubbleproof.papers import pipemesh_formulas as forms
 from bubbleproof.papers.claims.claim import Claim, Exact, missing, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
-from bubbleproof.papers.claims.measured import measures
+from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.papers.claims.pipemesh_memory import BYTES, FALCON, GPT3, LLAMA2, flops
 from bubbleproof.papers.claims.pipemesh_schedules import depth_first_peak, measured
 

@@ -17,7 +17,7 @@ from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.any_order import least_makespan
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, case
-from bubbleproof.papers.claims.measured import on_pipeline
+from bubbleproof.papers.claims.measured_pipelines import on_pipeline
 from bubbleproof.papers.claims.tpipe_schedules import (
     PLAIN,
     TPIPE,

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured import last_end, peaks_of
-from bubbleproof.papers.claims.measured import messages as messages_of
+from bubbleproof.papers.claims.measured_pipelines import last_end, peaks_of
+from bubbleproof.papers.claims.measured_pipelines import messages as messages_of
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.faults import Fault, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep
 
 

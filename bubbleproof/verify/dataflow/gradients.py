@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.faults import Fault, Supply, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep
 
 Sum = Counter[Contribution]

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.activations import Activations
-from bubbleproof.verify.dataflow.faults import Fault, Supply, Work
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import RECVS, SENDS, Messages, channel_supply
-from bubbleproof.verify.dataflow.parameters import PARAMETER_USERS, Parameters
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Work
+from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, Parameters
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 Check = Callable[[Work], Iterator[Fault]]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.faults import Fault, Supply, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep, name
 
 _FORWARD_MESSAGES = (Kind.SEND_F, Kind.RECV_F)

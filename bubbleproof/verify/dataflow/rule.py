@@ -12,8 +12,8 @@ from bubbleproof.theory.pipelines.links import (
     schedule_without_messages,
     without_messages,
 )
-from bubbleproof.verify.dataflow.faults import Work
 from bubbleproof.verify.dataflow.machine import Machine
+from bubbleproof.verify.dataflow.mistakes import Work
 from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.symbolic_run import Report

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.verify.dataflow.faults import Fault, Supply, Work
 from bubbleproof.verify.dataflow.machine import Machine
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Work
 
 Row = tuple[Work, ...]  # the works of one row, which begin and end together
 Queues = dict[int, deque[Row]]

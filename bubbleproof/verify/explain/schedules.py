@@ -12,7 +12,7 @@ from bubbleproof.theory.model.memory import MemoryProfile, memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.theory.pipelines.units import counted
-from bubbleproof.verify.claims import value_of
+from bubbleproof.verify.claimed_numbers import value_of
 from bubbleproof.verify.explain.grid import step_grid, time_grid
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.rows import Rows

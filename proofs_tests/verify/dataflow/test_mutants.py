@@ -18,7 +18,7 @@ from bubbleproof.verify.dataflow import (
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import Messages
-from bubbleproof.verify.dataflow.parameters import Parameters
+from bubbleproof.verify.dataflow.parameter_versions import Parameters
 from proofs_tests.cases import Case, all_family_cases, overlapped
 from proofs_tests.verify.dataflow.arithmetic_twin import right_by_messages, right_by_time, timed
 from proofs_tests.verify.dataflow.samples import all_samples

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.faults import Fault, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Thing, Work, said
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 PARAMETER_USERS = (Kind.F, Kind.R, Kind.B, Kind.I)
