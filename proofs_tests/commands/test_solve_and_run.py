@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.formats import read_replay
 from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run
+from proofs_tests.patience import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = "ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n"
@@ -108,7 +109,7 @@ def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.toml")))
 def test_examples_solve_to_optimal(command: Run, name: str) -> None:
-    answer = command("solve", EXAMPLES / name, "--json")
+    answer = command("solve", EXAMPLES / name, "--json", "--time-limit", str(int(PATIENCE)))
     assert (answer.status, json.loads(answer.out)["status"]) == (0, "OPTIMAL")
 
 
