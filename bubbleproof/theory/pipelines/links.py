@@ -134,12 +134,12 @@ def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boun
 
     ``forward`` and ``backward`` number the tasks by [stage, microbatch, slice].
     """
+    if not between.ticks.any():
+        return problem
     stage, microbatch, slice_ = (
         column.ravel() for column in np.indices((len(forward) - 1, *forward.shape[1:]))
     )
     takes = between.ticks[stage, microbatch] > 0
-    if not takes.any():
-        return problem
     stage, microbatch, slice_ = stage[takes], microbatch[takes], slice_[takes]
     lower = between.ranks[stage, microbatch].tolist()
     upper = between.ranks[stage + 1, microbatch].tolist()
@@ -232,6 +232,8 @@ def with_messages_in_order(problem: Problem, program: Program) -> Program:
     where its order waits for itself.
     """
     sends = np.flatnonzero(problem.actions.is_kind(*SENDS))
+    if not len(sends):
+        return program
     have = problem.locate(program.actions)
     missing = np.setdiff1d(sends, have)
     if not len(missing):
