@@ -25,8 +25,8 @@ from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.extension import Change
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.replication import ADDERS, Placed, Use, memory_changes, uses_of
-from bubbleproof.theory.pipelines.sharding import READERS, Collective, collectives
+from bubbleproof.theory.pipelines.replication import Placed, Use, memory_changes, uses_of
+from bubbleproof.theory.pipelines.sharding import ADDERS, READERS, Collective, collectives
 from bubbleproof.theory.pipelines.visits import visits
 
 Holder = tuple[int, int]  # (stage, rank)

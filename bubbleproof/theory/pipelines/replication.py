@@ -44,10 +44,9 @@ from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Ki
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.extension import Change, Wait, extended
+from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, READERS
 
 LEVELS = (0, 1, 2, 3)
-READERS = ((Kind.F,), (Kind.R, Kind.B, Kind.I))  # forwards, backwards
-ADDERS = (Kind.B, Kind.I, Kind.W)
 FIRST_REDUCTION = 2
 ENDING = (Kind.B, Kind.W)  # after which nothing more of their microbatch is added
 
@@ -217,10 +216,10 @@ def uses_of(action: Action) -> tuple[Use, ...]:
 def _needed(rows: Sequence[_Row], level: int) -> Iterator[tuple[Kind, list[_Row]]]:
     """UNSHARD and REDUCE_GRAD of one rank with what each serves."""
     if level == 3:
-        for kinds in READERS:
+        for kinds in (FORWARDS, READERS):
             yield from ((Kind.UNSHARD, run) for run in _runs(rows, kinds))
     elif level:
-        readers = (*READERS[0], *READERS[1])
+        readers = (*FORWARDS, *READERS)
         yield from ((Kind.UNSHARD, own) for own in _by_stage(rows, readers))
     sums = _by_stage(rows, ADDERS) if level < 2 else _sums(rows)
     yield from ((Kind.REDUCE_GRAD, own) for own in sums)
