@@ -9,7 +9,6 @@ is kept.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+import typer
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -125,20 +125,16 @@ def _table(found: Sequence[Package]) -> str:
     return markdown_table(("package", "version", "MB", "why"), rows)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Read the command line, and write or print the tables."""
-    parser = argparse.ArgumentParser(description="What pip install bubbleproof brings.")
-    parser.add_argument("--write", type=Path, help="the Markdown file whose tables to replace")
-    target = parser.parse_args(arguments).write
-    if target is None:
+def main(write: Path | None = None) -> None:
+    """Print the tables, or replace those of the Markdown file ``write``."""
+    if write is None:
         sys.stdout.write(tables())
-        return 0
-    text = target.read_text("utf-8")
+        return
+    text = write.read_text("utf-8")
     head, _, rest = text.partition("\n## `pip install")
     _, mark, tail = rest.partition(END)
-    target.write_text(f"{head}\n{tables()}\n{mark}{tail}", encoding="utf-8")
-    return 0
+    write.write_text(f"{head}\n{tables()}\n{mark}{tail}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -14,7 +14,6 @@ was interrupted goes on. Ctrl-C writes the page of what there is.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -24,6 +23,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
+import typer
 from rich.progress import Progress
 
 from benchmarks.optimality_page import markdown
@@ -196,24 +196,23 @@ def write_rows(cases: Iterable[Case], path: Path) -> None:
             writer.writerow([getattr(case, name) for name in names])
 
 
-def main() -> None:
-    """Read the command line, survey, and write or print the page."""
-    parser = argparse.ArgumentParser(description="Published schedules against the exact optimum.")
-    parser.add_argument("--ranks", type=int, default=max(RANKS))
-    parser.add_argument("--time-limit", type=float, default=3.0, help="seconds per case")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, help="a file of cases that are done, one per line")
-    parser.add_argument("--write", type=Path, help="the folder for optimality.md and .csv")
-    given = parser.parse_args()
-    wanted = list(sizes(given.ranks))
-    cases = survey(wanted, given.time_limit, given.workers, given.keep)
-    page = markdown(cases, given.time_limit, len(wanted))
-    if given.write:
-        (given.write / "optimality.md").write_text(page, encoding="utf-8")
-        write_rows(cases, given.write / "optimality.csv")
-    else:
+def main(
+    ranks: int = max(RANKS),
+    time_limit: float = 3.0,
+    workers: int = 2,
+    keep: Path | None = None,
+    write: Path | None = None,
+) -> None:
+    """Survey, and write or print the page; see the module's text."""
+    wanted = list(sizes(ranks))
+    cases = survey(wanted, time_limit, workers, keep)
+    page = markdown(cases, time_limit, len(wanted))
+    if write is None:
         sys.stdout.write(page)
+        return
+    (write / "optimality.md").write_text(page, encoding="utf-8")
+    write_rows(cases, write / "optimality.csv")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from benchmarks.markdown import markdown_table
 
 if TYPE_CHECKING:
     from benchmarks.optimality import Case
@@ -30,16 +32,16 @@ authors' own makespan where it is known, the shortest found and the bound.
 
 def markdown(cases: Sequence[Case], time_limit: float, wanted: int) -> str:
     """The page."""
-    lines = [
-        HEAD.format(done=len(cases), wanted=wanted, limit=time_limit),
-        "| family | cases | optimal | claimed | beaten | open | above 2 % | worst case | excess |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    names = list(dict.fromkeys(case.family for case in cases))
-    lines += [_summary(name, [c for c in cases if c.family == name]) for name in names]
-    lines += ["", "## Longer or shorter than the authors'", "", *_beside_authors(cases), ""]
-    lines += ["## Every case above 2 %", "", *_above(cases)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(
+        [
+            HEAD.format(done=len(cases), wanted=wanted, limit=time_limit),
+            _summary(cases),
+            "## Longer or shorter than the authors'\n",
+            _beside_authors(cases),
+            "## Every case above 2 %\n",
+            *_above(cases),
+        ]
+    )
 
 
 def percent(ratio: Fraction) -> str:
@@ -53,36 +55,41 @@ def _told(case: Case) -> str:
     return f"p={case.p} m={case.m} v={case.v} s={case.s}: {case.published}{found}{bound}"
 
 
-def _summary(name: str, own: Sequence[Case]) -> str:
-    tallies = [sum(case.verdict == verdict for case in own) for verdict in VERDICTS]
-    above = sum(case.excess > SMALL for case in own)
-    worst = max(own, key=lambda case: (case.excess, -case.p - case.m))
-    shown = (_told(worst), percent(worst.excess)) if worst.excess else ("", "")
-    return "| " + " | ".join([name, str(len(own)), *map(str, tallies), str(above), *shown]) + " |"
+def _summary(cases: Sequence[Case]) -> str:
+    """A row per family."""
+    rows = []
+    for name in dict.fromkeys(case.family for case in cases):
+        own = [case for case in cases if case.family == name]
+        tallies = [sum(case.verdict == verdict for case in own) for verdict in VERDICTS]
+        above = sum(case.excess > SMALL for case in own)
+        worst = max(own, key=lambda case: (case.excess, -case.p - case.m))
+        shown = (_told(worst), percent(worst.excess)) if worst.excess else ("", "")
+        rows.append((name, len(own), *tallies, above, *shown))
+    return markdown_table(("family", "cases", *VERDICTS, "above 2 %", "worst case", "excess"), rows)
 
 
-def _beside_authors(cases: Sequence[Case]) -> list[str]:
-    lines = ["| family | source | cases | shorter | equal | longer |", "|---|---|---|---|---|---|"]
+def _beside_authors(cases: Sequence[Case]) -> str:
+    """A row per family and source of a makespan."""
+    rows = []
     for name, source in dict.fromkeys((c.family, c.source) for c in cases if c.known is not None):
         own = [c for c in cases if (c.family, c.source) == (name, source) and c.known is not None]
         signs = [(c.published > (c.known or 0)) - (c.published < (c.known or 0)) for c in own]
-        cells = [name, source, str(len(own)), *(str(signs.count(sign)) for sign in (-1, 0, 1))]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append((name, source, len(own), *(signs.count(sign) for sign in (-1, 0, 1))))
+    return markdown_table(("family", "source", "cases", "shorter", "equal", "longer"), rows)
 
 
-def _above(cases: Sequence[Case]) -> list[str]:
+def _above(cases: Sequence[Case]) -> Iterator[str]:
     """The rows above 2 %, under their reason."""
-    lines: list[str] = []
+    header = ("p m v s", "makespan", "peak", "authors'", "shortest found", "bound", "excess")
     above = [case for case in cases if case.excess > SMALL]
     for name, reason in dict.fromkeys((case.family, case.reason) for case in above):
-        lines += [f"**{name}**: {reason or NO_REASON}.", ""]
-        lines += ["| p m v s | makespan | peak | authors' | shortest found | bound | excess |"]
-        lines += ["|---|---|---|---|---|---|---|"]
-        for c in (c for c in above if (c.family, c.reason) == (name, reason)):
-            known = "" if c.known is None else str(c.known)
-            cells = [f"{c.p} {c.m} {c.v} {c.s}", str(c.published), str(c.peak), known]
-            cells += [str(c.best), str(c.bound), f"{percent(c.excess)}, {c.verdict}"]
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
-    return lines
+        own = [case for case in above if (case.family, case.reason) == (name, reason)]
+        yield f"**{name}**: {reason or NO_REASON}.\n"
+        yield markdown_table(header, map(_row, own))
+
+
+def _row(case: Case) -> tuple[object, ...]:
+    known = "" if case.known is None else case.known
+    at = f"{case.p} {case.m} {case.v} {case.s}"
+    found = (case.published, case.peak, known, case.best, case.bound)
+    return (at, *found, f"{percent(case.excess)}, {case.verdict}")

@@ -9,12 +9,12 @@ must hold of the schedule at hand; where it does not, the row has no reason and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bubbleproof.papers.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
-from bubbleproof.theory.families.few_microbatches import least_makespan
+from bubbleproof.theory.families.few_microbatches import one_rank_bound
 from bubbleproof.theory.families.hanayo import closed_form_order as hanayo_waves
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
@@ -69,8 +69,7 @@ def authors(family: str, p: int, m: int, v: int, s: int) -> tuple[int, str] | No
     return (3 * count, source) if count is not None else ticks.get(family)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(NamedTuple):
     """Why a family is longer than it could be, and what must be true for that to be why."""
 
     text: str
@@ -88,8 +87,7 @@ def _no_longer_at_equal_ticks(
 ) -> Callable[[dict[str, int], int], bool]:
     """Whether the family takes no longer than a closed form's order at tF = tB."""
 
-    def holds(at: dict[str, int], makespan: int) -> bool:
-        del makespan
+    def holds(at: dict[str, int], _: int) -> bool:
         pipeline, ours = _equal_ticks(name, at)
         problem = pipeline.problem()
         return ours <= measure(problem, left_shift(problem, order(pipeline))).makespan
@@ -97,10 +95,9 @@ def _no_longer_at_equal_ticks(
     return holds
 
 
-def _is_least_at_equal_ticks(at: dict[str, int], makespan: int) -> bool:
-    del makespan
+def _is_least_at_equal_ticks(at: dict[str, int], _: int) -> bool:
     pipeline, ours = _equal_ticks("svpp", at)
-    return 100 * ours <= 103 * least_makespan(pipeline.problem())
+    return 100 * ours <= 103 * one_rank_bound(pipeline.problem())
 
 
 def _no_longer_than_the_authors(name: str) -> Callable[[dict[str, int], int], bool]:
@@ -115,19 +112,13 @@ def _is_tpipes(at: dict[str, int], makespan: int) -> bool:
     return makespan == tpipe_makespan(at["p"], at["m"])
 
 
-def _is_trecomps(at: dict[str, int], makespan: int) -> bool:
-    return makespan <= printed_trecomp_makespan(at["p"], at["m"])
-
-
-def _fills_waits(at: dict[str, int], makespan: int) -> bool:
-    del makespan
+def _fills_waits(at: dict[str, int], _: int) -> bool:
     found = member("svpp-w", **at)
     peak = max(measure(found.problem, found.schedule).peak_activations)
     return peak <= most_forwards(found.pipeline)
 
 
-def _has_interleaveds_order(at: dict[str, int], makespan: int) -> bool:
-    del makespan
+def _has_interleaveds_order(at: dict[str, int], _: int) -> bool:
     p = at["p"]
     ours = member("trecomp-interleaved", **at).schedule.program.orders(p)
     plain = member("interleaved", p=p, m=at["m"]).schedule.program.orders(p)
@@ -136,47 +127,47 @@ def _has_interleaveds_order(at: dict[str, int], makespan: int) -> bool:
 
 REASONS: dict[str, Reason] = {
     "tpipe": Reason(
-        text="T-Pipe Appendix A fixes every start by rounds of 6 units: 6(m+p-1) ticks at any m",
-        holds=_is_tpipes,
+        "T-Pipe Appendix A fixes every start by rounds of 6 units: 6(m+p-1) ticks at any m",
+        _is_tpipes,
     ),
     "toffload": Reason(
-        text="the computations are T-Pipe's, whose Appendix A fixes them: 6(m+p-1) ticks at any m",
-        holds=_is_tpipes,
+        "the computations are T-Pipe's, whose Appendix A fixes them: 6(m+p-1) ticks at any m",
+        _is_tpipes,
     ),
     "trecomp": Reason(
-        text="T-Pipe Appendix C fixes rounds of 7 units: at most 6p + 7(m-1) ticks",
-        holds=_is_trecomps,
+        "T-Pipe Appendix C fixes rounds of 7 units: at most 6p + 7(m-1) ticks",
+        lambda at, makespan: makespan <= printed_trecomp_makespan(at["p"], at["m"]),
     ),
     "hanayo": Reason(
-        text="one order for all ticks, no longer at tF = tB than waves 2 ticks apart, which are "
+        "one order for all ticks, no longer at tF = tB than waves 2 ticks apart, which are "
         "Table 3's there; the page has tB = 2 tF",
-        holds=_no_longer_at_equal_ticks("hanayo", hanayo_waves),
+        _no_longer_at_equal_ticks("hanayo", hanayo_waves),
     ),
     "chimera": Reason(
-        text="Chimera section 3 joins units of p microbatches directly; full units stay so, others "
+        "Chimera section 3 joins units of p microbatches directly; full units stay so, others "
         "are no longer at tF = tB; the page has tB = 2 tF",
-        holds=_no_longer_at_equal_ticks("chimera", chimera_units),
+        _no_longer_at_equal_ticks("chimera", chimera_units),
     ),
     "v-half": Reason(
-        text="the building block's memory is the paper's; no longer than the authors' generator",
-        holds=_no_longer_than_the_authors("v-half"),
+        "the building block's memory is the paper's; no longer than the authors' generator",
+        _no_longer_than_the_authors("v-half"),
     ),
     "v-min": Reason(
-        text="the building block's memory is the paper's; no longer than the authors' generator",
-        holds=_no_longer_than_the_authors("v-min"),
+        "the building block's memory is the paper's; no longer than the authors' generator",
+        _no_longer_than_the_authors("v-min"),
     ),
     "svpp": Reason(
-        text="MEPipe section 4.3 orders ticks of one length: within 3 % of the least at tF = tB; "
+        "MEPipe section 4.3 orders ticks of one length: within 3 % of the least at tF = tB; "
         "the page has tB = 2 tF",
-        holds=_is_least_at_equal_ticks,
+        _is_least_at_equal_ticks,
     ),
     "svpp-w": Reason(
-        text="MEPipe section 5 keeps the order of F and I and fills waits with W, oldest first, "
+        "MEPipe section 5 keeps the order of F and I and fills waits with W, oldest first, "
         "within Table 3's units",
-        holds=_fills_waits,
+        _fills_waits,
     ),
     "trecomp-interleaved": Reason(
-        text="Megatron's order with each R right before its backward (T-Pipe section 4.2)",
-        holds=_has_interleaveds_order,
+        "Megatron's order with each R right before its backward (T-Pipe section 4.2)",
+        _has_interleaveds_order,
     ),
 }

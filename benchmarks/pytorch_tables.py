@@ -7,69 +7,78 @@ Each schedule class of ``torch.distributed.pipelining`` lays out its table for p
 for several m (fewer than p, p, not divided by p, multiples) and v = 1 to 4; sizes that PyTorch
 refuses are listed with its words. What is judged, and how, is said in ``benchmarks.survey``. Tables
 written by others are read from ``--cases``. Where a deferred RECV crosses messages, PyTorch's own
-runtime is run on gloo at the smallest such size (``benchmarks.deferred_run``).
+runtime is run on gloo at the smallest such size (``benchmarks.pytorch_tables``).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
+import typer
+from pydantic_core import to_json
 from rich.console import Console
 
-from benchmarks.case_files import judge_folder
-from benchmarks.findings import Findings, Run
-from benchmarks.machine import this_machine
-from benchmarks.survey import CROSSED, survey_all
+from benchmarks.findings import Findings, Run, ScheduleSurvey
+from benchmarks.survey import CROSSED, judge_folder, survey_all
 from benchmarks.tables_page import page
-from benchmarks.tally import ScheduleSurvey
 from benchmarks.torch_mutations import judge_mutations
+from benchmarks.torch_tables import (
+    Orders,
+    Refused,
+    Size,
+    Table,
+    deferred,
+    schedule_classes,
+    sender_placed,
+    to_program,
+    torch_table,
+)
 from bubbleproof.formats.files import write_text
+from bubbleproof.reference_exec.evidence.compare import summed_replicas
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
+from bubbleproof.reference_exec.evidence.oracle import max_relative_error, ordinary
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 
-ROOT = Path(__file__).parents[1]
-CASES = ROOT.parent / "shared" / "cases"
-LARGEST_RUN = 4
-RUN_LIMIT_S = 300
+CASES = Path(__file__).parents[2] / "shared" / "cases"
+LARGEST_RUN = 4  # ranks
 
 
-def main(arguments: list[str] | None = None) -> None:
+LIMIT_S = 120.0
+
+
+def main(
+    max_ranks: int = 8,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object, no page.")] = False,
+    write: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
+    cases: Annotated[Path, typer.Option(help="A folder of PyTorch CSV tables.")] = CASES,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Not on gloo.")] = False,
+) -> None:
     """Survey, judge, and print or write; see the module's text."""
-    options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     with console.status("") as status:
-        surveys = survey_all(
-            options.max_ranks, lambda name: status.update(f"{name}, p up to {options.max_ranks}")
-        )
+        surveys = survey_all(max_ranks, lambda name: status.update(f"{name}, p up to {max_ranks}"))
         status.update("mutations and case files")
         found = Findings(
-            max_ranks=options.max_ranks,
+            max_ranks=max_ranks,
             versions=this_machine().versions,
             surveys=surveys,
             mutations=judge_mutations(),
-            cases=judge_folder(options.cases) if options.cases.is_dir() else None,
-            runs=[] if options.no_run else _runs(surveys, status.update),
+            cases=judge_folder(cases) if cases.is_dir() else None,
+            runs=[] if no_run else _runs(surveys, status.update),
         )
-    if options.write is not None:
-        write_text(options.write, page(found))
-        console.print(f"wrote {options.write}")
-    if options.json:
-        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
-    elif options.write is None:
+    if write is not None:
+        before = write.read_text("utf-8") if write.exists() else ""
+        write_text(write, page(found, before))
+        console.print(f"wrote {write}")
+    if json:
+        sys.stdout.write(to_json(found, indent=2).decode() + "\n")
+    elif write is None:
         sys.stdout.write(page(found))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchmarks.pytorch_tables")
-    parser.add_argument("--max-ranks", type=int, default=8)
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    parser.add_argument("--write", type=Path, help="write the page to this file")
-    parser.add_argument("--cases", type=Path, default=CASES, help="a folder of PyTorch CSV tables")
-    parser.add_argument("--no-run", action="store_true", help="do not run PyTorch on gloo")
-    return parser
 
 
 def _runs(surveys: list[ScheduleSurvey], say: Callable[[str], None]) -> list[Run]:
@@ -78,30 +87,40 @@ def _runs(surveys: list[ScheduleSurvey], say: Callable[[str], None]) -> list[Run
     for survey in surveys:
         deferred = survey.communication.get("deferred")
         example = deferred.smallest.get(CROSSED) if deferred else None
-        if example is None or example.size.ranks > LARGEST_RUN:
-            continue
-        size = example.size
-        say(f"{survey.schedule} {size} on gloo")
-        numbers = [str(n) for n in (size.ranks, size.microbatches, size.chunks)]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.deferred_run", survey.schedule, *numbers],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            timeout=RUN_LIMIT_S,
-            check=True,
-        )
-        result = json.loads(done.stdout)
-        found.append(
-            Run(
-                schedule=survey.schedule,
-                size=str(size),
-                default_error=result["default"].get("largest"),
-                deferred_error=result["deferred"].get("largest"),
-            )
-        )
+        if example is not None and example.size.ranks <= LARGEST_RUN:
+            say(f"{survey.schedule} {example.size} on gloo")
+            found.append(run(survey.schedule, example.size))
     return found
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)
+
+
+def run(name: str, size: Size) -> Run:
+    """Run a schedule of PyTorch's both ways. Raises ``Refused`` where it has none of this size."""
+    table = torch_table(schedule_classes()[name], size)
+    if table is None:
+        raise Refused(f"{name} has no table")
+    lowered = sender_placed(table)
+    return Run(
+        schedule=name,
+        size=str(size),
+        default_error=_error(table, lowered),
+        deferred_error=_error(table, deferred(table, lowered)),
+    )
+
+
+def _error(table: Table, orders: Orders) -> float | None:
+    """The largest relative error of a stage's gradients (max-norm); None where it had no end."""
+    plan = Plan(
+        spec=ModelSpec(),
+        program=to_program(orders),
+        stage_ranks=table.stage_rank,
+        num_microbatches=table.size.microbatches,
+    )
+    try:
+        results = run_torch_runtime(plan, timeout=LIMIT_S)
+    except RuntimeError:  # a failed or stalled process
+        return None
+    return max_relative_error(summed_replicas(results), ordinary(plan)[0])

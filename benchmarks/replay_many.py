@@ -1,6 +1,6 @@
 """How long it takes to replay many small schedules, verification included.
 
-    python -m benchmarks.replay_many [--sizes 10] [--ways virtual gloo gloo-pool]
+    python -m benchmarks.replay_many [--sizes 10] [--ways virtual,gloo,gloo-pool]
 
 Six families at ten sizes each, with the small MLP in float64: each is built, verified, run and
 compared with both oracles. A schedule that breaks a promise ends the run. The ways to run:
@@ -18,13 +18,14 @@ loads torch in it.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
-from benchmarks.machine import this_machine
+import typer
+
 from bubbleproof.reference_exec.drivers.gloo import GlooPool
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.families import member
@@ -35,16 +36,12 @@ WAYS = ("virtual", "gloo", "gloo-pool")
 Sizes = Sequence[tuple[int, int]]
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(sizes: int = len(SIZES), ways: str = ",".join(WAYS)) -> None:
     """Replay and print; see the module's text."""
-    parser = argparse.ArgumentParser(prog="benchmarks.replay_many", description=__doc__)
-    parser.add_argument("--sizes", type=int, default=len(SIZES))
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    options = parser.parse_args(arguments)
-    if options.ways != ["virtual"]:
+    if ways != "virtual":
         _replayed("gloo", None, 2, 2, "1f1b")
-    for way in options.ways:
-        sys.stdout.write(f"{way}: {_measured(way, SIZES[: options.sizes])}\n")
+    for way in ways.split(","):
+        sys.stdout.write(f"{way}: {_measured(way, SIZES[:sizes])}\n")
         sys.stdout.flush()
     sys.stdout.write(f"on {this_machine()}\n")
 
@@ -79,4 +76,4 @@ def _replayed(backend: str, pool: GlooPool | None, p: int, m: int, family: str) 
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -25,25 +25,25 @@ little, processor time more; no time passes or fails here.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from json import dumps
 from statistics import median
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
 from rich.console import Console
 
-from benchmarks.machine import this_machine
 from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED, Team, plan_of
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.models.model_spec import KINDS, ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import replay_plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 from bubbleproof.reference_exec.pytorch.table import as_pytorch_adds
@@ -53,6 +53,7 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.pipelines.lowering import lower
 
 TIMES = ("step", "whole")
+SHOWN = ("kind", "hidden", "layers", "heads", "sequence", "batch", "dtype")  # of the model
 WARM_TIMES = ("wall", "processor")
 LIMIT_S = 120.0
 Item = TypeVar("Item")
@@ -60,28 +61,42 @@ Run = Callable[..., list[RankResult]]
 Seconds = dict[str, dict[str, list[float]]]  # by executor and time
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(
+    family: str = "1f1b",
+    ranks: int = 4,
+    microbatches: int = 8,
+    model: str = "transformer",
+    hidden: int = 128,
+    layers: int = 2,
+    heads: int = 4,
+    sequence: int = 64,
+    repeats: int = 5,
+    steps: int = 20,
+    json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
     """Measure and print; see the module's text."""
-    options = _parser().parse_args(arguments)
-    plan = _plan(options)
+    spec = ModelSpec(
+        kind=model, hidden=hidden, layers=layers, heads=heads, sequence=sequence, batch=1,
+        dtype="float32",
+    )  # fmt: skip
+    found = member(family, p=ranks, m=microbatches)
+    lowered = lower(found.problem, found.schedule)
+    plan = replay_plan(replicated(found.pipeline, found.schedule, spec), lowered)
     console = Console(stderr=True)
-    seconds = measure(plan, options.repeats, console)
-    warm = measure_warm(plan, options.steps, console)
-    told = {
-        "family": options.family,
-        "ranks": plan.num_ranks,
-        "microbatches": plan.num_microbatches,
-        "model": {
-            name: getattr(plan.spec, name)
-            for name in ("kind", "hidden", "layers", "heads", "sequence", "batch", "dtype")
-        },
-        "seconds": seconds,
-        "ratios": ratios(seconds, TIMES),
-        "warm_seconds": warm,
-        "warm_ratios": ratios(warm, WARM_TIMES),
-        "machine": this_machine().to_json(),
-    }
-    sys.stdout.write((json.dumps(told, indent=2) if options.json else _text(told)) + "\n")
+    seconds = measure(plan, repeats, console)
+    warm = measure_warm(plan, steps, console)
+    shown = {name: getattr(spec, name) for name in SHOWN}
+    if json:
+        told = {"family": family, "ranks": ranks, "microbatches": microbatches, "model": shown}
+        told |= {"seconds": seconds, "ratios": ratios(seconds)}
+        told |= {"warm_seconds": warm, "warm_ratios": ratios(warm)}
+        text = dumps({**told, "machine": this_machine().to_json()}, indent=2)
+    else:
+        sizes = ", ".join(f"{name} {value}" for name, value in shown.items())
+        head = f"{family}, {ranks} ranks, {microbatches} microbatches; {sizes}"
+        lines = [f"on {this_machine()}", *_section("cold", seconds), *_section("warm", warm)]
+        text = "\n".join([head, *lines])
+    sys.stdout.write(f"{text}\n")
 
 
 def measure(plan: Plan, repeats: int, console: Console) -> Seconds:
@@ -136,7 +151,7 @@ def _require_bits(name: str, found: Gradients, wanted: dict[str, Gradients]) -> 
         raise RuntimeError(f"{name}: gradients are not those of the oracle")
 
 
-def ratios(seconds: Seconds, times: Sequence[str]) -> dict[str, dict[str, float]]:
+def ratios(seconds: Seconds) -> dict[str, dict[str, float]]:
     """By executor of ours and time: its time divided by PyTorch's, the median over rounds."""
     return {
         name: {
@@ -144,7 +159,7 @@ def ratios(seconds: Seconds, times: Sequence[str]) -> dict[str, dict[str, float]
                 ours / theirs
                 for ours, theirs in zip(seconds[name][kind], seconds[TORCH][kind], strict=True)
             )
-            for kind in times
+            for kind in seconds[name]
         }
         for name in (OURS, UNCOUNTED)
     }
@@ -162,41 +177,12 @@ def _timed(run: Run, plan: Plan) -> tuple[list[RankResult], dict[str, float]]:
     return results, {"step": max(heard["done"]) - max(heard["ready"]), "whole": whole}
 
 
-def _plan(options: argparse.Namespace) -> Plan:
-    found = member(options.family, p=options.ranks, m=options.microbatches)
-    spec = ModelSpec(
-        kind=options.model,
-        hidden=options.hidden,
-        layers=options.layers,
-        heads=options.heads,
-        sequence=options.sequence,
-        batch=1,
-        dtype="float32",
-    )
-    lowered = lower(found.problem, found.schedule)
-    return replay_plan(replicated(found.pipeline, found.schedule, spec), lowered, spec)
-
-
-def _text(told: dict[str, object]) -> str:
-    model = told["model"]
-    assert isinstance(model, dict)
-    lines = [
-        f"{told['family']}, {told['ranks']} ranks, {told['microbatches']} microbatches; "
-        + ", ".join(f"{name} {value}" for name, value in model.items()),
-        f"on {this_machine()}",
-    ]
-    for words, times, prefix in (("cold", TIMES, ""), ("warm", WARM_TIMES, "warm_")):
-        seconds, found = told[f"{prefix}seconds"], told[f"{prefix}ratios"]
-        assert isinstance(seconds, dict)
-        assert isinstance(found, dict)
-        for kind in times:
-            lines.append(f"{words} {kind}, ms, median (least to most) of {_rounds(seconds)} rounds")
-            lines += [f"    {_line(name, kind, seconds, found)}" for name in EXECUTORS]
-    return "\n".join(lines)
-
-
-def _rounds(seconds: Seconds) -> int:
-    return len(next(iter(seconds[OURS].values())))
+def _section(words: str, seconds: Seconds) -> Iterator[str]:
+    """A line for each time and, below it, one for each executor."""
+    found = ratios(seconds)
+    for kind, rounds in seconds[OURS].items():
+        yield f"{words} {kind}, ms, median (least to most) of {len(rounds)} rounds"
+        yield from (f"    {_line(name, kind, seconds, found)}" for name in EXECUTORS)
 
 
 def _line(name: str, kind: str, seconds: Seconds, found: dict[str, dict[str, float]]) -> str:
@@ -205,24 +191,5 @@ def _line(name: str, kind: str, seconds: Seconds, found: dict[str, dict[str, flo
     return text + (f"; {found[name][kind]:.2f} of PyTorch's" if name in found else "")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchmarks.replay_speed", description=__doc__)
-    parser.add_argument("--family", default="1f1b")
-    parser.add_argument("--model", choices=KINDS, default="transformer")
-    for name, value in {
-        "ranks": 4,
-        "microbatches": 8,
-        "hidden": 128,
-        "layers": 2,
-        "heads": 4,
-        "sequence": 64,
-        "repeats": 5,
-        "steps": 20,
-    }.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--json", action="store_true")
-    return parser
-
-
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -39,7 +39,7 @@ import torch
 from bubbleproof.reference_exec.drivers.gloo_worker import Seat, join_group
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
 from bubbleproof.reference_exec.drivers.rank_report import stall
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.pytorch.worker import TorchRank
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import Rank

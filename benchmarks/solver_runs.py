@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import Protocol
 
-from benchmarks.instances import Instance, instances
+from benchmarks.baselines import plain_milp, plain_z3
+from benchmarks.child_process import answers
+from benchmarks.instances import Instance
 from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
-from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.starts import schedule_of_starts
-from bubbleproof.theory.model.actions import Ints
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import check
 
-PLAIN = ("plain z3", "plain CBC")
-GRACE = 30.0  # seconds beyond twice the limit until a run is killed
-Baseline = Callable[[Problem, str, float], tuple[Ints | None, int]]
+BASELINES = {"plain z3": plain_z3, "plain CBC": plain_milp}
+PLAIN = tuple(BASELINES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +44,19 @@ def can_run(instance: Instance, engine: str) -> bool:
     return instance.allowed is None or engine == "auto"
 
 
-def measure(instance: Instance, engine: str, seconds: float, threads: int) -> Run:
+def measure(instance: Instance, engine: str, limit: float, threads: int) -> Run:
     """Solve, starting from nothing. Precondition: ``can_run``."""
     if engine in PLAIN:
-        return _measure_plain(instance, engine, seconds)
+        return _measure_plain(instance, engine, limit)
     options = SolveOptions(
-        engine=engine, objective=instance.objective, time_limit=seconds, threads=threads
+        engine=engine, objective=instance.objective, time_limit=limit, threads=threads
     )
     began = time.perf_counter()
     if instance.allowed is not None:
         result = solve_choices(instance.pipeline, instance.allowed, options).result
     else:
         result = solve(instance.problem(), options)
-    return _run_of(instance, engine, result, time.perf_counter() - began)
-
-
-def _run_of(instance: Instance, engine: str, result: Result, seconds: float) -> Run:
-    proof = ""
+    seconds, proof = time.perf_counter() - began, ""
     if result.status is Status.OPTIMAL:
         proof = "certificate" if result.proof is Proof.CERTIFICATE else "engine"
     return Run(
@@ -76,7 +67,7 @@ def _run_of(instance: Instance, engine: str, result: Result, seconds: float) -> 
 
 def _measure_plain(instance: Instance, engine: str, seconds: float) -> Run:
     problem, began = instance.problem(), time.perf_counter()
-    start, bound = _baseline(engine)(problem, instance.objective, seconds)
+    start, bound = BASELINES[engine](problem, instance.objective, seconds)
     spent = time.perf_counter() - began
     value = None
     if start is not None:
@@ -90,67 +81,31 @@ def _measure_plain(instance: Instance, engine: str, seconds: float) -> Run:
     )
 
 
-def _baseline(engine: str) -> Baseline:
-    if engine == "plain z3":
-        from benchmarks.baseline_z3 import plain_z3
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """Measures each run in a process of its own, which is killed where it hangs.
 
-        return plain_z3
-    from benchmarks.baseline_milp import plain_milp
+    ``seconds`` limits a search, ``patience`` (seconds) the process.
+    """
 
-    return plain_milp
-
-
-class Runner(Protocol):
-    """Something that measures."""
-
-    def run(self, instance: Instance, engine: str) -> Run: ...
-
-
-class Lane:
-    """A worker process that is replaced when it hangs or dies."""
-
-    def __init__(self, seconds: float, threads: int) -> None:
-        self.seconds, self.threads = seconds, threads
-        self.patience = 2 * seconds + GRACE
-        self._begin()
-
-    def _begin(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.ours, theirs = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(theirs, self.seconds, self.threads), daemon=False
-        )
-        self.process.start()
-        theirs.close()
+    seconds: float
+    threads: int
+    patience: float
 
     def run(self, instance: Instance, engine: str) -> Run:
-        """The measurement, or a note where the worker had to be killed or died."""
-        note, began = "killed", time.perf_counter()
-        self.ours.send((instance.name, engine))
+        """The measurement, or a note where the process had to be killed or died."""
+        began, options = time.perf_counter(), (self.seconds, self.threads)
         try:
-            if self.ours.poll(self.patience):
-                found: Run = self.ours.recv()
-                return found
-        except EOFError:
+            return next(answers(self.patience, _tell, instance, engine, *options))
+        except TimeoutError:
+            note = "killed"
+        except ChildProcessError:
             note = "died"
-        self.end()
-        self._begin()
         seconds = time.perf_counter() - began
         return Run(instance=instance.name, engine=engine, seconds=seconds, note=note)
 
-    def end(self) -> None:
-        """Stop the worker."""
-        self.ours.close()
-        self.process.kill()
-        self.process.join()
 
-
-def serve(connection: Connection, seconds: float, threads: int) -> None:
-    """Measure what is asked for until the other side is gone."""
-    known = {instance.name: instance for instance in instances()}
-    while True:
-        try:
-            name, engine = connection.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        connection.send(measure(known[name], engine, seconds, threads))
+def _tell(
+    tell: Callable[[Run], None], instance: Instance, engine: str, seconds: float, threads: int
+) -> None:
+    tell(measure(instance, engine, seconds, threads))

@@ -11,28 +11,30 @@ other.
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from queue import SimpleQueue
+from typing import NamedTuple
 
+import typer
 from rich.progress import Progress
 
 from benchmarks.instances import Instance, instances
-from benchmarks.machine import this_machine
-from benchmarks.solver_runs import PLAIN, Lane, Run, Runner, can_run
+from benchmarks.solver_runs import PLAIN, Run, Runner, can_run
 from benchmarks.solver_tables import SKIPPED, main_table, ratio_table, summary
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import ENGINES
 
 COLUMNS = ("auto", *ENGINES, *PLAIN)
 USUAL = tuple(engine for engine in COLUMNS if engine != "pulp-cbc")  # CBC has a plain column
 MOST_FAILURES, MOST_IN_ALL = 2, 5
+GRACE = 30.0  # seconds beyond twice the limit until a run is killed
 NAP = 0.2  # seconds; Ctrl-C may not wake a longer one
+Measure = Callable[[Instance, str], Run]
 PACKAGES = ("bubbleproof", "ortools", "python-sat", "z3-solver", "pulp", "numpy")
 
 
@@ -42,11 +44,20 @@ def chosen_instances(pattern: str) -> list[Instance]:
     return sorted(found, key=lambda instance: instance.problem().num_tasks)
 
 
+class Settings(NamedTuple):
+    """What the page says of how it was measured."""
+
+    time_limit: float
+    threads: int
+    workers: int
+    write: Path | None
+
+
 class Bench:
     """The runs so far, and who has failed too often to go on."""
 
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
+    def __init__(self, run: Measure) -> None:
+        self.run = run
         self.runs: dict[tuple[str, str], Run] = {}
         self.failures: Counter[tuple[str, str]] = Counter()
 
@@ -58,7 +69,7 @@ class Bench:
             if engine != "auto" and self._has_failed(engine, instance.group):
                 run = Run(instance=instance.name, engine=engine, note=SKIPPED)
             else:
-                run = self.runner.run(instance, engine)
+                run = self.run(instance, engine)
                 self.failures[engine, instance.group] += not run.is_closed
             self.runs[instance.name, engine] = run
             yield run
@@ -71,17 +82,15 @@ class Bench:
 def measure_all(
     chosen: Sequence[Instance],
     engines: Sequence[str],
-    runners: Sequence[Runner],
+    run: Measure,
+    workers: int = 1,
     stopped: threading.Event | None = None,
 ) -> dict[tuple[str, str], Run]:
-    """Every engine on every instance; with several runners, engines side by side.
+    """Every engine on every instance; with several workers, engines side by side.
 
     After Ctrl-C, which sets ``stopped``, what has been measured by the end of the current runs.
     """
     stopped = stopped or threading.Event()
-    free: SimpleQueue[Runner] = SimpleQueue()
-    for runner in runners:
-        free.put(runner)
     benches: list[Bench] = []
     with Progress(disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("solving", total=len(chosen) * len(engines))
@@ -89,15 +98,14 @@ def measure_all(
         def one(engine: str) -> None:
             if stopped.is_set():
                 return
-            bench = Bench(free.get())
+            bench = Bench(run)
             benches.append(bench)
-            for run in bench.measure(chosen, engine):
-                progress.update(bar, advance=1, description=f"{engine}: {run.instance}")
+            for done in bench.measure(chosen, engine):
+                progress.update(bar, advance=1, description=f"{engine}: {done.instance}")
                 if stopped.is_set():
                     break
-            free.put(bench.runner)
 
-        with ThreadPoolExecutor(len(runners)) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             try:
                 for future in [pool.submit(one, engine) for engine in engines]:
                     while not wait([future], timeout=NAP).done:
@@ -106,12 +114,12 @@ def measure_all(
             except KeyboardInterrupt:
                 stopped.set()
                 pool.shutdown(cancel_futures=True)
-    return {key: run for bench in benches for key, run in bench.runs.items()}
+    return {key: done for bench in benches for key, done in bench.runs.items()}
 
 
 def page(
     chosen: Sequence[Instance], engines: Sequence[str], runs: dict[tuple[str, str], Run],
-    settings: argparse.Namespace,
+    settings: Settings,
 ) -> str:  # fmt: skip
     """The whole page."""
     lines = [
@@ -148,44 +156,33 @@ def page(
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Read the command line, measure, and write or print the page."""
-    settings = _parser().parse_args(arguments)
-    engines = settings.engines.split(",")
-    if unknown := sorted(set(engines) - set(COLUMNS)):
-        sys.stderr.write(f"engines must be of {', '.join(COLUMNS)}, got {unknown[0]}\n")
-        return 2
-    chosen = chosen_instances(settings.only)
+def main(
+    engines: str = ",".join(USUAL),
+    time_limit: float = 60.0,
+    only: str = "",
+    workers: int = 1,
+    threads: int = 2,
+    write: Path | None = None,
+) -> None:
+    """Measure, and write or print the page; see the module's text."""
+    named = engines.split(",")
+    if unknown := sorted(set(named) - set(COLUMNS)):
+        raise typer.BadParameter(f"engines must be of {', '.join(COLUMNS)}, got {unknown[0]}")
+    chosen = chosen_instances(only)
     if not chosen:
-        sys.stderr.write(f"no instance's name contains {settings.only!r}\n")
-        return 2
-    lanes = [Lane(settings.time_limit, settings.threads) for _ in range(settings.workers)]
+        raise typer.BadParameter(f"no instance's name contains {only!r}")
+    settings = Settings(time_limit, threads, workers, write)
+    runner = Runner(seconds=time_limit, threads=threads, patience=2 * time_limit + GRACE)
     try:
-        runs = measure_all(chosen, engines, lanes)
-        text = page(chosen, engines, runs, settings)
+        text = page(chosen, named, measure_all(chosen, named, runner.run, workers), settings)
     except ValueError as contradiction:
         sys.stderr.write(f"{contradiction}\n")
-        return 1
-    finally:
-        for lane in lanes:
-            lane.end()
-    if settings.write:
-        settings.write.write_text(text, encoding="utf-8")
-    else:
+        raise typer.Exit(1) from None
+    if write is None:
         sys.stdout.write(text)
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Every named instance through every engine.")
-    parser.add_argument("--engines", default=",".join(USUAL), help="comma-separated")
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per run")
-    parser.add_argument("--only", default="", help="part of the instances' names")
-    parser.add_argument("--workers", type=int, default=1, help="runs at a time")
-    parser.add_argument("--threads", type=int, default=2, help="threads per run")
-    parser.add_argument("--write", type=Path, help="the Markdown file to write")
-    return parser
+    else:
+        write.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -1,15 +1,9 @@
-"""Our side of ``verify_speed``, in a process of its own so that its memory is ours alone.
-
-Prints one JSON object: seconds and the peak resident bytes of this process.
-"""
+"""Our side of ``verify_speed``, for a process of its own so that its memory is ours alone."""
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import resource
-import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,6 +12,7 @@ from bubbleproof.theory.families import FamilyMember, member
 from bubbleproof.verify import check
 
 T = TypeVar("T")
+MEBIBYTE = 1 << 20
 
 
 def timed(action: Callable[[], T], repeats: int) -> tuple[float, T]:
@@ -41,24 +36,22 @@ def peak_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("ranks", "microbatches", "chunks", "repeats"):
-        parser.add_argument(name, type=int)
-    size = parser.parse_args()
-    build, found = timed(
-        lambda: interleaved(size.ranks, size.microbatches, size.chunks), size.repeats
-    )
-    checking, verdict = timed(lambda: check(found.problem, found.schedule), size.repeats)
+def measure_ours(
+    tell: Callable[[dict[str, float]], None],
+    ranks: int,
+    microbatches: int,
+    chunks: int,
+    repeats: int,
+) -> None:
+    """Tell our seconds, and the peak resident bytes of this process."""
+    build, found = timed(lambda: interleaved(ranks, microbatches, chunks), repeats)
+    checking, verdict = timed(lambda: check(found.problem, found.schedule), repeats)
     assert verdict.ok, str(verdict)
-    result = {
-        "tasks": found.problem.num_tasks,
-        "build_s": build,
-        "check_s": checking,
-        "peak_resident_bytes": peak_resident_bytes(),
-    }
-    sys.stdout.write(json.dumps(result) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    tell(
+        {
+            "tasks": found.problem.num_tasks,
+            "build_s": build,
+            "check_s": checking,
+            "peak_resident_mib": peak_resident_bytes() / MEBIBYTE,
+        }
+    )

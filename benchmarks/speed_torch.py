@@ -1,16 +1,14 @@
 """PyTorch's side of ``verify_speed``: the same table given to its validator and its simulator.
 
-Prints one JSON object per line as soon as it is measured, so that a run cut short by the time limit
-still tells what it reached: first the validator, the lowering and our rule 6 (which decides of the
+Each figure is told as soon as it is measured, so that a run cut short by the time limit still
+tells what it reached: first the validator, the lowering and our rule 6 (which decides of the
 lowered program what the simulator decides), then the simulator at sizes growing up to the full one.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
+from collections.abc import Callable
 
 import torch.distributed.pipelining.schedules as torch_schedules
 
@@ -20,7 +18,6 @@ from benchmarks.torch_tables import (
     Size,
     Table,
     add_send_recv,
-    to_orders,
     to_program,
     validator_accepts,
 )
@@ -28,24 +25,27 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify import Semantics, check_communication
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("ranks", "microbatches", "chunks", "repeats"):
-        parser.add_argument(name, type=int)
-    given = parser.parse_args()
-    size = Size(ranks=given.ranks, microbatches=given.microbatches, chunks=given.chunks)
+def measure_torch(
+    tell: Callable[[dict[str, float]], None],
+    ranks: int,
+    microbatches: int,
+    chunks: int,
+    repeats: int,
+) -> None:
+    """Tell the seconds of PyTorch's functions, and of our rule 6."""
+    size = Size(ranks=ranks, microbatches=microbatches, chunks=chunks)
     problem, table = interleaved_table(size)
-    tell({"validate_s": validate_seconds(table, given.repeats)})
+    tell({"validate_s": validate_seconds(table, repeats)})
     lowering, lowered = timed(lambda: add_send_recv(table.compute, table.stage_rank), 1)
     tell({"lower_s": lowering})
     tell({"rule6_s": rule6_seconds(problem, lowered)})
-    for microbatches in growing(given.ranks, given.microbatches):
-        smaller = Size(ranks=given.ranks, microbatches=microbatches, chunks=given.chunks)
+    for count in growing(ranks, microbatches):
+        smaller = Size(ranks=ranks, microbatches=count, chunks=chunks)
         part = table if smaller == size else interleaved_table(smaller)[1]
         given_lowered = lowered if part is table else add_send_recv(part.compute, part.stage_rank)
         seconds = simulate_seconds(part, given_lowered)
         tasks = sum(map(len, part.compute.values()))
-        tell({"simulate_s": seconds, "microbatches": microbatches, "tasks": tasks})
+        tell({"simulate_s": seconds, "microbatches": count, "tasks": tasks})
 
 
 def growing(ranks: int, microbatches: int) -> list[int]:
@@ -59,13 +59,7 @@ def growing(ranks: int, microbatches: int) -> list[int]:
 def interleaved_table(size: Size) -> tuple[Problem, Table]:
     """Our interleaved order as PyTorch's actions, with its problem."""
     found = interleaved(size.ranks, size.microbatches, size.chunks)
-    table = Table(
-        schedule="interleaved",
-        size=size,
-        compute=to_orders(found.schedule.program, size.ranks),
-        stage_rank=found.pipeline.stage_ranks,
-    )
-    return found.problem, table
+    return found.problem, Table.of(found.schedule.program, size, found.pipeline.stage_ranks)
 
 
 def validate_seconds(table: Table, repeats: int) -> float:
@@ -92,13 +86,3 @@ def rule6_seconds(problem: Problem, lowered: Orders) -> float:
     )
     assert verdict.ok, str(verdict)
     return seconds
-
-
-def tell(measured: dict[str, float]) -> None:
-    """Write one line and let it out at once."""
-    sys.stdout.write(json.dumps(measured) + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.findings import Findings
+from benchmarks.findings import Example, Findings, ScheduleSurvey
 from benchmarks.markdown import cell, markdown_table
 from benchmarks.survey import COMPUTE_RULES, CROSSED, SEMANTICS
-from benchmarks.tables_text import ASSUMPTIONS
-from benchmarks.tally import Example, ScheduleSurvey
 from benchmarks.torch_tables import OUR_1F1B
 
+ASSUMPTIONS = "## What these numbers assume"
 PYTORCH_OWN = ("", "sender", "deferred")  # "before use" is a placement of ours
 
 
-def page(found: Findings) -> str:
-    """The whole page as Markdown."""
+def page(found: Findings, before: str = "") -> str:
+    """The whole page as Markdown; what the page ``before`` says of its assumptions is kept."""
+    assumptions = before.partition(f"\n{ASSUMPTIONS}\n\n")[2] or "See docs/pytorch-tables.md.\n"
     arguments = f"--max-ranks {found.max_ranks} --write docs/pytorch-tables.md"
     versions = ", ".join(f"{name} {number}" for name, number in found.versions.items())
     parts = [
@@ -40,30 +40,28 @@ def page(found: Findings) -> str:
         _refusal_table(found.surveys),
         "## The smallest counterexample of each kind\n",
         _example_table(found.surveys),
-        "## What these numbers assume\n",
-        ASSUMPTIONS,
+        f"{ASSUMPTIONS}\n",
+        assumptions,
     ]
     return "\n".join(parts)
 
 
 def _summary(found: Findings) -> str:
-    torch_own = [s for s in found.surveys if s.schedule != OUR_1F1B and s.has_table]
-    tables = sum(s.compute.judged for s in torch_own)
-    wrong = [s for s in torch_own if s.compute.violated]
+    own = [s for s in found.surveys if s.schedule != OUR_1F1B and s.has_table]
+    counts = [sum(s.compute.judged for s in own), sum(s.actions for s in own)]
     lines = [
-        f"- {tables} tables of {len(torch_own)} schedules, {sum(s.actions for s in torch_own)} "
-        f"actions, {sum(s.overlaps for s in torch_own)} of them overlapped pairs."
+        f"- {counts[0]} tables of {len(own)} schedules, {counts[1]} actions, "
+        f"{sum(s.overlaps for s in own)} of them overlapped pairs."
     ]
-    for survey in wrong:
-        lines.append(
-            f"- Rules 1 to 5: every violation is in `{survey.schedule}` "
-            f"({max(survey.compute.violated.values())} of its {survey.compute.judged} tables)."
-            if len(wrong) == 1
-            else f"- `{survey.schedule}` violates {dict(survey.compute.violated)}."
-        )
-    for name in _placements(found.surveys):
-        lines.append(_placement_summary(name, torch_own))
-    return "\n".join(lines) + "\n"
+    wrong = [
+        f"`{s.schedule}` ({max(s.compute.violated.values())} of its {s.compute.judged} tables)"
+        for s in own
+        if s.compute.violated
+    ]
+    if wrong:
+        lines.append(f"- Rules 1 to 5: every violation is in {', '.join(wrong)}.")
+    placements = dict.fromkeys(name for survey in found.surveys for name in survey.communication)
+    return "\n".join([*lines, *(_placement_summary(name, own) for name in placements)]) + "\n"
 
 
 def _placement_summary(name: str, surveys: Sequence[ScheduleSurvey]) -> str:
@@ -81,27 +79,17 @@ def _placement_summary(name: str, surveys: Sequence[ScheduleSurvey]) -> str:
     )
 
 
-def _placements(surveys: Sequence[ScheduleSurvey]) -> list[str]:
-    return list(dict.fromkeys(name for survey in surveys for name in survey.communication))
-
-
 def _compute_table(surveys: Sequence[ScheduleSurvey]) -> str:
     rules = [rule.name for rule in COMPUTE_RULES]
-    rows = [
-        [
-            f"`{survey.schedule}`",
-            survey.compute.judged if survey.has_table else "no table",
-            survey.actions,
-            survey.overlaps,
-            *(_held(survey, rule) for rule in rules),
-            survey.validator_accepts,
-        ]
-        for survey in surveys
-    ]
-    header = ["schedule", "tables", "actions", "overlapped pairs"]
+    rows = []
+    for survey in surveys:
+        tables = survey.compute.judged if survey.has_table else "no table"
+        held = (_held(survey, rule) for rule in rules)
+        name, counts = f"`{survey.schedule}`", (tables, survey.actions, survey.overlaps)
+        rows.append((name, *counts, *held, survey.validator_accepts))
+    header = ("schedule", "tables", "actions", "overlapped pairs", *map(str.lower, rules))
     lead = "The last column counts the tables that PyTorch's `_validate_schedule` accepts.\n\n"
-    names = [rule.lower() for rule in rules]
-    return lead + markdown_table([*header, *names, "`_validate_schedule`"], rows)
+    return lead + markdown_table((*header, "`_validate_schedule`"), rows)
 
 
 def _held(survey: ScheduleSurvey, rule: str) -> str:
@@ -122,20 +110,14 @@ def _placement_meaning() -> str:
 
 
 def _communication_table(surveys: Sequence[ScheduleSurvey]) -> str:
-    rows = [
-        [
-            f"`{survey.schedule}`",
-            name,
-            tally.judged,
-            *(tally.violated[column] or "ok" for column in (CROSSED, *SEMANTICS)),
-            survey.simulator_accepts[name],
-        ]
-        for survey in surveys
-        for name, tally in survey.communication.items()
-    ]
-    return markdown_table(
-        ["schedule", "RECV placed", "tables", CROSSED, *SEMANTICS, "simulator"], rows
-    )
+    columns = (CROSSED, *SEMANTICS)
+    rows = []
+    for survey in surveys:
+        for name, tally in survey.communication.items():
+            held = (tally.violated[column] or "ok" for column in columns)
+            accepted = survey.simulator_accepts[name]
+            rows.append((f"`{survey.schedule}`", name, tally.judged, *held, accepted))
+    return markdown_table(("schedule", "RECV placed", "tables", *columns, "simulator"), rows)
 
 
 def _grid(surveys: Sequence[ScheduleSurvey]) -> str:
@@ -143,8 +125,8 @@ def _grid(surveys: Sequence[ScheduleSurvey]) -> str:
     found = [
         (name != "deferred", example.size.ranks, example.size.microbatches, survey.schedule, name)
         for survey in surveys
-        for name, tally in survey.communication.items()
-        if (example := tally.smallest.get(CROSSED)) is not None
+        for name, column, example in examples(survey)
+        if column == CROSSED
     ]
     if not found:
         return "None of these sizes crosses messages.\n"
@@ -176,16 +158,12 @@ def _error(value: float | None) -> str:
 
 def _mutation_table(found: Findings) -> str:
     lead = "1F1B with p=4, m=8, changed in one place; all judges know the shape.\n"
-    rows = [
-        [
-            judgement.mutation,
-            "accepts" if judgement.validator_accepts else "refuses",
-            "accepts" if judgement.lowering_accepts else "refuses",
-            f"refuses: {', '.join(judgement.broken)}" if judgement.broken else "accepts",
-            cell(judgement.message),
-        ]
-        for judgement in found.mutations
-    ]
+    said = {True: "accepts", False: "refuses"}
+    rows = []
+    for judgement in found.mutations:
+        ours = f"refuses: {', '.join(judgement.broken)}" if judgement.broken else "accepts"
+        theirs = (said[judgement.validator_accepts], said[judgement.lowering_accepts])
+        rows.append((judgement.mutation, *theirs, ours, cell(judgement.message)))
     header = ["change", "`_validate_schedule`", "`_add_send_recv`", "bubbleproof", "it says"]
     return f"{lead}\n" + markdown_table(header, rows)
 
@@ -197,14 +175,8 @@ def _case_table(found: Findings) -> str:
     for case in found.cases:
         communication = case.survey.communication
         states = [f"{name}: {_state(tally.violated)}" for name, tally in communication.items()]
-        rows.append(
-            [
-                f"`{case.name}`",
-                case.reading,
-                _state(case.survey.compute.violated),
-                "; ".join(states),
-            ]
-        )
+        plain = _state(case.survey.compute.violated)
+        rows.append((f"`{case.name}`", case.reading, plain, "; ".join(states)))
     return markdown_table(["file", "read as", "rules 1 to 5", "with SEND and RECV"], rows)
 
 

@@ -7,14 +7,13 @@ breaks one thing; all judges know p, m and the number of stages.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from benchmarks.torch_tables import (
     Refused,
     Size,
     Table,
     add_send_recv,
-    to_orders,
     validator_accepts,
 )
 from bubbleproof.theory.families import member
@@ -37,28 +36,10 @@ class Judgement:
     broken: tuple[str, ...]
     message: str
 
-    def to_json(self) -> dict[str, object]:
-        """The fields by name."""
-        return asdict(self)
 
-
-def original() -> TextOrders:
-    """The correct order, rank by rank."""
-    program = member("1f1b", p=RANKS, m=MICROBATCHES).schedule.program
-    return [[str(action) for action in order] for order in program.orders(RANKS)]
-
-
-def unchanged(orders: TextOrders) -> TextOrders:
-    return orders
-
-
-def duplicate_forward(orders: TextOrders) -> TextOrders:
-    orders[1].insert(1, "1F0")
-    return orders
-
-
-def shifted_microbatches(orders: TextOrders) -> TextOrders:
-    return [[_shifted(text) for text in order] for order in orders]
+def shift_microbatches(orders: TextOrders) -> None:
+    for order in orders:
+        order[:] = map(_shifted, order)
 
 
 def _shifted(text: str) -> str:
@@ -66,55 +47,49 @@ def _shifted(text: str) -> str:
     return f"{action.stage}{action.kind.name}{action.microbatch + 1}"
 
 
-def backward_twice(orders: TextOrders) -> TextOrders:
+def repeat_backward(orders: TextOrders) -> None:
     """On rank 0, microbatch 0 by B and again by I and W, microbatch 7 not at all."""
-    orders[0] = [text for text in orders[0] if text != "0B7"] + ["0I0", "0W0"]
-    return orders
+    orders[0].remove("0B7")
+    orders[0] += ["0I0", "0W0"]
 
 
-def missing_forward(orders: TextOrders) -> TextOrders:
-    orders[2].remove("2F3")
-    return orders
+def put_backward_first(orders: TextOrders) -> None:
+    at = orders[3].index("3F2")
+    orders[3].insert(at + 1, orders[3].pop(at))
 
 
-def backward_first(orders: TextOrders) -> TextOrders:
-    order = orders[3]
-    at = order.index("3F2")
-    order[at], order[at + 1] = order[at + 1], order[at]
-    return orders
+def _is_backward(text: str) -> bool:
+    return Action.parse(text).kind is Kind.B
 
 
-def waiting_in_a_circle(orders: TextOrders) -> TextOrders:
-    """The last rank runs all forwards first, the others stay 1F1B and wait for its backward."""
-    orders[3] = sorted(orders[3], key=lambda text: Action.parse(text).kind is Kind.B)
-    return orders
-
-
-MUTATIONS: dict[str, Callable[[TextOrders], TextOrders]] = {
-    "none (the original)": unchanged,
-    "1F0 twice on rank 1": duplicate_forward,
-    "all microbatches numbered 1 to 8": shifted_microbatches,
-    "stage 0: backward of microbatch 0 twice, of 7 never": backward_twice,
-    "last rank runs all forwards first, the others 1F1B": waiting_in_a_circle,
-    "2F3 missing": missing_forward,
-    "3B2 before 3F2": backward_first,
+MUTATIONS: dict[str, Callable[[TextOrders], None]] = {  # by what they do to the original
+    "none (the original)": lambda _: None,
+    "1F0 twice on rank 1": lambda orders: orders[1].insert(1, "1F0"),
+    "all microbatches numbered 1 to 8": shift_microbatches,
+    "stage 0: backward of microbatch 0 twice, of 7 never": repeat_backward,
+    # The others wait for its backward.
+    "last rank runs all forwards first, the others 1F1B": lambda orders: orders[3].sort(
+        key=_is_backward
+    ),
+    "2F3 missing": lambda orders: orders[2].remove("2F3"),
+    "3B2 before 3F2": put_backward_first,
 }
 
 
 def judge_mutations() -> list[Judgement]:
     """Every mutation before all three judges."""
-    return [_judged(name, mutate(original())) for name, mutate in MUTATIONS.items()]
+    return [_judged(name, mutate) for name, mutate in MUTATIONS.items()]
 
 
-def _judged(name: str, orders: TextOrders) -> Judgement:
-    program = Program.from_orders(orders)
-    table = Table(
-        schedule=name,
-        size=Size(ranks=RANKS, microbatches=MICROBATCHES, chunks=1),
-        compute=to_orders(program, RANKS),
-        stage_rank=tuple(range(RANKS)),
+def _judged(name: str, mutate: Callable[[TextOrders], None]) -> Judgement:
+    original = member("1f1b", p=RANKS, m=MICROBATCHES)
+    orders = [[str(a) for a in order] for order in original.schedule.program.orders(RANKS)]
+    mutate(orders)
+    program, size = (
+        Program.from_orders(orders),
+        Size(ranks=RANKS, microbatches=MICROBATCHES, chunks=1),
     )
-    problem = member("1f1b", p=RANKS, m=MICROBATCHES).problem
+    table, problem = Table.of(program, size, tuple(range(RANKS))), original.problem
     verdict, _ = check_program(problem, program)
     return Judgement(
         mutation=name,

@@ -71,10 +71,14 @@ class Refused(ValueError):  # noqa: N818 - an answer of PyTorch, not a fault
 class Table:
     """The compute order of one schedule at one size, and the rank of each of its stages."""
 
-    schedule: str
     size: Size
     compute: Orders
     stage_rank: tuple[int, ...]
+
+    @classmethod
+    def of(cls, program: Program, size: Size, stage_rank: tuple[int, ...]) -> Table:
+        """The table of an order of ours."""
+        return cls(size=size, compute=to_orders(program, size.ranks), stage_rank=stage_rank)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +116,7 @@ def schedule_classes() -> dict[str, type[_PipelineSchedule]]:
     }
 
 
-def torch_table(name: str, schedule: type[_PipelineSchedule], size: Size) -> Table | None:
+def torch_table(schedule: type[_PipelineSchedule], size: Size) -> Table | None:
     """PyTorch's table, or None for a class that has none (forward only).
 
     Raises ``Refused`` for a size that PyTorch refuses.
@@ -133,7 +137,6 @@ def torch_table(name: str, schedule: type[_PipelineSchedule], size: Size) -> Tab
     loop = {stage: stage for stage in range(p)}
     ranks: dict[int, int] = getattr(made, "stage_index_to_group_rank", loop)
     return Table(
-        schedule=name,
         size=size,
         compute={rank: _without_collectives(actions) for rank, actions in order.items()},
         stage_rank=tuple(ranks[stage] for stage in range(p * size.chunks)),
@@ -143,12 +146,7 @@ def torch_table(name: str, schedule: type[_PipelineSchedule], size: Size) -> Tab
 def our_1f1b_table(size: Size) -> Table:
     """The 1F1B order of ``theory.families`` as PyTorch's actions."""
     found = member("1f1b", p=size.ranks, m=size.microbatches)
-    return Table(
-        schedule=OUR_1F1B,
-        size=size,
-        compute=to_orders(found.schedule.program, size.ranks),
-        stage_rank=tuple(range(size.ranks)),
-    )
+    return Table.of(found.schedule.program, size, tuple(range(size.ranks)))
 
 
 def _without_collectives(actions: list[_Action | None]) -> list[_Action]:

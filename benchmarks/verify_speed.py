@@ -10,19 +10,19 @@ work at the same time, so nothing here passes or fails.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from json import dumps
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
-from benchmarks.machine import Machine, this_machine
+from benchmarks.child_process import answers
+from benchmarks.speed_ours import measure_ours
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
-ROOT = Path(__file__).parents[1]
-MEBIBYTE = 1 << 20
+HOUR = 3600
 MEASURED = {
     "build_s": "build: Pipeline, Problem, the order, left-shifted starts (least of {repeats})",
     "check_s": "check: verify.check, rules 1 to 5 and 8 (least of {repeats})",
@@ -40,15 +40,22 @@ RATIOS = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(
+    ranks: int = 64,
+    microbatches: int = 1024,
+    chunks: int = 4,
+    repeats: int = 3,
+    limit: Annotated[int, typer.Option(help="Seconds PyTorch's side may take.")] = 600,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
     """Measure and print; see the module's text."""
-    options = _parser().parse_args(arguments)
     console = Console(stderr=True)
-    size = [str(options.ranks), str(options.microbatches), str(options.chunks)]
+    size = {"ranks": ranks, "microbatches": microbatches, "chunks": chunks}
+    shape = ranks, microbatches, chunks
     with console.status("our build and check"):
-        measured = _ours(size, options.repeats)
-    with console.status(f"PyTorch's functions, at most {options.limit} s"):
-        steps, note = _lines(["benchmarks.speed_torch", *size, str(options.repeats)], options.limit)
+        measured = _ours(shape, repeats)
+    with console.status(f"PyTorch's functions, at most {limit} s"):
+        steps, note = _theirs(shape, repeats, limit)
     simulated = [step for step in steps if "simulate_s" in step]
     for step in steps:
         measured |= {name: value for name, value in step.items() if name in MEASURED}
@@ -56,68 +63,49 @@ def main(arguments: list[str] | None = None) -> None:
     if not full:
         measured.pop("simulate_s", None)  # only full-size numbers are compared
     ratios = _ratios(measured)
-    machine = this_machine()
-    if options.json:
-        content = {
-            "machine": machine.to_json(),
-            "size": {"ranks": options.ranks, "microbatches": options.microbatches,
-                     "chunks": options.chunks},
-            "measured": measured,
-            "simulator": simulated,
-            "ratios": ratios,
-            "note": note,
-        }  # fmt: skip
-        sys.stdout.write(json.dumps(content, indent=2) + "\n")
-    else:
-        sys.stdout.write(_text(options, machine, measured, simulated, ratios, note))
+    if json:
+        told = {"machine": this_machine().to_json(), "size": size, "measured": measured}
+        told |= {"simulator": simulated, "ratios": ratios, "note": note}
+        sys.stdout.write(dumps(told, indent=2) + "\n")
+        return
+    lines = [
+        f"interleaved p={ranks} m={microbatches} v={chunks}: {int(measured['tasks'])} tasks",
+        f"{this_machine()}\n",
+        *_told(measured, repeats),
+        "\nthe simulator at each size it finished:",
+        *(
+            f"{step['simulate_s']:>10.3f} s    m={step['microbatches']}, {step['tasks']} tasks"
+            for step in simulated
+        ),
+        "\nratios of seconds at the full size (above 1: ours takes less time):",
+        *(f"{value:>10.2f} x    {name}" for name, value in ratios.items()),
+        *([f"\nPyTorch's side: {note}"] if note else []),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchmarks.verify_speed")
-    parser.add_argument("--ranks", type=int, default=64)
-    parser.add_argument("--microbatches", type=int, default=1024)
-    parser.add_argument("--chunks", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=600, help="seconds PyTorch's side may take")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    return parser
-
-
-def _ours(size: list[str], repeats: int) -> dict[str, float]:
+def _ours(size: tuple[int, int, int], repeats: int) -> dict[str, float]:
     """Our times from a process that repeats, our memory from one that builds and checks once."""
-    command = ["benchmarks.speed_ours", *size]
-    (timed, *_), _ = _lines([*command, str(repeats)], None)
-    (once, *_), _ = _lines([*command, "1"], None)
-    return {
-        "tasks": timed["tasks"],
-        "build_s": timed["build_s"],
-        "check_s": timed["check_s"],
-        "peak_resident_mib": once["peak_resident_bytes"] / MEBIBYTE,
-    }
+    timed, once = (next(answers(HOUR, measure_ours, *size, times)) for times in (repeats, 1))
+    return {**timed, "peak_resident_mib": once["peak_resident_mib"]}
 
 
-def _lines(command: list[str], limit: float | None) -> tuple[list[dict[str, float]], str]:
-    """The JSON lines a module prints, and why they may be few: a time limit or no torch."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    note = ""
+def _theirs(
+    size: tuple[int, int, int], repeats: int, limit: int
+) -> tuple[list[dict[str, float]], str]:
+    """What was measured of PyTorch's functions, and why it may be little: the limit or no torch."""
+    found: list[dict[str, float]] = []
     try:
-        output, errors = child.communicate(timeout=limit)
-        if child.returncode:
-            note = (errors.strip().splitlines() or ["no output"])[-1]
-    except subprocess.TimeoutExpired:
-        child.kill()
-        output, _ = child.communicate()
-        note = f"stopped after the limit of {limit} s; what is missing was not reached"
-    found = [json.loads(line) for line in output.splitlines()]
-    if not found and limit is None:
-        raise RuntimeError(f"{' '.join(command)}: {note}")
-    return found, note
+        found += answers(limit, _measure_torch, *size, repeats)
+    except (TimeoutError, ChildProcessError) as error:
+        return found, f"{error}; what is missing was not reached"
+    return found, ""
+
+
+def _measure_torch(tell: Callable[[dict[str, float]], None], *given: int) -> None:
+    from benchmarks.speed_torch import measure_torch  # torch is to stay out of our processes
+
+    measure_torch(tell, *given)
 
 
 def _ratios(measured: Mapping[str, float]) -> dict[str, float]:
@@ -132,29 +120,12 @@ def _ratios(measured: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _text(
-    options: argparse.Namespace,
-    machine: Machine,
-    measured: Mapping[str, float],
-    simulated: list[dict[str, float]],
-    ratios: Mapping[str, float],
-    note: str,
-) -> str:
-    size = f"p={options.ranks} m={options.microbatches} v={options.chunks}"
-    lines = [f"interleaved {size}: {int(measured['tasks'])} tasks", str(machine), ""]
+def _told(measured: Mapping[str, float], repeats: int) -> Iterator[str]:
     for name, meaning in MEASURED.items():
         if name in measured:
             unit = "MiB" if name.endswith("_mib") else "s"
-            text = meaning.format(repeats=options.repeats)
-            lines.append(f"{measured[name]:>10.3f} {unit:<4} {text}")
-    lines.append("\nthe simulator at each size it finished:")
-    for step in simulated:
-        which = f"m={int(step['microbatches'])}, {int(step['tasks'])} tasks"
-        lines.append(f"{step['simulate_s']:>10.3f} s    {which}")
-    lines.append("\nratios of seconds at the full size (above 1: ours takes less time):")
-    lines += [f"{value:>10.2f} x    {name}" for name, value in ratios.items()]
-    return "\n".join(lines + ([f"\nPyTorch's side: {note}"] if note else [])) + "\n"
+            yield f"{measured[name]:>10.3f} {unit:<4} {meaning.format(repeats=repeats)}"
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

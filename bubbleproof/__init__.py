@@ -16,6 +16,7 @@ Schedule      an order per resource and a start per task
 family        a published family of schedules by its name; ``families`` lists them all
 register      a family of your own, known to every command from then on
 read, write   problem files, schedules, PyTorch tables
+plan          the best pipeline over shapes and choices, and why the others lost
 solve         the best schedule and how good it is, as a ``Result``
 check         every rule decided for a schedule: a ``Verdict`` with each ``Violation``
 measure       makespan, bubbles and peak memory
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
         measure,
         pareto,
         prove,
-        read,
         register,
         replay,
         show,
         solve,
-        write,
     )
+    from bubbleproof.door_files import read, write
+    from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
     from bubbleproof.theory.model.problem import Problem
     from bubbleproof.theory.model.schedule import Schedule
@@ -67,6 +68,7 @@ __all__ = [
     "family",
     "measure",
     "pareto",
+    "plan",
     "prove",
     "read",
     "register",
@@ -83,6 +85,9 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
+    "plan": "bubbleproof.door_plan",
+    "read": "bubbleproof.door_files",
+    "write": "bubbleproof.door_files",
 }
 
 

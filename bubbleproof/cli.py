@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bubbleproof.commands.claims_options import ClaimsRequest
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.option_groups import HeadedCommand, runs
 from bubbleproof.commands.profile_options import ProfileRequest
@@ -50,7 +51,7 @@ def common(
 
 
 @app.command()
-@runs("run.run_problem")
+@runs("run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
     output: Annotated[str | None, Option("-o", help="Folder (default runs/NAME).")] = None,
@@ -58,7 +59,7 @@ def run(
     time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
-    """Solve, verify, draw and replay a problem; print one verdict table."""
+    """Plan (or solve), verify, draw and replay a problem; print one verdict table."""
 
 
 @app.command(cls=HeadedCommand)
@@ -99,6 +100,24 @@ def pareto(
 
 
 @app.command()
+@runs("plan.run_plan")
+def plan(
+    problem: Annotated[str, Argument(metavar="PROBLEM.toml", help="With a table [plan].")],
+    time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None,
+    threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
+    seed: Annotated[int, Option(help="Seed of the engine.")] = 1,
+    workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1,
+    cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None,
+    certificate: Annotated[
+        str | None, Option(help="Write the proofs of all candidates (.json).")
+    ] = None,
+    output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None,
+    json: Json = False,
+) -> None:
+    """Find the best pipeline over shapes and choices, with proof."""
+
+
+@app.command()
 @runs("bench.run_bench")
 def bench(
     problems: Annotated[
@@ -115,8 +134,12 @@ def bench(
 
 
 @app.command()
+@runs("verify_plan.run_verify_any")
 def verify(
-    schedule: Words,
+    schedule: Annotated[
+        list[str],
+        Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, FAMILY key=value…, or a plan"),
+    ],
     problem: Annotated[str | None, Option(help="Check against this problem.")] = None,
     comm: Annotated[
         list[str] | None,
@@ -130,24 +153,8 @@ def verify(
     ] = False,
     dialect: Dialect = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Decide every rule for a schedule; print the counterexamples."""
-    if spec:
-        from bubbleproof.commands.verify_spec import run_spec
-
-        if comm or certificate is not None:
-            raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
-        return run_spec(schedule, problem=problem, dialect=dialect, json=json)
-    from bubbleproof.commands.verify import run_verify
-
-    return run_verify(
-        schedule,
-        problem=problem,
-        comm=comm or (),
-        certificate=certificate,
-        dialect=dialect,
-        json=json,
-    )
 
 
 @app.command()
@@ -213,25 +220,9 @@ def prove(
 
 
 @app.command()
-def claims(
-    paper: Annotated[str | None, Option(help="Only this paper's claims.")] = None,
-    audit: Annotated[bool, Option("--audit", help="Decide them; else they are listed.")] = False,
-    quick: Annotated[bool, Option("--quick", help="On their small domains.")] = False,
-    workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None,
-    cluster: Annotated[str | None, Option(help="Dask scheduler's address.")] = None,
-    limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None,
-    write: Annotated[str | None, Option(help="Write the audit as Markdown.")] = None,
-    json: Json = False,
-) -> int:
+@runs("claims.run_claims")
+def claims(request: ClaimsRequest) -> None:
     """List the papers' claims; with --audit, decide each by measuring every case."""
-    from bubbleproof.commands.audit import Workers
-    from bubbleproof.commands.claims import Request, run_claims
-
-    workforce = Workers(count=workers, address=cluster)
-    request = Request(
-        paper=paper, is_audit=audit, is_quick=quick, limit=limit, target=write, workers=workforce
-    )
-    return run_claims(request, as_json=json)
 
 
 def main() -> None:

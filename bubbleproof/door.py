@@ -13,25 +13,21 @@ from typing import TYPE_CHECKING
 from bubbleproof.arguments import (
     number,
     pair_of,
-    path_text,
     problem_of,
     text,
     whole,
     window_of,
     wrong,
 )
-from bubbleproof.theory.families import (
-    FamilyMember,
-    families,
-    family,
-    published_programs,
-    register,
-)
+from bubbleproof.theory.families import FamilyMember, published_programs
+from bubbleproof.theory.families import families as families
+from bubbleproof.theory.families import family as family
+from bubbleproof.theory.families import register as register
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.formats import ProblemFile, ScheduleFile
+    from bubbleproof.formats import ScheduleFile
     from bubbleproof.papers.claims.claim import Claim
     from bubbleproof.papers.theorems import Proof
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -279,85 +275,6 @@ def replay(
     return run(pipeline, found, spec, backend=backend, training=training)
 
 
-def read(path: Path) -> ProblemFile | ScheduleFile:
-    """What a file says.
-
-    Parameters
-    ----------
-    path
-        A problem (.toml), or a schedule (.json, or PyTorch's table in .csv).
-
-    Returns
-    -------
-    ProblemFile or ScheduleFile
-        A schedule file serves wherever a problem and its schedule are taken.
-
-    Raises
-    ------
-    TypeError
-        For what is no path.
-    ValueError
-        In one line, for content that is not usable.
-    """
-    from bubbleproof.commands.inputs import read_schedule_input
-    from bubbleproof.formats import ScheduleFile, read_problem, read_schedule
-
-    name = path_text(path, asker="read")
-    if name.lower().endswith(".toml"):
-        return read_problem(name)
-    if name.lower().endswith(".json"):
-        return read_schedule(name)
-    if not name.lower().endswith(".csv"):
-        raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
-    given = read_schedule_input([name])
-    return ScheduleFile(
-        problem=given.problem,
-        program=given.program,
-        schedule=given.schedule,
-        pipeline=given.pipeline,
-        name=given.name,
-    )
-
-
-def write(
-    path: Path,
-    problem: ProblemLike | FamilyMember | ScheduleFile,
-    schedule: object = None,
-    *,
-    name: str = "",
-) -> None:
-    """Write a schedule, replacing the file whole or not at all.
-
-    Parameters
-    ----------
-    path
-        With its problem (.json), as PyTorch's table (.csv), or as a trace (.perfetto.json).
-    problem, schedule
-        As ``check`` takes them.
-    name
-        What the file calls the schedule.
-
-    Raises
-    ------
-    TypeError
-        For what is no path, no schedule or no name.
-    ValueError
-        For another ending, and for what the format cannot say.
-    """
-    from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
-
-    target, name = path_text(path, asker="write"), text(name, "name", asker="write")
-    given, found, pipeline = pair_of(problem, schedule, asker="write")
-    if target.endswith(".perfetto.json"):
-        write_trace(target, given, found)
-    elif target.endswith(".csv"):
-        write_table(target, found.program, problem=given)
-    elif target.endswith(".json"):
-        write_schedule(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
-    else:
-        raise ValueError(f"write: a file ends in .json, .csv or .perfetto.json, got {target!r}")
-
-
 def prove(theorem: str, *, timeout: float = 60.0) -> Proof:
     """Prove a theorem for all its sizes by Z3.
 
@@ -409,20 +326,3 @@ def claims(paper: str | None = None) -> Mapping[str, Claim]:
     from bubbleproof.papers.claims.registry import claims as registered
 
     return registered(None if paper is None else text(paper, "paper", asker="claims"))
-
-
-__all__ = (
-    "check",
-    "claims",
-    "families",
-    "family",
-    "measure",
-    "pareto",
-    "prove",
-    "read",
-    "register",
-    "replay",
-    "show",
-    "solve",
-    "write",
-)

@@ -81,24 +81,42 @@ def variations(pipeline: Pipeline) -> list[tuple[str, Pipeline]]:
     return [("plain", pipeline), ("uneven", uneven), ("late", late), ("heavy", heavy)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """A pipeline that a family accepts; one that is tight has no more memory than is used."""
+
+    family: Family
+    name: str
+    pipeline: Pipeline
+    is_tight: bool
+
+    def case(self) -> Case:
+        problem = self.pipeline.problem()
+        schedule = self.family.schedule(self.pipeline, problem)
+        if self.is_tight:
+            problem = tight(problem, schedule)
+        return Case(name=self.name, problem=problem, schedule=schedule)
+
+
+def _members(
+    family: Family, ranks: tuple[int, ...], microbatches: tuple[int, ...], most: int = 3
+) -> Iterator[_Member]:
+    """Each accepted shape once, in one of the variations by turns; two of three are tight."""
+    for turn, pipeline in enumerate(shapes(family, ranks, microbatches, most)):
+        options = variations(pipeline)
+        name, varied = options[turn % len(options)]
+        if family.refusal(varied) is None:
+            v, s = pipeline.num_chunks, pipeline.num_slices
+            shape = f"p={pipeline.num_ranks} m={pipeline.num_microbatches} v={v} s={s}"
+            named = f"{family.name} {shape} {name}"
+            yield _Member(family=family, name=named, pipeline=varied, is_tight=(turn + 1) % 3 != 0)
+
+
 def family_cases(
     family: Family, ranks: tuple[int, ...], microbatches: tuple[int, ...], most: int = 3
 ) -> Iterator[Case]:
-    """Each accepted shape once, in one of the variations by turns; two of three are tight."""
-    chosen = 0
-    for pipeline in shapes(family, ranks, microbatches, most):
-        options = variations(pipeline)
-        name, varied = options[chosen % len(options)]
-        chosen += 1
-        if family.refusal(varied) is not None:
-            continue
-        problem = varied.problem()
-        schedule = family.schedule(varied, problem)
-        if chosen % 3:
-            problem = tight(problem, schedule)
-        v, s = pipeline.num_chunks, pipeline.num_slices
-        shape = f"p={pipeline.num_ranks} m={pipeline.num_microbatches} v={v} s={s}"
-        yield Case(name=f"{family.name} {shape} {name}", problem=problem, schedule=schedule)
+    """Cases of every shape that the family accepts."""
+    return (member.case() for member in _members(family, ranks, microbatches, most))
 
 
 def tight(problem: Problem, schedule: Schedule) -> Problem:
@@ -119,12 +137,10 @@ def all_family_cases(
     """
     found: dict[str, list[Case]] = {}
     for name, family in families().items():
-        cases = list(family_cases(family, ranks, microbatches)) or list(
-            family_cases(family, *LEAST)
-        )
-        assert cases, f"family {name} accepts none of the small shapes"
-        picks = np.linspace(0, len(cases) - 1, min(per_family, len(cases))).round().astype(int)
-        found[name] = [cases[i] for i in dict.fromkeys(picks.tolist())]
+        members = [*_members(family, ranks, microbatches)] or [*_members(family, *LEAST)]
+        assert members, f"family {name} accepts none of the small shapes"
+        picks = np.linspace(0, len(members) - 1, min(per_family, len(members))).round().astype(int)
+        found[name] = [members[i].case() for i in dict.fromkeys(picks.tolist())]
     return found
 
 

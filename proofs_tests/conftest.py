@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -33,7 +34,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "proof"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without torch, what needs it is skipped, in the package too."""
+    """Without torch, what needs it is skipped, in the package too. SIGINT is heard in any case.
+
+    A shell has what it runs in the background ignore it, and so would all processes under test.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if find_spec("torch") is None:
         from proofs_tests import without_torch
 
@@ -53,3 +59,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_look_through() -> None:
+    """Nor what earlier tests have loaded: each replay has the collector look through everything."""
+    gc.collect()
+    gc.freeze()

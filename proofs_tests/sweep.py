@@ -24,7 +24,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.machine import this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from proofs_tests.reference_exec import injected_faults
 from proofs_tests.solvers import random_optima
 from proofs_tests.verify import tampered

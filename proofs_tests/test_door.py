@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.cli import main
-from bubbleproof.theory.families import Family, registration
-from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 
 SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
-
-
-class Mine(OneForwardOneBackward):
-    """1F1B under a name of its own."""
-
-    name = "my-own"
-    title = "mine"
-
-
-@pytest.fixture
-def no_own_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "_own", {})
 
 
 @pytest.mark.torch
@@ -61,6 +44,7 @@ def test_every_name_is_called_after_every_module_is_imported(tmp_path: Path) -> 
     assert "0F0" in str(bp.show(SMALL, result)) or "F0" in str(bp.show(SMALL, result))
     assert bp.replay(SMALL, result).ok
     assert [point.makespan for point in bp.pareto(SMALL).points] == [18, 12]
+    assert (bp.plan(SMALL).value, bp.plan(SMALL).lower_bound) == (12, 12)
     assert bp.prove("1f1b").verdict.name == "PROVED"
     assert "bpipe.mu" in bp.claims("bpipe")
     assert len(bp.__all__) <= 22
@@ -87,7 +71,8 @@ def test_each_repr_is_one_line() -> None:
         "<Problem: 12 tasks on 2 ranks, 12 precedences, 2 stores, unit tick>"
     )
     assert repr(result) == (
-        "<Result: optimal, makespan 12, no schedule is below 12 (certificate checked)>"
+        "<Result: optimal for this shape, makespan 12, "
+        "no schedule is below 12 (certificate checked)>"
     )
     assert repr(result.schedule) == "<Schedule: 12 rows on 2 resources, starting at 0 to 10>"
     assert repr(bp.family("1f1b")) == "<Family 1f1b: 1F1B>"
@@ -189,6 +174,7 @@ def test_what_is_no_path_and_no_name_is_refused_in_one_line(name: str, value: ob
         (bp.solve, {"certified": "yes"}, "solve: certified must be true or false, got str 'yes'"),
         (bp.solve, {"objective": 3}, "objective must be one of makespan span_idle"),
         (bp.solve, {"engine": ["sat"]}, "engine must be one of auto cpsat sat z3 pulp"),
+        (bp.plan, {"chunks": "12"}, "plan: chunks must be a list of values, got s"),
         (bp.pareto, {"time_limit": "5"}, "pareto: time_limit must be a number of seconds, got s"),
         (bp.show, {"window": "x"}, "show: window must be two whole numbers (first, last) in "),
         (
@@ -226,7 +212,7 @@ def test_what_is_no_path_and_no_name_is_refused_in_one_line(name: str, value: ob
 def test_a_wrong_option_is_named(
     call: Callable[..., object], options: dict[str, object], message: str
 ) -> None:
-    given = SMALL if call in (bp.solve, bp.pareto) else MEMBER
+    given = SMALL if call in (bp.solve, bp.pareto, bp.plan) else MEMBER
     with pytest.raises((TypeError, ValueError)) as caught:
         call(given, **options)
     assert message in str(caught.value)
@@ -300,52 +286,3 @@ def test_a_wrong_value_says_what_was_expected(tmp_path: Path) -> None:
         bp.prove("x")
     with pytest.raises(AttributeError, match="its names are Pipeline"):
         bp.nothing  # noqa: B018 - the access is what is tested
-
-
-@pytest.mark.usefixtures("no_own_families")
-def test_a_users_family_is_known_everywhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert bp.register(Mine()).name == "my-own"
-    assert bp.families()["my-own"].title == "mine"
-    monkeypatch.setattr(sys, "argv", ["bubbleproof", "measure", "my-own", "p=2", "m=3", "--json"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert (stopped.value.code, json.loads(capsys.readouterr().out)["makespan"]) == (0, 12)
-
-
-@pytest.mark.usefixtures("no_own_families")
-def test_a_family_that_cannot_be_one_is_refused() -> None:
-    class Taken(Mine):
-        name = "gpipe"
-
-    class Shouting(Mine):
-        name = "My Own"
-
-    bp.register(Taken())
-    with pytest.raises(ValueError, match="the name 'gpipe' is taken"):
-        bp.families()
-    with pytest.raises(ValueError, match="a-z, 0-9 and hyphens, got 'My Own'"):
-        bp.register(Shouting())
-
-
-def test_installed_packages_announce_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    group = registration.GROUP
-    points = {
-        "good": EntryPoint("mine", "proofs_tests.test_door:Mine", group),
-        "absent": EntryPoint("gone", "proofs_tests.test_door:Gone", group),
-        "wrong": EntryPoint("wrong", "proofs_tests.test_door:SMALL", group),
-    }
-    announced = registration._announced.__wrapped__
-
-    def use(name: str) -> None:
-        monkeypatch.setattr(registration, "entry_points", lambda **_: [points[name]])
-
-    use("good")
-    assert isinstance(announced()["my-own"], Family)
-    use("absent")
-    with pytest.raises(ValueError, match=r"entry point gone = .* does not load: AttributeError"):
-        announced()
-    use("wrong")
-    with pytest.raises(TypeError, match="expected an instance of"):
-        announced()

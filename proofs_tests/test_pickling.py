@@ -22,7 +22,7 @@ import pytest
 import bubbleproof
 from bubbleproof.faults import FaultError
 from bubbleproof.formats import UnusableInput, read_schedule, write_schedule
-from bubbleproof.formats.schedule_json import ScheduleFile
+from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.parallel import open_executor
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.testing.assertions import InvalidSchedule

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, print_json, print_table, say
@@ -20,9 +19,6 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.solvers import Result, SolveOptions, Status
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.search import Search
-from bubbleproof.theory.families import published_programs
-from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 AUTO = "auto"
@@ -48,15 +44,6 @@ INSTANCES: dict[str, Pipeline] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A problem to measure, with the published orders to begin from."""
-
-    name: str
-    problem: Problem
-    starts: Sequence[tuple[str, Program]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One engine on one problem."""
 
@@ -77,8 +64,8 @@ def run_bench(
     for name in engines:
         require_engine(name)
     SolveOptions(time_limit=time_limit, threads=threads)  # refuses what no engine can be told
-    chosen = [_entry(read_problem_input(path), path) for path in problems or ()] or [
-        Entry(name=name, problem=pipeline.problem(), starts=published_programs(pipeline))
+    chosen = [_without_choices(path) for path in problems or ()] or [
+        ProblemInput(name=name, problem=pipeline.problem(), pipeline=pipeline, file=None)
         for name, pipeline in INSTANCES.items()
     ]
     runs: list[Run] = []
@@ -97,15 +84,20 @@ def run_bench(
     return UNDECIDED if undecided else HOLDS
 
 
-def _entry(source: ProblemInput, path: str) -> Entry:
-    if source.file is not None and source.file.allowed is not None:
+def _without_choices(path: str) -> ProblemInput:
+    source = read_problem_input(path)
+    if source.has_choices:
         raise ValueError(f"{path}: bench compares engines, which take no [choices]")
-    starts = [] if source.pipeline is None else published_programs(source.pipeline)
-    return Entry(name=source.name or Path(path).stem, problem=source.problem, starts=starts)
+    return source
 
 
 def _runs(
-    chosen: Sequence[Entry], engines: Sequence[str], limit: float, threads: int, *, quiet: bool
+    chosen: Sequence[ProblemInput],
+    engines: Sequence[str],
+    limit: float,
+    threads: int,
+    *,
+    quiet: bool,
 ) -> Iterator[Run]:
     for entry in chosen:
         results: dict[str, Result] = {}
@@ -139,15 +131,10 @@ def _rows(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     by_auto = {run.entry: run.result.seconds for run in runs if run.engine == AUTO}
     for run in runs:
         result = run.result
-        yield (
-            run.entry,
-            run.engine,
-            "-" if result.value is None else str(result.value),
-            str(result.lower_bound),
-            "-" if result.proof is None else result.proof.value,
-            f"{result.seconds:.2f}",
-            _ratio(result, by_auto.get(run.entry)),
-        )
+        best = "-" if result.value is None else str(result.value)
+        proof = "-" if result.proof is None else result.proof.value
+        times = (f"{result.seconds:.2f}", _ratio(result, by_auto.get(run.entry)))
+        yield (run.entry, run.engine, best, str(result.lower_bound), proof, *times)
 
 
 def _ratio(result: Result, auto: float | None) -> str:

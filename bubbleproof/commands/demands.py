@@ -8,10 +8,10 @@ begins before tick T.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.shared_options import DemandOptions
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
 from bubbleproof.solvers.explain import Cause, Held, Limit, Order, Reason, Start, explain
@@ -21,26 +21,19 @@ from bubbleproof.theory.pipelines.units import counted
 EXPLAINING = 20.0  # seconds at most
 
 
-def read_demands(
-    problem: Problem,
-    *,
-    require: Sequence[str] = (),
-    forbid: Sequence[str] = (),
-    keep: str | None = None,
-    keep_ranks: str | None = None,
-    keep_until: int | None = None,
-) -> Demands:
+def read_demands(problem: Problem, asked: DemandOptions) -> Demands:
     """The demands that the words say. Raises ``ValueError`` for what they cannot say."""
-    orders = [_order(problem, "--require", text) for text in require]
-    orders += [forbidden(problem, *_order(problem, "--forbid", text)) for text in forbid]
+    orders = [_order(problem, "--require", text) for text in asked.require or ()]
+    orders += [forbidden(problem, *_order(problem, "--forbid", t)) for t in asked.forbid or ()]
     demands = Demands(orders=tuple(orders))
-    if keep is None:
+    keep_ranks, keep_until = asked.keep_ranks, asked.keep_until
+    if asked.keep is None:
         if keep_ranks is not None or keep_until is not None:
             raise ValueError("--keep-ranks and --keep-until need the schedule to --keep")
         return demands
     if (keep_ranks is None) == (keep_until is None):
         raise ValueError("--keep takes either --keep-ranks or --keep-until")
-    schedule = read_schedule_input([keep]).timed()
+    schedule = read_schedule_input([asked.keep]).timed()
     if keep_until is not None:
         return demands.union(starts_until(problem, schedule, keep_until))
     assert keep_ranks is not None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table, say
 from bubbleproof.report.table_rows import ReplayRow
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+    from bubbleproof.reference_exec.evidence.replay_report import Compared, ReplayReport
+    from bubbleproof.reference_exec.pytorch.runtime import TorchRuntimeReport
 
 
 def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
@@ -45,29 +45,29 @@ def evidence(report: ReplayReport) -> list[ReplayRow]:
     ]
 
 
-def row_of(what: str, predicted: str, measured: str, holds: bool) -> ReplayRow:
+def _row(what: str, predicted: str, measured: str, holds: bool) -> ReplayRow:
     """A row that holds or is violated."""
     return ReplayRow(what, predicted, measured, "holds" if holds else "violated")
 
 
-def equal_row(what: str, predicted: str, is_equal: bool) -> ReplayRow:
+def _equal(what: str, predicted: str, is_equal: bool) -> ReplayRow:
     """A row of what is equal or different."""
-    return row_of(what, predicted, "equal" if is_equal else "different", is_equal)
+    return _row(what, predicted, "equal" if is_equal else "different", is_equal)
 
 
 def _error(report: ReplayReport, to: str, error: float) -> ReplayRow:
     at_most = f"at most {report.tolerance:.0e}"
-    return row_of(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
+    return _row(f"relative error to {to}", at_most, f"{error:.1e}", error <= report.tolerance)
 
 
 def _verification(report: ReplayReport) -> list[ReplayRow]:
     """What a replay that was forced says of the rules, and what ended it."""
     rules = zip(report.broken_rules, report.violations, strict=True)
-    rows = [row_of(f"UNSAFE: {rule}", "holds before running", why, False) for rule, why in rules]
+    rows = [_row(f"UNSAFE: {rule}", "holds before running", why, False) for rule, why in rules]
     if report.unsafe and not rows:
-        rows = [row_of("UNSAFE: all rules", "hold before running", "hold", True)]
+        rows = [_row("UNSAFE: all rules", "hold before running", "hold", True)]
     if report.stopped:
-        rows.append(row_of("the run", "comes to its end", report.stopped, False))
+        rows.append(_row("the run", "comes to its end", report.stopped, False))
     return rows
 
 
@@ -84,8 +84,8 @@ def _sums(report: ReplayReport) -> list[ReplayRow]:
     """Gradients and losses."""
     alone = "equal bit for bit to each microbatch alone, summed in order"
     return [
-        equal_row(f"gradients ({_where(report)})", alone, report.gradients_equal),
-        equal_row("losses", "equal bit for bit", report.losses_equal),
+        _equal(f"gradients ({_where(report)})", alone, report.gradients_equal),
+        _equal("losses", "equal bit for bit", report.losses_equal),
         _error(report, "the ordinary float64 backward", report.max_relative_error),
     ]
 
@@ -97,7 +97,7 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
         what = f"weights after {report.steps} steps of {report.optimizer}, {when}"
         expected = "equal bit for bit to steps with the expected gradients"
         return [
-            equal_row(what, expected, report.weights_equal),
+            _equal(what, expected, report.weights_equal),
             _error(report, f"torch's {report.optimizer} in float64", report.max_weight_error),
         ]
     if not report.num_updated_stages:
@@ -105,7 +105,7 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
     who = "shards update" if report.zero else "the host updates"
     what = f"weights of {report.num_updated_stages} stages that {who}"
     expected = "equal bit for bit to a step with the expected gradients"
-    return [equal_row(what, expected, report.weights_equal)]
+    return [_equal(what, expected, report.weights_equal)]
 
 
 def _peaks(report: ReplayReport) -> list[ReplayRow]:
@@ -119,21 +119,21 @@ def _peaks(report: ReplayReport) -> list[ReplayRow]:
     if not report.counts_bytes:
         rows.append(ReplayRow(what, "", "not counted", "not asked"))
     if report.data_dependence:
-        rows.append(row_of(what, "the same for all data", report.data_dependence, False))
+        rows.append(_row(what, "the same for all data", report.data_dependence, False))
     if not rows:
-        rows.append(_bytes(what, report.predicted_peak_bytes, report.measured_peak_bytes))
+        rows.append(_bytes(what, report.peak_bytes))
     if report.zero:
         what = f"bytes of sharded and whole model state per {each}"
-        rows.append(_bytes(what, report.predicted_state_bytes, report.measured_state_bytes))
-    if predicted := report.predicted_host_peak_bytes:
-        what = "peak live bytes per rank's host"
-        rows.append(_bytes(what, predicted, report.measured_host_peak_bytes))
+        rows.append(_bytes(what, report.state_bytes))
+    if report.host_peak_bytes.predicted:
+        rows.append(_bytes("peak live bytes per rank's host", report.host_peak_bytes))
     return rows
 
 
-def _bytes(what: str, predicted: Sequence[int], measured: Sequence[int]) -> ReplayRow:
+def _bytes(what: str, compared: Compared[int]) -> ReplayRow:
+    measured, predicted = compared
     expected, found = (" ".join(map(str, counts)) for counts in (predicted, measured))
-    return row_of(what, expected, found, predicted == measured)
+    return _row(what, expected, found, predicted == measured)
 
 
 def _actions(report: ReplayReport) -> list[ReplayRow]:
@@ -144,7 +144,7 @@ def _actions(report: ReplayReport) -> list[ReplayRow]:
     counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
     off = [trace.told() for trace in report.traces if trace.num_differing]
     what = f"live bytes at each of {counted} actions"
-    return [row_of(what, "the model's", "; ".join(off) or "equal", not off)]
+    return [_row(what, "the model's", "; ".join(off) or "equal", not off)]
 
 
 def _state(report: ReplayReport) -> list[ReplayRow]:
@@ -154,16 +154,37 @@ def _state(report: ReplayReport) -> list[ReplayRow]:
     """
     if not report.steps and not report.num_updated_stages:
         return []
-    places = [("rank", report.predicted_model_state, report.measured_model_state)]
-    if any(state.weights for state in report.predicted_host_model_state):
-        on_hosts = (report.predicted_host_model_state, report.measured_host_model_state)
-        places.append(("rank's host", *on_hosts))
+    places = [("rank", report.model_state)]
+    if any(state.weights for state in report.host_model_state.predicted):
+        places.append(("rank's host", report.host_model_state))
     return [
-        row_of(
+        _row(
             f"model state per {name}: weights, gradients, optimizer",
             " ".join(str(state.total) for state in predicted),
             " ".join(str(state.total) for state in measured),
             predicted == measured,
         )
-        for name, predicted, measured in places
+        for name, (measured, predicted) in places
+    ]
+
+
+def torch_evidence(report: TorchRuntimeReport) -> list[ReplayRow]:
+    """What was expected of our ranks and of PyTorch's runtime, and what was found."""
+    where = f"PyTorch {report.torch_version}, {report.ranks} ranks, {report.model} {report.dtype}"
+    ours = "equal" if report.gradients_equal else f"{len(report.differing)} differ"
+    if not report.gradients_equal and report.reordered_stages:
+        stages = " ".join(map(str, report.reordered_stages))
+        ours += f": norms and biases of stages {stages} are summed in another order"
+    kept = "kept" if report.replay_ok else "broken"
+    alone = "equal bit for bit to each microbatch alone, summed in PyTorch's order"
+    return [
+        _row("our own replay", "keeps its promises", kept, report.replay_ok),
+        _row(
+            f"gradients ({where})",
+            "equal bit for bit to ours, where sums have our order",
+            ours,
+            bool(report.gradients_equal or report.reordered_stages),
+        ),
+        _equal("gradients", alone, report.gradients_as_added),
+        _equal("losses", "equal bit for bit", report.losses_equal),
     ]

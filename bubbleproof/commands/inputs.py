@@ -14,6 +14,7 @@ import numpy as np
 
 from bubbleproof.formats import (
     ProblemFile,
+    ScheduleFile,
     UnusableInput,
     infer_pipeline,
     read_problem,
@@ -22,12 +23,12 @@ from bubbleproof.formats import (
     refuse_cut_off,
 )
 from bubbleproof.formats.errors import about
-from bubbleproof.theory.families import families, family, parse_parameters
+from bubbleproof.theory.families import families, family, parse_parameters, published_programs
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, rough_times
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify.candidates.chosen import foreign_choice
 from bubbleproof.verify.communication.matching import compute_part
 
 if TYPE_CHECKING:  # a solver is loaded where one is asked for
@@ -41,64 +42,25 @@ DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScheduleInput:
-    """A schedule as it was given.
-
-    ``program`` holds what was given, SEND and RECV included where ``has_communication``;
-    ``compute`` the same without them. ``schedule`` is None where the program has no times; the
-    starts are the author's where ``has_own_times``, else left-shifted.
-    """
-
-    name: str
-    problem: Problem
-    program: Program
-    schedule: Schedule | None
-    pipeline: Pipeline | None
-    has_communication: bool
-    has_own_times: bool = False
-
-    @property
-    def compute(self) -> Program:
-        if not self.has_communication:
-            return self.program
-        return with_messages_in_order(self.problem, compute_part(self.program))
-
-    @property
-    def known_pipeline(self) -> Pipeline:
-        """The pipeline. Raises ``ValueError`` for a problem that was built by hand."""
-        if self.pipeline is None:
-            raise ValueError(
-                f"replay runs pipelines; {self.name} comes with a problem built by hand, which "
-                "does not say what its tasks compute: write the file with its pipeline"
-            )
-        return self.pipeline
-
-    def timed(self) -> Schedule:
-        """The schedule; raises ``ValueError`` with the reason where there are no times."""
-        if self.schedule is not None:
-            return self.schedule
-        return left_shift(self.problem, self.compute)
-
-    def timed_roughly(self) -> Schedule:
-        """The schedule or, where there are no times, rough ones (``timing.rough_times``)."""
-        return self.schedule or rough_times(self.problem, self.compute)
-
-
 def read_schedule_input(
     words: Sequence[str], *, dialect: str | None = None, problem: str | None = None
-) -> ScheduleInput:
+) -> ScheduleFile:
     """The schedule that the words name. ``problem`` (a file) replaces the one it comes with.
 
-    Raises ``ValueError`` (``UnusableInput`` for a file's content) in one line.
+    Starts are the author's where a file tells them, else left-shifted. Raises ``ValueError``
+    (``UnusableInput`` for a file's content) in one line.
     """
     if not words:
         raise ValueError(f"expected a schedule file or one of {' '.join(families())}")
     given = _read(words, dialect)
-    return given if problem is None else _on_problem(given, read_problem_input(problem))
+    if problem is None:
+        return given
+    moved = _on_problem(given, read_problem_input(problem))
+    has_own_times = given.schedule is not None and words[0].lower().endswith(".json")
+    return moved if has_own_times else _timed(moved)
 
 
-def _read(words: Sequence[str], dialect: str | None) -> ScheduleInput:
+def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)
     if words[0] in families():
@@ -112,7 +74,9 @@ def _read(words: Sequence[str], dialect: str | None) -> ScheduleInput:
         is_file = words[1].endswith((".toml", ".json"))
         hint = f"; a problem is given as --problem {words[1]}" if is_file else ""
         raise ValueError(f"expected nothing after the file {words[0]}, got {words[1]!r}{hint}")
-    return _schedule_file(words[0]) if suffix == ".json" else _table(words[0], dialect)
+    if suffix == ".json":
+        return _named(read_schedule(words[0]), words[0])
+    return _table(words[0], dialect)
 
 
 def _require_dialect(dialect: str | None, suffix: str) -> None:
@@ -123,55 +87,35 @@ def _require_dialect(dialect: str | None, suffix: str) -> None:
         raise ValueError(f"--dialect is for a PyTorch table (.csv), got --dialect {dialect} alone")
 
 
-def _family_member(words: Sequence[str]) -> ScheduleInput:
-    member = family(words[0]).member(parse_parameters(words[1:]))
-    return ScheduleInput(
-        name=" ".join(words),
-        problem=member.problem,
-        program=member.schedule.program,
-        schedule=member.schedule,
-        pipeline=member.pipeline,
-        has_communication=False,
-    )
+def _family_member(words: Sequence[str]) -> ScheduleFile:
+    found = family(words[0]).member(parse_parameters(words[1:]))
+    name = " ".join(words)
+    return ScheduleFile.of(found.problem, found.schedule, pipeline=found.pipeline, name=name)
 
 
-def _schedule_file(path: str) -> ScheduleInput:
-    file = read_schedule(path)
-    return ScheduleInput(
-        name=file.name or Path(path).stem,
-        problem=file.problem,
-        program=file.program,
-        schedule=file.schedule,
-        pipeline=file.pipeline,
-        has_communication=file.has_communication,
-        has_own_times=file.schedule is not None,
-    )
-
-
-def _table(path: str, dialect: str | None) -> ScheduleInput:
+def _table(path: str, dialect: str | None) -> ScheduleFile:
     table = read_table(path, dialect=DIALECTS[dialect])
     compute = compute_part(table.program) if table.has_communication else table.program
     pipeline = infer_pipeline(compute, subject=path)
     problem = pipeline.problem()
     with about(path):
         refuse_cut_off(table, problem)
+    name = Path(path).stem
     return _timed(
-        ScheduleInput(
-            name=Path(path).stem,
-            problem=problem,
-            program=table.program,
-            schedule=None,
-            pipeline=pipeline,
-            has_communication=table.has_communication,
-        )
+        ScheduleFile(problem=problem, program=table.program, pipeline=pipeline, name=name)
     )
 
 
-def _timed(given: ScheduleInput) -> ScheduleInput:
+def _timed(given: ScheduleFile) -> ScheduleFile:
     try:
-        return replace(given, schedule=left_shift(given.problem, given.compute))
+        schedule = left_shift(given.problem, given.compute)
     except UntimedProgram:
         return replace(given, schedule=None)
+    return replace(given, schedule=schedule, claims=schedule.claims)
+
+
+def _named(file: ScheduleFile, path: str) -> ScheduleFile:
+    return replace(file, name=file.name or Path(path).stem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -187,6 +131,16 @@ class ProblemInput:
     file: ProblemFile | None
     choices: ChoiceResult | None = None
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether it leaves something to the solver to choose."""
+        return self.file is not None and self.file.allowed is not None
+
+    @property
+    def starts(self) -> Sequence[tuple[str, Program]]:
+        """The published orders to begin from; none for a problem built by hand."""
+        return [] if self.pipeline is None else published_programs(self.pipeline)
+
 
 def read_problem_input(path: str) -> ProblemInput:
     """The problem of a problem file (.toml), or the one a schedule file (.json) embeds."""
@@ -197,29 +151,33 @@ def read_problem_input(path: str) -> ProblemInput:
             name=file.name, problem=file.pipeline.problem(), pipeline=file.pipeline, file=file
         )
     if suffix == ".json":
-        embedded = read_schedule(path)
+        embedded = _named(read_schedule(path), path)
         return ProblemInput(
-            name=embedded.name or Path(path).stem,
-            problem=embedded.problem,
-            pipeline=embedded.pipeline,
-            file=None,
+            name=embedded.name, problem=embedded.problem, pipeline=embedded.pipeline, file=None
         )
     expected = "a problem file ending in .toml (or a schedule in .json)"
     raise UnusableInput("", expected, suffix or "no ending", path)
 
 
-def _on_problem(given: ScheduleInput, source: ProblemInput) -> ScheduleInput:
-    """The given program on another problem; its own times are kept where it came with some."""
+def _on_problem(given: ScheduleFile, source: ProblemInput) -> ScheduleFile:
+    """The given program, with its times, on another problem."""
     if source.file is not None and source.file.allowed is not None:
-        raise ValueError(
-            f"{source.name} leaves [choices] open, so it is no problem to check {given.name} on; a "
-            "schedule that was solved carries its own"
-        )
+        return _of_choices(given, source.file)
     resources = len(source.problem.resources)
     used = int(np.max(given.program.resource, initial=-1)) + 1
     if used > resources:
         raise ValueError(
             f"{given.name} uses {used} resources, the problem {source.name} has {resources}"
         )
-    moved = replace(given, problem=source.problem, pipeline=source.pipeline)
-    return moved if given.has_own_times else _timed(moved)
+    return replace(given, problem=source.problem, pipeline=source.pipeline)
+
+
+def _of_choices(given: ScheduleFile, file: ProblemFile) -> ScheduleFile:
+    """The given schedule as one of the choices that a problem file leaves open."""
+    if given.pipeline is None:
+        why: str | None = "it comes without the pipeline that tells its choices"
+    else:
+        why = foreign_choice(file.pipeline, file.allowed, given.pipeline)
+    if why is not None:
+        raise ValueError(f"{given.name} is none of the choices of {file.name}: {why}")
+    return replace(given, allowed=file.allowed)

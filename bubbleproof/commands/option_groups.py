@@ -1,10 +1,10 @@
 """Options that belong together: declared once, taken by any command, shown under one heading.
 
 A group is a frozen dataclass derived from ``OptionGroup``; its fields are annotated as typer's
-parameters are. ``@runs`` lets a command take whole groups as parameters, and typer see their
-fields, which typer does not do by itself (nor does a library on top of it: pydantic-typer writes
-``--group.field``). ``HeadedCommand`` prints the options of each group under its ``HEADING``, which
-typer does in boxes only.
+parameters are, and a ``bool`` is a flag. ``@runs`` lets a command take whole groups as parameters,
+and typer see their fields, which typer does not do by itself (nor does a library on top of it:
+pydantic-typer writes ``--group.field``). ``HeadedCommand`` prints the options of each group under
+its ``HEADING``, which typer does in boxes only.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
         kind, info = get_args(hints[field.name])
         headed: ParameterInfo = copy(info)
         headed.rich_help_panel = group.HEADING
+        if kind is bool and info.default is ...:  # a flag without a name of its own
+            headed.param_decls = (f"--{field.name.replace('_', '-')}",)
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from bubbleproof.formats.printable import harmless
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.verify.verdict import Decision, Verdict
+from bubbleproof.verify.finding import Rule
+from bubbleproof.verify.verdict import Verdict
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 MIN_WIDTH = 120
@@ -92,11 +93,8 @@ def _style(cell: str) -> str:
 
 def measures_to_json(measured: Measures) -> dict[str, object]:
     """All measures by name; ratios as ``a/b``, lists in rank order."""
-    result: dict[str, object] = {}
-    for field in fields(measured):
-        value = getattr(measured, field.name)
-        result[field.name] = ratio(value) if isinstance(value, Fraction) else value
-    return result
+    values = ((field.name, getattr(measured, field.name)) for field in fields(measured))
+    return {name: ratio(v) if isinstance(v, Fraction) else v for name, v in values}
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, object]:
@@ -113,41 +111,31 @@ def verdict_to_json(verdict: Verdict) -> dict[str, object]:
             }
             for decision in verdict.decisions
         ],
-        "undecided": [
-            {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.undecided
-        ],
-        "inapplicable": [
-            {"rule": rule.name.lower(), "reason": why} for rule, why in verdict.inapplicable
-        ],
+        "undecided": _reasons(verdict.undecided),
+        "inapplicable": _reasons(verdict.inapplicable),
         "violations": [
-            {
-                "rule": violation.rule.name.lower(),
-                "tasks": violation.tasks,
-                "at": violation.at,
-                "message": violation.message,
-                "picture": violation.picture,
-            }
-            for violation in verdict.violations
+            {"rule": v.rule.name.lower()}
+            | {name: getattr(v, name) for name in ("tasks", "at", "message", "picture")}
+            for v in verdict.violations
         ],
         "measured": None if verdict.measured is None else measures_to_json(verdict.measured),
     }
 
 
+def _reasons(rules: Iterable[tuple[Rule, str]]) -> list[dict[str, str]]:
+    return [{"rule": rule.name.lower(), "reason": why} for rule, why in rules]
+
+
 def rule_rows(verdict: Verdict) -> list[tuple[str, str, str]]:
     """(rule, verdict, statement or reason), one row per rule, or case of one."""
-    rows = [(_rule_name(d), _state(d), d.rule.value) for d in verdict.decisions]
+    rows = []
+    for decision in verdict.decisions:
+        detail = f" ({decision.detail})" if decision.detail else ""
+        state = "holds" if decision.ok else f"violated {decision.count}x"
+        rows.append((decision.rule.name.lower() + detail, state, decision.rule.value))
     rows += [(rule.name.lower(), "undecided", why) for rule, why in verdict.undecided]
     rows += [(rule.name.lower(), "inapplicable", why) for rule, why in verdict.inapplicable]
     return rows
-
-
-def _rule_name(decision: Decision) -> str:
-    detail = f" ({decision.detail})" if decision.detail else ""
-    return decision.rule.name.lower() + detail
-
-
-def _state(decision: Decision) -> str:
-    return "holds" if decision.ok else f"violated {decision.count}x"
 
 
 def status_of(verdict: Verdict) -> int:

@@ -28,7 +28,7 @@ from bubbleproof.parallel import num_cores, open_executor
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
-from bubbleproof.theory.families import Family, families, published_programs
+from bubbleproof.theory.families import Family, families
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
@@ -60,10 +60,9 @@ def run_pareto(
         raise ValueError(f"the picture of a front must end in .svg or .png, got {output!r}")
     require_drawing([] if output is None else [output])
     source = read_problem_input(problem)
-    if source.file is not None and source.file.allowed is not None:
+    if source.has_choices:
         raise ValueError(f"{problem}: pareto takes no [choices]")
     options = SolveOptions(time_limit=time_limit, threads=1)
-    starts = [] if source.pipeline is None else published_programs(source.pipeline)
 
     def tell(cap: int, result: Result) -> None:
         say(f"peak <= {cap}: {result.status.name.lower()}, makespan {result.makespan}")
@@ -75,7 +74,7 @@ def run_pareto(
             front = pareto(
                 source.problem,
                 options,
-                starts,
+                source.starts,
                 executor=executor,
                 workers=workers or (1 if executor is None else num_cores()),
                 on_point=None if json else tell,
@@ -139,18 +138,11 @@ def _write_schedules(source: ProblemInput, front: Front, folder: Path) -> None:
 def _draw(source: ProblemInput, front: Front, published: Sequence[Published], target: str) -> None:
     from bubbleproof.report.front_chart import FrontPoint, draw_front
 
+    found = [p for p in front.points if p.peak is not None and p.makespan is not None]
     draw_front(
         target,
-        [
-            FrontPoint(name="", peak=p.peak, makespan=p.makespan, is_optimal=p.proof is not None)
-            for p in front.points
-            if p.peak is not None and p.makespan is not None
-        ],
-        [
-            FrontPoint(name=p.name, peak=p.peak, makespan=p.makespan)
-            for p in published
-            if p.refusal is None
-        ],
+        [FrontPoint("", p.peak or 0, p.makespan or 0, p.proof is not None) for p in found],
+        [FrontPoint(p.name, p.peak, p.makespan) for p in published if p.refusal is None],
         title=f"{source.name}: makespan against peak memory",
         unit=source.problem.unit,
         memory_unit=source.problem.memory_unit,
@@ -174,13 +166,9 @@ def _print(
     taken = [p for p in published if p.refusal is None]
     if taken:
         columns = ("published", "peak", "makespan", "above the front")
+        cap = _capacity(source.problem)
         cells = [
-            (
-                p.name,
-                f"{p.peak} {memory}",
-                f"{p.makespan} {unit}",
-                _excess(p, front, _capacity(source.problem)),
-            )
+            (p.name, f"{p.peak} {memory}", f"{p.makespan} {unit}", _excess(p, front, cap))
             for p in taken
         ]
         print_table("the same work in published orders, memory unlimited", columns, cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def run_profile(request: ProfileRequest) -> int:
     )
     with torch_needed():
         from bubbleproof.reference_exec.evidence.profile import profile_stages
-        from bubbleproof.reference_exec.runtime.devices import open_device
+        from bubbleproof.reference_exec.runtime.cuda import open_device
     device = open_device(measurement.device)
     with room_needed():
         stages = profile_stages(
@@ -64,32 +64,24 @@ def run_profile(request: ProfileRequest) -> int:
     write_text(target, problem_text(measured_content(pipeline, stages, tick, target), remarks))
     read_problem(target)  # says in one line what no problem can have, such as too little memory
     if request.json:
-        print_json(
-            {
-                "problem": target,
-                "device": device.description,
-                "tick": str(tick),
-                "warmup": measurement.warmup,
-                "repeats": measurement.repeats,
-                "stages": [asdict(stage) for stage in stages],
-            }
-        )
+        told = {"problem": target, "device": device.description, "tick": str(tick)}
+        rounds = {"warmup": measurement.warmup, "repeats": measurement.repeats}
+        print_json({**told, **rounds, "stages": [asdict(stage) for stage in stages]})
     else:
         print_table(
             f"{target}: 1 tick = {tick}, median of {measurement.repeats} rounds on "
             f"{device.description}",
             ("stage", "F us", "I us", "W us", "B us", "bytes F to I", "bytes I to W", "static"),
-            _rows(stages),
+            map(_row, stages),
         )
     return HOLDS
 
 
 def _require_problem(pipeline: PipelineOptions, target: str) -> None:
     """Raise ``UnusableInput`` for a pipeline that no times could make a problem of."""
-    ones = [1] * (pipeline.ranks * pipeline.chunks)
-    ticks = dict.fromkeys(_durations(pipeline), ones)
+    ticks = dict.fromkeys(_durations(pipeline), [1] * (pipeline.ranks * pipeline.chunks))
     with about(target):
-        problem_of(_content(pipeline, target, "s", ticks, {}), name="")
+        problem_of(_content(pipeline, target, unit="s", durations=ticks, memory={}), name="")
 
 
 def _durations(pipeline: PipelineOptions) -> dict[str, str]:
@@ -116,27 +108,21 @@ def measured_content(
         "static": [stage.static_bytes for stage in stages],
     }
     ticks = {key: [tick.of(seconds) for seconds in row] for key, row in rows}
-    return _content(pipeline, target, tick.unit, ticks, memory)
+    return _content(pipeline, target, unit=tick.unit, durations=ticks, memory=memory)
 
 
 def _content(
-    pipeline: PipelineOptions,
-    target: str,
-    unit: str,
-    durations: Mapping[str, list[int]],
-    memory: Mapping[str, list[int]],
+    pipeline: PipelineOptions, target: str, *, memory: Mapping[str, list[int]], **told: object
 ) -> dict[str, object]:
+    """The keys that are asked for, with those that are ``told``."""
+    shape = ("ranks", "microbatches", "chunks", "placement")
     capacity = {} if pipeline.capacity is None else {"capacity": pipeline.capacity}
     return {
         "name": Path(target).stem,
-        "unit": unit,
+        **told,
         "memory_unit": "bytes",
-        "ranks": pipeline.ranks,
-        "microbatches": pipeline.microbatches,
-        "chunks": pipeline.chunks,
-        "placement": pipeline.placement,
+        **{name: getattr(pipeline, name) for name in shape},
         "split_backward": not pipeline.whole,
-        "durations": durations,
         "memory": {**capacity, **memory},
         "links": {"latency": pipeline.latency},
     }
@@ -173,25 +159,11 @@ def _model(spec: ModelSpec) -> str:
     )
 
 
-def _rows(stages: Iterable[StageProfile]) -> list[tuple[str, ...]]:
-    return [
-        (
-            str(stage.stage),
-            *(
-                f"{times.median * 1e6:.1f}"
-                for times in (
-                    stage.forward,
-                    stage.input_backward,
-                    stage.weight_backward,
-                    stage.backward,
-                )
-            ),
-            str(stage.activation_bytes),
-            str(stage.kept_for_weight_bytes),
-            str(stage.static_bytes),
-        )
-        for stage in stages
-    ]
+def _row(stage: StageProfile) -> tuple[str, ...]:
+    times = (stage.forward, stage.input_backward, stage.weight_backward, stage.backward)
+    sizes = (stage.activation_bytes, stage.kept_for_weight_bytes, stage.static_bytes)
+    micros = (f"{each.median * 1e6:.1f}" for each in times)
+    return (str(stage.stage), *micros, *map(str, sizes))
 
 
 def _spread(times: Times) -> str:

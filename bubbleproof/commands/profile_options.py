@@ -22,7 +22,7 @@ class PipelineOptions(OptionGroup):
     microbatches: Annotated[int, Option(help="Microbatches of a step.")]
     chunks: Annotated[int, Option(help="Stages per rank.")] = 1
     placement: Annotated[str, Option(help="loop or wave.")] = "loop"
-    whole: Annotated[bool, Option("--whole", help="Whole backwards, not I and W.")] = False
+    whole: Annotated[bool, Option(help="Whole backwards, not I and W.")] = False
     latency: Annotated[int, Option(help="Ticks of a message; not measured.")] = 0
     capacity: Annotated[str | None, Option(help='Memory of each rank such as "80 GiB".')] = None
 

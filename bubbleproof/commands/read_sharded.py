@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.replay_options import ReplayRequest
+from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
 
 TICKS = 1
 
 
-def read_to_replay(request: ReplayRequest) -> ScheduleInput:
+def read_to_replay(request: ReplayRequest) -> ScheduleFile:
     """What is to be replayed, with the collectives that so many replicas or the levels ask for."""
     levels = request.training.levels()
     given = read_sharded(request.schedule, levels) if request.is_sharded else None
     return given or read_schedule_input(request.schedule, dialect=request.run.dialect)
 
 
-def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> ScheduleInput | None:
+def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> ScheduleFile | None:
     """PipeMesh's schedule with the collectives that the levels need, by default level 3.
 
     Each collective takes one tick, a RESHARD none. None where the words name anything else.
@@ -40,11 +42,15 @@ def read_sharded(words: Sequence[str], levels: ZeroLevels | None) -> ScheduleInp
     pipeline = chosen.sharded(chosen.pipeline(params), sharding)
     problem = pipeline.problem()
     schedule = chosen.schedule(pipeline, problem)
-    return ScheduleInput(
-        name=f"{' '.join(words)} with ZeRO-{zero}",
-        problem=problem,
-        program=schedule.program,
-        schedule=schedule,
-        pipeline=pipeline,
-        has_communication=False,
-    )
+    name = f"{' '.join(words)} with ZeRO-{zero}"
+    return ScheduleFile.of(problem, schedule, pipeline=pipeline, name=name)
+
+
+def known_pipeline(given: ScheduleFile) -> Pipeline:
+    """The pipeline. Raises ``ValueError`` for a problem that was built by hand."""
+    if given.pipeline is None:
+        raise ValueError(
+            f"replay runs pipelines; {given.name} comes with a problem built by hand, which "
+            "does not say what its tasks compute: write the file with its pipeline"
+        )
+    return given.pipeline

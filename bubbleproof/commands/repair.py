@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bubbleproof.commands.demands import why_not
-from bubbleproof.commands.inputs import ProblemInput, ScheduleInput, read_schedule_input
+from bubbleproof.commands.inputs import ProblemInput, read_schedule_input
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -21,7 +21,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.results import result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
-from bubbleproof.formats import write_schedule
+from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import Proof, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.repair import Repair, Row, repair
@@ -79,7 +79,7 @@ def run_repair(
     return HOLDS if found.is_fewest else UNDECIDED
 
 
-def _refuse(given: ScheduleInput, options: SolveOptions, json: bool) -> int:
+def _refuse(given: ScheduleFile, options: SolveOptions, json: bool) -> int:
     causes = why_not(given.problem, options, Demands())
     if json:
         status = Status.INFEASIBLE if causes else Status.UNKNOWN
@@ -93,7 +93,7 @@ def _refuse(given: ScheduleInput, options: SolveOptions, json: bool) -> int:
     return BROKEN if causes else UNDECIDED
 
 
-def _rows(given: ScheduleInput, found: Repair) -> list[tuple[str, str]]:
+def _rows(given: ScheduleFile, found: Repair) -> list[tuple[str, str]]:
     proof = "no fewer suffice, by the engine's word" if found.is_fewest else "fewer may suffice"
     rows = [("moves", f"{found.num_moves} ({proof})")]
     for name, tasks in (("moved", found.moved), ("added", found.added)):
@@ -115,11 +115,11 @@ def _shortest(found: Repair) -> str:
     return "a repair of as few moves may be shorter"
 
 
-def _named(given: ScheduleInput, tasks: Sequence[Row]) -> str:
+def _named(given: ScheduleFile, tasks: Sequence[Row]) -> str:
     return _shortened([given.problem.label(task) for task, _ in tasks])
 
 
-def _order(given: ScheduleInput, pair: tuple[int, int]) -> str:
+def _order(given: ScheduleFile, pair: tuple[int, int]) -> str:
     """As ``--require`` takes it."""
     return "<".join(given.problem.label(task) for task in pair)
 

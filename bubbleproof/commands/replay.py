@@ -7,25 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bubbleproof.commands.evidence import evidence, print_failure, print_report
-from bubbleproof.commands.inputs import ScheduleInput
-from bubbleproof.commands.output import say
-from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.commands.evidence import evidence, print_failure, print_report, torch_evidence
+from bubbleproof.commands.inputs import read_schedule_input
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.replay_torch import BACKEND, run_replay_torch
 from bubbleproof.commands.targets import require_writable
 from bubbleproof.commands.torch_limits import room_needed, torch_needed
+from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.gloo_server import (
     FIRST_OPTIMIZER,
     start_server,
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
+from bubbleproof.verify.communication.matching import Semantics
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 
+BACKEND = "torch-runtime"
 OWN_BACKENDS = ("virtual", "gloo")
 BACKENDS = (*OWN_BACKENDS, BACKEND)
 
@@ -87,7 +89,7 @@ def _require_backend(request: ReplayRequest) -> None:
         raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")
 
 
-def replay_given(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
+def replay_given(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
     """Verify and run. Raises ``ValueError`` for what is not verified or cannot run."""
     with interruptible():
         return _replay(given, request)
@@ -103,13 +105,13 @@ def interruptible() -> Iterator[None]:
         raise
 
 
-def _require_size(given: ScheduleInput, request: ReplayRequest) -> None:
+def _require_size(given: ScheduleFile, request: ReplayRequest) -> None:
     """Raise ``ValueError`` for what is too large by its numbers, before torch is loaded."""
     training = request.training.asked()
     steps = 1 if training is None else training.steps
     backend = request.run.backend or OWN_BACKENDS[0]
     require_size(given.problem, steps, request.training.data_parallel, backend=backend)
-    pipeline = given.known_pipeline
+    pipeline = known_pipeline(given)
     require_room(
         request.model.spec(),
         num_stages=pipeline.num_stages,
@@ -119,7 +121,7 @@ def _require_size(given: ScheduleInput, request: ReplayRequest) -> None:
     )
 
 
-def _replay(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
+def _replay(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
     _require_size(given, request)
     if request.run.backend == "gloo":  # its server loads torch while this process does
         is_training = request.training.asked() is not None
@@ -127,11 +129,11 @@ def _replay(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
     with torch_needed():
         from bubbleproof.reference_exec.replay import replay
     return replay(
-        given.known_pipeline,
+        known_pipeline(given),
         given.timed_roughly() if request.run.unsafe else given.timed(),
         request.model.spec(),
         training=request.training.asked(),
-        program=given.program if given.has_communication else None,
+        program=given.lowered,
         backend=request.run.backend or OWN_BACKENDS[0],
         seed=request.run.seed,
         semantics=request.communication.comm,
@@ -144,3 +146,38 @@ def _replay(given: ScheduleInput, request: ReplayRequest) -> ReplayReport:
         progress=None if request.output.json else say,
         device=request.run.device or "cpu",
     )
+
+
+WORKER = "bubbleproof.reference_exec.pytorch.worker"  # what each of its processes needs
+
+
+def run_replay_torch(request: ReplayRequest) -> int:
+    """Replay by both executors and compare; status 1 where bits differ without a reason.
+
+    Raises ``ValueError`` for what is not verified or what a PyTorch table cannot say, and
+    ``ModuleNotFoundError`` without torch.
+    """
+    given = read_schedule_input(request.schedule, dialect=request.run.dialect)
+    start_server("bubbleproof.cli", WORKER)  # which loads torch while this process does
+    from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime
+
+    try:
+        with room_needed():
+            report = compare_with_torch_runtime(
+                known_pipeline(given),
+                given.timed(),
+                request.model.spec(),
+                program=given.lowered,
+                semantics=request.communication.comm or Semantics.BUFFERED,
+                timeout=request.communication.timeout,
+                progress=None if request.output.json else say,
+            )
+    except RuntimeError as error:  # a failed process
+        return print_failure(given.name, str(error), json=request.output.json)
+    if request.output.json:
+        print_json({"name": given.name, **report.to_dict()})
+    else:
+        print_table(
+            given.name, ("evidence", "expected", "found", "verdict"), torch_evidence(report)
+        )
+    return HOLDS if report.ok else BROKEN

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replay_options import ReplayRequest
 from bubbleproof.commands.targets import make_folder
-from bubbleproof.formats import replay_content, write_measured_trace, write_replay
+from bubbleproof.formats import ScheduleFile, replay_content, write_measured_trace, write_replay
 from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -42,7 +41,7 @@ def require_endings(targets: Sequence[str]) -> None:
 
 
 def write_files(
-    request: ReplayRequest, given: ScheduleInput, report: ReplayReport, rows: Sequence[ReplayRow]
+    request: ReplayRequest, given: ScheduleFile, report: ReplayReport, rows: Sequence[ReplayRow]
 ) -> None:
     """Write what each target's ending asks for, and say so but where JSON is printed."""
     spec = request.model.spec()
@@ -56,22 +55,14 @@ def write_files(
             measured = measured_schedule(given.problem, schedule, report.traces)
             write_measured_trace(target, *measured, report.traces)
         else:
-            content = replay_content(
-                given.name,
-                report,
-                spec,
-                given.problem,
-                schedule,
-                machine=machine,
-                not_checked=left_open,
-            )
-            write_replay(target, content)
+            told = (given.name, report, spec, given.problem, schedule)
+            write_replay(target, replay_content(*told, machine=machine, not_checked=left_open))
         if not request.output.json:
             say(f"wrote {Path(target)}")
 
 
 def _page(
-    given: ScheduleInput,
+    given: ScheduleFile,
     schedule: Schedule,
     report: ReplayReport,
     spec: ModelSpec,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
@@ -31,10 +31,8 @@ class RunOptions(OptionGroup):
         None
     )
     seed: Annotated[int, Option(help="Picks the interleaving (virtual).")] = 0
-    unsafe: Annotated[bool, Option("--unsafe", help="Run what is not verified too.")] = False
-    no_count_bytes: Annotated[
-        bool, Option("--no-count-bytes", help="Leave the account of live bytes out.")
-    ] = False
+    unsafe: Annotated[bool, Option(help="Run what is not verified too.")] = False
+    no_count_bytes: Annotated[bool, Option(help="Leave the account of live bytes out.")] = False
     dialect: Dialect = None
 
 
@@ -58,27 +56,17 @@ class ModelOptions(OptionGroup):
     vocabulary: Annotated[
         int, Option(help="Words to embed and to score; without, activations.")
     ] = 0
-    tied: Annotated[bool, Option("--tied", help="Embedding and head share one matrix.")] = False
+    tied: Annotated[bool, Option(help="Embedding and head share one matrix.")] = False
     dtype: Annotated[str, Option(help="float64 or float32.")] = "float64"
 
     def spec(self) -> ModelSpec:
         """The model: a kind, or a factory by its colon. Raises ``ValueError``."""
         from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
-        own = ":" in self.model
-        return ModelSpec(
-            kind="own" if own else self.model,
-            factory=self.model if own else "",
-            layers=parsed_layers(self.layers),
-            hidden=self.hidden,
-            heads=self.heads,
-            kv_heads=self.kv_heads,
-            sequence=self.sequence,
-            batch=self.batch,
-            vocabulary=self.vocabulary,
-            tied=self.tied,
-            dtype=self.dtype,
-        )
+        sizes = asdict(self)
+        model, layers = sizes.pop("model"), parsed_layers(sizes.pop("layers"))
+        kind, factory = ("own", model) if ":" in model else (model, "")
+        return ModelSpec(kind=kind, factory=factory, layers=layers, **sizes)
 
 
 def parsed_layers(text: str) -> int | tuple[int, ...]:
@@ -104,9 +92,7 @@ class TrainingOptions(OptionGroup):
     steps: Annotated[int | None, Option(help="Optimizer steps; without, gradients alone.")] = None
     optimizer: Annotated[str | None, Option(help="sgd, momentum or adam.")] = None
     learning_rate: Annotated[float | None, Option(help="Of the optimizer.")] = None
-    barrier: Annotated[
-        bool, Option("--barrier", help="Let all ranks end a pass before any steps.")
-    ] = False
+    barrier: Annotated[bool, Option(help="Let all ranks end a pass before any steps.")] = False
     data_parallel: Annotated[int, Option(help="Replicas, each on microbatches of its own.")] = 1
     zero: Annotated[
         str | None, Option(help="ZeRO level, with others by parameter name: 2, or 3,norm=1.")
@@ -141,12 +127,8 @@ class CommunicationOptions(OptionGroup):
 
     comm: Annotated[str | None, Option(help="Communication semantics to assume.")] = None
     timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
-    debug_headers: Annotated[
-        bool, Option("--debug-headers", help="Send a header ahead of each message.")
-    ] = False
-    torchrun: Annotated[
-        bool, Option("--torchrun", help="This process is one rank, started by torchrun.")
-    ] = False
+    debug_headers: Annotated[bool, Option(help="Send a header ahead of each message.")] = False
+    torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,18 @@ from __future__ import annotations
 from bubbleproof.commands.inputs import ProblemInput
 from bubbleproof.commands.output import counted, measures_to_json
 from bubbleproof.solvers import Proof, Result, Status
+from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Claim, Schedule
 from bubbleproof.verify.certificates.certificate import Certificate, OneMachine
+
+FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
+
+
+def statement(source: ProblemInput, result: Result) -> str:
+    """The status in words; an optimum names what it is one of."""
+    text = result.status.value
+    return text if source.choices is None else text.replace(FOR_SHAPE, OVER_CHOICES)
 
 
 def proof_text(source: ProblemInput, result: Result) -> str:
@@ -15,11 +25,11 @@ def proof_text(source: ProblemInput, result: Result) -> str:
         return _peak_text(source, result) or "no bound"
     if result.status is Status.INFEASIBLE and result.proof is not None:
         return result.proof.value
-    bound = bound_text(source, result)
+    bound, scope = bound_text(source, result), FOR_SHAPE if source.choices is None else OVER_CHOICES
     if result.proof is Proof.ENGINE:
-        text = f"optimal {Proof.ENGINE.value}; {bound}"
+        text = f"optimal {scope} {Proof.ENGINE.value}; {bound}"
     elif result.status is Status.OPTIMAL:
-        text = f"optimal: {bound}"
+        text = f"optimal {scope}: {bound}"
     else:
         claim = "" if result.engine_bound is None else f"; engine claims {result.engine_bound}"
         text = f"gap {result.gap} {source.problem.unit}: {bound}{claim}"
@@ -57,7 +67,7 @@ def _peak_text(source: ProblemInput, result: Result) -> str:
 def result_rows(source: ProblemInput, result: Result) -> list[tuple[str, str]]:
     """The result for people."""
     unit = source.problem.unit
-    rows = [("status", result.status.value)]
+    rows = [("status", statement(source, result))]
     if result.reason:
         rows.append(("reason", result.reason))
     if result.measured is not None:
@@ -83,7 +93,7 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
     return {
         "name": source.name,
         "status": result.status.name,
-        "statement": result.status.value,
+        "statement": statement(source, result),
         "objective": result.objective,
         "value": result.value,
         "proof": None if result.proof is None else result.proof.name,
@@ -117,3 +127,13 @@ def _certificate_to_json(
             "bound": certificate.bound,
         }
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
+
+
+def with_claims(schedule: Schedule, measured: Measures) -> Schedule:
+    """The schedule with its measured numbers as claims, for ``verify`` to confirm."""
+    claims: dict[str, Claim] = {
+        "makespan": measured.makespan,
+        "idle_ratio": measured.idle_ratio,
+        "peak_memory": measured.peak_memory,
+    }
+    return Schedule(program=schedule.program, start=schedule.start, claims=claims)

@@ -1,4 +1,4 @@
-"""``bubbleproof run PROBLEM.toml``: the whole way once.
+"""``bubbleproof run PROBLEM.toml``: the whole way once, for a file without a plan.
 
 Solve, verify, draw and replay a problem, beside the published schedules that its file names, and
 print one table of verdicts. The folder then holds ``schedule.json``, ``schedule.svg``,
@@ -8,13 +8,14 @@ print one table of verdicts. The folder then holds ``schedule.json``, ``schedule
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from bubbleproof.commands.evidence import evidence
-from bubbleproof.commands.inputs import ProblemInput, ScheduleInput, read_problem_input
+from bubbleproof.commands.inputs import ProblemInput, read_problem_input
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
@@ -31,8 +32,7 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.replay import OWN_BACKENDS, replay_given
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_options import ReplayOutput, ReplayRequest, RunOptions
-from bubbleproof.commands.results import proof_text, result_to_json
-from bubbleproof.commands.sections import section_of
+from bubbleproof.commands.results import proof_text, result_to_json, statement
 from bubbleproof.commands.shared_options import SearchOptions
 from bubbleproof.commands.solve import (
     EXIT,
@@ -41,10 +41,11 @@ from bubbleproof.commands.solve import (
     solve_input,
 )
 from bubbleproof.commands.torch_limits import MISSING
-from bubbleproof.commands.verify import verify_given
+from bubbleproof.commands.verify import section_of, verify_given
 from bubbleproof.formats import (
     Comparison,
     ProblemFile,
+    ScheduleFile,
     comparison_pipeline,
     write_schedule,
     write_trace,
@@ -63,45 +64,55 @@ from bubbleproof.report.page import (
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.solvers import Result
 from bubbleproof.theory.families import family
-from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import Semantics, Verdict, check
 
+PACKAGES = ("bubbleproof", "numpy", "ortools")
 COLUMNS = ("schedule", "fits the memory", "makespan", "idle_ratio", "peak per rank", "proof")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Compared:
+class Compared:
     """A published schedule on the user's problem: its table row, and its section if it has one."""
 
     row: ComparisonRow
     section: ScheduleSection | None
 
 
-def run_problem(
-    problem: str, output: str | None, backend: str, time_limit: float | None, json: bool
-) -> int:
-    """Do everything with one problem file and print the table of verdicts (or one JSON object)."""
+def require_run(problem: str, backend: str) -> None:
+    """Raise ``ValueError`` for what is no problem file, and for a backend that is none."""
     if not problem.endswith(".toml"):
         raise ValueError(f"run takes a problem file (.toml), got {problem!r}")
     if backend not in OWN_BACKENDS:
         raise ValueError(f"run replays on one of {', '.join(OWN_BACKENDS)}, got {backend!r}")
-    source = read_problem_input(problem)
-    assert source.file is not None
+
+
+def prepared_folder(problem: str, output: str | None) -> Path:
+    """The folder of a run; what will be left out of it for want of an extra is told."""
     where = Path(output or Path("runs") / Path(problem).stem)
     where.mkdir(parents=True, exist_ok=True)
-    _say_what_is_absent()
+    say_what_is_absent()
+    return where
+
+
+def run_shape(
+    problem: str, output: str | None, backend: str, time_limit: float | None, json: bool
+) -> int:
+    """Do everything with the shape of a problem file; print its verdicts (or one JSON object)."""
+    source = read_problem_input(problem)
+    assert source.file is not None
+    where = prepared_folder(problem, output)
     if not json:
         tasks, ranks = source.problem.num_tasks, source.problem.num_ranks
         say(f"{source.name}: {counted(tasks, 'task')} on {counted(ranks, 'rank')}")
-    compared = [_compare(source.file, item) for item in source.file.compare]
+    compared = [compare(source.file, item) for item in source.file.compare]
     options = options_for(source, SearchOptions(time_limit=time_limit), quiet=json)
     source, result = solve_input(source, options)
     if result.schedule is None:
         if json:
-            print_json({"published": _rows_to_json(compared), **result_to_json(source, result)})
+            print_json({"published": rows_to_json(compared), **result_to_json(source, result)})
         else:
-            _print_comparison(source, compared, None)
-            print_text(f"{result.status.value}. {result.reason}")
+            print_comparison(source.name, [item.row for item in compared])
+            print_text(f"{statement(source, result)}. {result.reason}")
         return EXIT[result.status]
     is_stopped = options.stop.is_set()
     return _finish(source, result, compared, where, None if is_stopped else backend, json)
@@ -109,106 +120,95 @@ def run_problem(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Finished:
-    """A problem solved, its schedule verified and replayed, beside the published ones."""
+    """A problem solved, its schedule verified and replayed, beside the published ones.
+
+    ``verdict`` is None where a Ctrl-C came first.
+    """
 
     source: ProblemInput
     result: Result
-    given: ScheduleInput
-    schedule: Schedule
+    file: ScheduleFile
+    compared: list[Compared]
     verdict: Verdict | None
     replayed: tuple[ReplayRow, ...]
-    compared: list[_Compared]
 
     @property
     def row(self) -> ComparisonRow:
         """The solved schedule in the comparison."""
         proof = proof_text(self.source, self.result)
-        return ComparisonRow.of("solved", self.given.problem, self.schedule, proof=proof)
+        return ComparisonRow.of("solved", self.file.problem, self.file.timed(), proof=proof)
 
     @property
     def report(self) -> Report:
         """The page."""
-        solved = section_of(
-            f"solved ({self.result.origin})",
-            self.given.problem,
-            self.schedule,
-            self.verdict,
-            replay=self.replayed,
-        )
+        name = f"solved ({self.result.origin})"
+        problem, schedule = self.file.problem, self.file.timed()
+        solved = section_of(name, problem, schedule, self.verdict, replay=self.replayed)
         published = (item.section for item in self.compared if item.section is not None)
         return Report(
             title=self.source.name,
             summary=_summary(self.source, self.result),
             comparison=(self.row, *(item.row for item in self.compared)),
             sections=(solved, *published),
-            versions=_versions(),
+            versions=tuple((name, version(name)) for name in PACKAGES),
         )
+
+    def to_json(self, page: str | None) -> dict[str, object]:
+        """All of it for programs."""
+        return {
+            "published": rows_to_json(self.compared),
+            **result_to_json(self.source, self.result),
+            "verdict": None if self.verdict is None else verdict_to_json(self.verdict),
+            "replay": [row._asdict() for row in self.replayed],
+            "page": page,
+        }
+
+    def print(self, page: str | None, where: Path) -> None:
+        """All of it for people."""
+        print_comparison(self.source.name, [*(item.row for item in self.compared), self.row])
+        rows = [("every rule", "undecided", "interrupted")]
+        if self.verdict is not None:
+            rows = rule_rows(self.verdict)
+        rows += [
+            (f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in self.replayed
+        ]
+        print_table("verdict on the solved schedule", ("rule", "verdict", "statement"), rows)
+        print_text(f"The folder: {where}" if page is None else f"The page: {page}")
 
 
 def _finish(
     source: ProblemInput,
     result: Result,
-    compared: list[_Compared],
+    compared: list[Compared],
     where: Path,
     backend: str | None,
     json: bool,
 ) -> int:
+    """Verify, replay, write and print what was solved; None for no replay."""
+    tell = (lambda _: None) if json else say
     file = schedule_file(source, result)
-    assert file.schedule is not None
-    given = ScheduleInput(
-        name=f"{source.name}, solved",
-        problem=source.problem,
-        program=file.program,
-        schedule=file.schedule,
-        pipeline=source.pipeline,
-        has_communication=False,
-    )
-    tell = _silent if json else say
+    given = replace(file, name=f"{source.name}, solved")
     tell("verifying the solved schedule under every communication semantics")
     verdict = unless_interrupted(lambda: verify_given(given, tuple(Semantics)), None)
     if backend is None or is_interrupted():
-        replayed, replay_status = _not_run("interrupted"), UNDECIDED
+        replayed, replay_status = not_run("interrupted"), UNDECIDED
     else:
         tell(f"replaying it on {backend} with {counted(source.problem.num_ranks, 'rank')}")
-        replayed, replay_status = _replay(given, backend, where, quiet=json)
+        replayed, replay_status = replayed_by(given, backend, where, quiet=json)
     finished = _Finished(
-        source=source,
-        result=result,
-        given=given,
-        schedule=file.schedule,
-        verdict=verdict,
+        source=source, result=result, file=given, compared=compared, verdict=verdict,
         replayed=replayed,
-        compared=compared,
-    )
+    )  # fmt: skip
     tell("writing the schedule, the picture and the page")
     write_schedule(where / "schedule.json", file)
     page = unless_interrupted(lambda: _write(finished, where), None)
     if json:
-        print_json(_to_json(finished, page))
+        print_json(finished.to_json(page))
     else:
-        _print(finished, page, where)
+        finished.print(page, where)
     verified = UNDECIDED if verdict is None else status_of(verdict)
-    return _worst(verified, replay_status, EXIT[result.status])
-
-
-def _to_json(finished: _Finished, page: str | None) -> dict[str, object]:
-    verdict = finished.verdict
-    return {
-        "published": _rows_to_json(finished.compared),
-        **result_to_json(finished.source, finished.result),
-        "verdict": None if verdict is None else verdict_to_json(verdict),
-        "replay": [row._asdict() for row in finished.replayed],
-        "page": page,
-    }
-
-
-def _print(finished: _Finished, page: str | None, where: Path) -> None:
-    _print_comparison(finished.source, finished.compared, finished.row)
-    verdict, replayed = finished.verdict, finished.replayed
-    rows = [("every rule", "undecided", "interrupted")] if verdict is None else rule_rows(verdict)
-    rows += [(f"replay: {r.quantity}", r.verdict, f"measured {r.measured}") for r in replayed]
-    print_table("verdict on the solved schedule", ("rule", "verdict", "statement"), rows)
-    print_text(f"The folder: {where}" if page is None else f"The page: {page}")
+    statuses = (verified, replay_status, EXIT[result.status])
+    return next((worst for worst in (BROKEN, UNDECIDED) if worst in statuses), 0)
 
 
 def _write(finished: _Finished, where: Path) -> str | None:
@@ -216,19 +216,19 @@ def _write(finished: _Finished, where: Path) -> str | None:
 
     Each is written whole or not at all, and after a Ctrl-C no picture is begun.
     """
-    problem, schedule = finished.given.problem, finished.schedule
+    problem, schedule = finished.file.problem, finished.file.timed()
     content = result_to_json(finished.source, finished.result)
     write_text(where / "result.json", render_json(content))
     write_trace(where / "schedule.perfetto.json", problem, schedule)
     if absent() or is_interrupted():
         return None
-    draw(problem, schedule, where / "schedule.svg", title=finished.given.name)
+    draw(problem, schedule, where / "schedule.svg", title=finished.file.name)
     page = where / "report.html"
     write_page(page, finished.report)
     return str(page)
 
 
-def _say_what_is_absent() -> None:
+def say_what_is_absent() -> None:
     """What is left out for want of an extra, told before the work begins."""
     if libraries := absent():
         say(f"no picture and no page without {' and '.join(libraries)}: {INSTALL}")
@@ -236,19 +236,11 @@ def _say_what_is_absent() -> None:
         say(f"the schedule is not replayed: {MISSING}")
 
 
-def _silent(line: str) -> None:
-    """Progress for a program: none."""
+def rows_to_json(compared: list[Compared]) -> list[dict[str, object]]:
+    return [item.row._asdict() for item in compared]
 
 
-def _rows_to_json(compared: list[_Compared]) -> list[dict[str, object]]:
-    return [asdict(item.row) for item in compared]
-
-
-def _worst(*statuses: int) -> int:
-    return next((s for s in (BROKEN, UNDECIDED) if s in statuses), 0)
-
-
-def _compare(file: ProblemFile, item: Comparison) -> _Compared:
+def compare(file: ProblemFile, item: Comparison) -> Compared:
     """The published schedule on the user's work, checked without the capacity's veto on drawing."""
     chosen = family(item.family)
     try:
@@ -256,19 +248,19 @@ def _compare(file: ProblemFile, item: Comparison) -> _Compared:
         problem = pipeline.problem()
         schedule = chosen.schedule(pipeline, problem)
     except ValueError as error:
-        return _Compared(row=ComparisonRow.refused(item.label, str(error)), section=None)
+        return Compared(row=ComparisonRow.refused(item.label, str(error)), section=None)
     verdict = check(problem, schedule)
     proof = "every rule holds" if verdict.ok else "violates " + " ".join(
         rule.name.lower() for rule in verdict.broken
     )  # fmt: skip
-    return _Compared(
+    return Compared(
         row=ComparisonRow.of(item.label, problem, schedule, proof=proof),
         section=section_of(item.label, problem, schedule, verdict),
     )
 
 
-def _replay(
-    given: ScheduleInput, backend: str, where: Path, *, quiet: bool
+def replayed_by(
+    given: ScheduleFile, backend: str, where: Path, *, quiet: bool
 ) -> tuple[tuple[ReplayRow, ...], int]:
     """The evidence of running the schedule with a small model, and its exit status.
 
@@ -281,14 +273,14 @@ def _replay(
         report = unless_interrupted(lambda: replay_given(given, request), None)
     except (ValueError, RuntimeError) as error:
         status = BROKEN if isinstance(error, RuntimeError) else UNDECIDED
-        return _not_run(str(error)), status
+        return not_run(str(error)), status
     if report is None:
-        return _not_run("interrupted"), UNDECIDED
+        return not_run("interrupted"), UNDECIDED
     unless_interrupted(lambda: write_files(request, given, report, evidence(report)), None)
     return tuple(evidence(report)), 0 if report.ok else BROKEN
 
 
-def _not_run(why: str) -> tuple[ReplayRow, ...]:
+def not_run(why: str) -> tuple[ReplayRow, ...]:
     """The one row of a replay that did not come to its end."""
     return (ReplayRow(quantity="run", predicted="", measured=why, verdict="not run"),)
 
@@ -307,22 +299,16 @@ def _summary(source: ProblemInput, result: Result) -> tuple[tuple[str, str], ...
         ("stages", str(pipeline.num_stages)),
         ("tasks", str(problem.num_tasks)),
         ("memory", memory),
-        ("status", result.status.value),
+        ("status", statement(source, result)),
         ("proof", proof_text(source, result)),
         ("solve time", f"{result.seconds:.2f} s"),
         *(("chosen", line) for line in (source.choices.chosen if source.choices else ())),
     )
 
 
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools"))
-
-
-def _print_comparison(
-    source: ProblemInput, compared: list[_Compared], solved: ComparisonRow | None
-) -> None:
-    rows = [item.row for item in compared] + ([solved] if solved is not None else [])
+def print_comparison(name: str, rows: Sequence[ComparisonRow]) -> None:
+    """Schedules of one problem beside one another."""
     cells = [
         (row.name, row.fits, row.makespan, row.idle_ratio, row.peaks, row.proof) for row in rows
     ]
-    print_table(f"{source.name}: published schedules and the solved one", COLUMNS, cells)
+    print_table(f"{name}: published schedules and the found one", COLUMNS, cells)

@@ -33,11 +33,12 @@ class SearchOptions(OptionGroup):
         int | None, Option(help="Largest value wanted (for peak: largest makespan).")
     ] = None
     time_limit: TimeLimit = None
+    work: Annotated[
+        float | None, Option(help="Units of work at most: with them runs repeat exactly.")
+    ] = None
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1
     threads: Annotated[int, Option(help="Threads of the engine.")] = 2
-    certified: Annotated[
-        bool, Option("--certified", help="Take no engine's word for an optimum.")
-    ] = False
+    certified: Annotated[bool, Option(help="Take no engine's word for an optimum.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

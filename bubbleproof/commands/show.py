@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
@@ -52,7 +52,7 @@ def run_show(
     return BROKEN
 
 
-def _standstill(given: ScheduleInput) -> tuple[Standstill | None, str]:
+def _standstill(given: ScheduleFile) -> tuple[Standstill | None, str]:
     """How far a program without times comes, and why it has none."""
     try:
         given.timed()
@@ -62,7 +62,7 @@ def _standstill(given: ScheduleInput) -> tuple[Standstill | None, str]:
 
 
 def _print_grid(
-    given: ScheduleInput,
+    given: ScheduleFile,
     schedule: Schedule,
     window: tuple[int, int] | None,
     stopped: Standstill | None,
@@ -93,9 +93,9 @@ def _window(text: str | None) -> tuple[int, int] | None:
 
 
 def _write_page(
-    given: ScheduleInput, schedule: Schedule, stopped: Standstill | None, target: str
+    given: ScheduleFile, schedule: Schedule, stopped: Standstill | None, target: str
 ) -> None:
-    from bubbleproof.commands.sections import section_of
+    from bubbleproof.commands.verify import section_of
     from bubbleproof.report.page import ComparisonRow, Report, write_page
 
     verdict = verify_given(given, tuple(Semantics))
@@ -131,7 +131,7 @@ def run_convert(
     return HOLDS
 
 
-def _as_file(given: ScheduleInput) -> ScheduleFile:
+def _as_file(given: ScheduleFile) -> ScheduleFile:
     if given.schedule is not None and not given.has_communication:
         return ScheduleFile.of(
             given.problem, given.schedule, pipeline=given.pipeline, name=given.name

@@ -15,7 +15,7 @@ from bubbleproof.commands.output import (
     print_table,
     say,
 )
-from bubbleproof.commands.results import certified, result_rows, result_to_json
+from bubbleproof.commands.results import certified, result_rows, result_to_json, with_claims
 from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
@@ -23,8 +23,6 @@ from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
-from bubbleproof.theory.families import published_programs
-from bubbleproof.theory.model.schedule import Claim, Schedule
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -44,14 +42,7 @@ def run_solve(
         if target is not None and not target.endswith(".json"):
             raise ValueError(f"the {what}'s file must end in .json, got {target!r}")
     source = read_problem_input(problem)
-    demanded = read_demands(
-        source.problem,
-        require=demands.require or (),
-        forbid=demands.forbid or (),
-        keep=demands.keep,
-        keep_ranks=demands.keep_ranks,
-        keep_until=demands.keep_until,
-    )
+    demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json)
     original = source.problem
     source, result = solve_input(source, options, demanded)
@@ -115,6 +106,7 @@ def options_for(
         objective=cast(Goal, objective or (file.objective if file else "makespan")),
         within=within if within is not None or file is None else file.within,
         time_limit=DEFAULT_TIME_LIMIT if limit is None else limit,
+        work=search.work,
         seed=search.seed,
         threads=search.threads,
         certified=search.certified,
@@ -135,15 +127,14 @@ def solve_input(
     The problem given back is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
-    starts = [] if source.pipeline is None else published_programs(source.pipeline)
     if source.file is None or source.file.allowed is None:
-        result = solve(source.problem, options, starts, demands=demands)
+        result = solve(source.problem, options, source.starts, demands=demands)
         if not demands:
             return source, result
         return replace(source, problem=demands.demanding(source.problem), pipeline=None), result
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
-    found = solve_choices(source.file.pipeline, source.file.allowed, options, starts)
+    found = solve_choices(source.file.pipeline, source.file.allowed, options, source.starts)
     chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
 
@@ -152,10 +143,8 @@ def schedule_file(source: ProblemInput, result: Result) -> ScheduleFile:
     """The solved schedule with its measured numbers as claims, for ``verify`` to confirm."""
     assert result.schedule is not None
     assert result.measured is not None
-    claims: dict[str, Claim] = {
-        "makespan": result.measured.makespan,
-        "idle_ratio": result.measured.idle_ratio,
-        "peak_memory": result.measured.peak_memory,
-    }
-    claimed = Schedule(program=result.schedule.program, start=result.schedule.start, claims=claims)
-    return ScheduleFile.of(source.problem, claimed, pipeline=source.pipeline, name=source.name)
+    claimed = with_claims(result.schedule, result.measured)
+    allowed = None if source.choices is None or source.file is None else source.file.allowed
+    return ScheduleFile.of(
+        source.problem, claimed, pipeline=source.pipeline, name=source.name, allowed=allowed
+    )

@@ -4,26 +4,36 @@
 reads and verifies the schedule by itself, and all compare what they were given before anything
 runs; the first one gathers the results, compares and prints. All end with one status, also where a
 file is missing on one of several machines only, or a process dies.
+
+What processes compare are the ``RunParts``: every option counts unless it is named in
+``OF_ONE_PROCESS``, so that an option that is added later is compared without a word here.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import partial
 
 from bubbleproof.commands.evidence import evidence, print_report
-from bubbleproof.commands.inputs import ScheduleInput
 from bubbleproof.commands.output import BROKEN, INTERRUPTED, UNUSABLE, print_json, refuse, say
-from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replay_files import write_files
 from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.run_parts import RunParts
 from bubbleproof.commands.targets import require_writable
+from bubbleproof.formats import ScheduleFile
+from bubbleproof.reference_exec.drivers.agreement import Paper
+from bubbleproof.reference_exec.drivers.identity import (
+    Part,
+    content_digest,
+    model_parts,
+    own_files,
+    versions,
+)
 from bubbleproof.reference_exec.drivers.lifeline import End
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
     Processes,
@@ -33,12 +43,18 @@ from bubbleproof.reference_exec.drivers.torchrun import (
 from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.plans.prepared import Prepared, chosen_semantics, prepared
+from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.device import Device
+from bubbleproof.theory.model.schedule import Schedule
+
+# What is read, and how, shows in schedule and problem; only the first process prints and writes.
+OF_ONE_PROCESS = ("dialect", "output", "json", "torchrun")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ready:
-    given: ScheduleInput
+    given: ScheduleFile
     prepared: Prepared
     device: Device
 
@@ -50,8 +66,8 @@ def run_rank(request: ReplayRequest, *, parent: int) -> int:
     one is ended too, and does not return. Raises ``ValueError`` where no torchrun started this
     process, and where it does not find the others.
     """
-    place = Place.of()
-    processes = Processes(place, parent=parent, on_end=partial(_tell, request, place))
+    place = Place.of(parent=parent)
+    processes = Processes(place, on_end=partial(_tell, request, place))
     asked = RunParts(request)
     ready = _ready(request, place, asked)
     why = ready if isinstance(ready, str) else None
@@ -102,10 +118,10 @@ def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | st
         schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
         ready = prepared(
-            given.known_pipeline,
+            known_pipeline(given),
             schedule,
             request.model.spec(),
-            program=given.program if given.has_communication else None,
+            program=given.lowered,
             semantics=semantics,
             unsafe=request.run.unsafe,
             training=request.training.asked(),
@@ -149,3 +165,36 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
     status = print_report(ready.given.name, report, json=request.output.json)
     write_files(request, ready.given, report, rows)
     return status
+
+
+class RunParts:
+    """The parts that a process has come to know: at first its options and versions."""
+
+    def __init__(self, request: ReplayRequest) -> None:
+        self._spec = request.model.spec()
+        self._parts = {**dict(_option_parts(request)), **versions(), **own_files()}
+
+    def know(self, given: ScheduleFile, schedule: Schedule) -> None:
+        """The schedule and its problem have been read; a user's model is loaded here."""
+        orders = (given.program.actions, given.program.resource, schedule.program, schedule.start)
+        self._parts["schedule"] = Part.of_content(content_digest(orders), given.name)
+        self._parts["problem"] = Part.of_content(content_digest(given.problem))
+        self._parts |= model_parts(self._spec)
+
+    def know_plan(self, plan: Plan) -> None:
+        """The programs that the ranks are to run have been made."""
+        self._parts["program"] = Part.of_content(content_digest(plan))
+
+    def paper(self, place: Place, refusal: str | None) -> Paper:
+        """What this process tells the others, and why it cannot run."""
+        parts = {name: (part.mark, part.shown) for name, part in self._parts.items()}
+        return Paper(rank=place.rank, node=place.node, parts=parts, refusal=refusal)
+
+
+def _option_parts(request: ReplayRequest) -> Iterator[tuple[str, Part]]:
+    for group in (request.run, request.model, request.training, request.communication):
+        for field in fields(group):
+            if field.name not in OF_ONE_PROCESS:
+                value = getattr(group, field.name)
+                option = f"--{field.name.replace('_', '-')}"
+                yield option, Part.of("not given" if value is None else value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import (
     print_json,
     print_table,
@@ -14,8 +14,15 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
-from bubbleproof.formats import read_certificate
+from bubbleproof.formats import ScheduleFile, read_certificate
+from bubbleproof.report.page import ScheduleSection
+from bubbleproof.report.table_rows import ReplayRow, VerdictRow
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.standstill import Standstill
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
+from bubbleproof.verify.candidates.chosen import plain_of
+from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.certificate import Certificate
 from bubbleproof.verify.certificates.rule import check_certificate
 from bubbleproof.verify.required import check_required
@@ -23,18 +30,24 @@ from bubbleproof.verify.verdict import Decision
 
 
 def run_verify(
-    schedule: Sequence[str],
-    *,
+    schedule: list[str],
     problem: str | None,
-    comm: Sequence[str],
-    certificate: str | None = None,
+    comm: list[str] | None,
+    certificate: str | None,
+    spec: bool,
     dialect: str | None,
     json: bool,
 ) -> int:
     """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
-    semantics = parse_semantics(comm)
+    if spec:
+        from bubbleproof.commands.verify_spec import run_spec
+
+        if comm or certificate is not None:
+            raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
+        return run_spec(schedule, problem=problem, dialect=dialect, json=json)
+    semantics = parse_semantics(comm or ())
     given = read_schedule_input(schedule, dialect=dialect, problem=problem)
-    proof = None if certificate is None else read_certificate(certificate, given.problem)
+    proof = None if certificate is None else read_certificate(certificate, bounded_problem(given))
     verdict = verify_given(given, semantics)
     standing = None
     if proof is not None:
@@ -52,6 +65,13 @@ def run_verify(
     return status_of(verdict)
 
 
+def bounded_problem(given: ScheduleFile) -> Problem:
+    """What a certificate is about: the problem, or what holds whatever was chosen of it."""
+    if given.allowed is None or given.pipeline is None:
+        return given.problem
+    return relaxation(plain_of(given.pipeline), given.allowed)
+
+
 def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     """The named communication semantics; all of them when none is named."""
     known = {semantics.value: semantics for semantics in Semantics}
@@ -61,15 +81,14 @@ def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
     return tuple(known[name] for name in names) or tuple(Semantics)
 
 
-def verify_given(given: ScheduleInput, semantics: Sequence[Semantics]) -> Verdict:
+def verify_given(given: ScheduleFile, semantics: Sequence[Semantics]) -> Verdict:
     """Rules 1 to 8 of the schedule (or its left-shifted program).
 
     A program with its own SEND and RECV is judged as it is; others are lowered first, which needs
     every task in its place.
     """
-    own = given.program if given.has_communication else None
     made = given.compute if given.schedule is None else given.schedule
-    verdict = check_whole(given.problem, made, lowered=own, semantics=semantics)
+    verdict = check_whole(given.problem, made, lowered=given.lowered, semantics=semantics)
     if given.pipeline is None:
         return verdict
     requirement = check_required(given.pipeline, given.problem)
@@ -84,6 +103,7 @@ class Standing:
     decisions: tuple[Decision, ...]
     value: int | None
     unit: str
+    is_over_choices: bool = False
 
     @property
     def is_proved(self) -> bool:
@@ -99,15 +119,14 @@ class Standing:
     @property
     def sentence(self) -> str:
         """One line for people."""
-        name, bound = self.certificate.objective, self.certificate.bound
+        name, value = self.certificate.objective, f"{self.value} {self.unit}"
+        scope = "over these choices" if self.is_over_choices else "for this shape"
         if self.gap is None:
             return f"{name}: nothing is proved about how good the schedule is"
-        value = f"{name} {self.value} {self.unit}"
         if self.gap == 0:
-            return f"optimal: {value}, and no schedule has less"
-        return (
-            f"within {self.gap} {self.unit} of optimal: {value}, and no schedule is below {bound}"
-        )
+            return f"optimal {scope}: {name} {value}, and no schedule has less"
+        off, bound = f"within {self.gap} {self.unit} of optimal {scope}", self.certificate.bound
+        return f"{off}: {name} {value}, and no schedule is below {bound}"
 
     def to_json(self) -> dict[str, object]:
         """The same for programs."""
@@ -122,19 +141,47 @@ class Standing:
         }
 
 
-def stand(given: ScheduleInput, verdict: Verdict, certificate: Certificate) -> Standing:
+def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate) -> Standing:
     """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
-    value = None
+    name, bound, value = certificate.objective, certificate.bound, None
     if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):
-        by_name = {"makespan": verdict.measured.makespan, "span_idle": verdict.measured.span_idle}
-        value = by_name[certificate.objective]
-    decisions = [check_certificate(given.problem, certificate)]
-    if value is not None and decisions[0].ok and value < certificate.bound:
+        is_makespan = name == "makespan"
+        value = verdict.measured.makespan if is_makespan else verdict.measured.span_idle
+    decision = check_certificate(bounded_problem(given), certificate)
+    if value is not None and decision.ok and value < bound:
         message = (
-            f"the schedule's {certificate.objective} is {value}, "
-            f"below the bound {certificate.bound} that the certificate claims for all schedules"
+            f"the schedule's {name} is {value}, below the bound {bound} that the certificate "
+            "claims for all schedules"
         )
-        decisions = [Decision.of_sentences(Rule.CERTIFICATE, [message])]
+        decision = Decision.of_sentences(Rule.CERTIFICATE, [message])
     return Standing(
-        certificate=certificate, decisions=tuple(decisions), value=value, unit=given.problem.unit
+        certificate=certificate,
+        decisions=(decision,),
+        value=value,
+        unit=given.problem.unit,
+        is_over_choices=given.allowed is not None,
+    )
+
+
+def section_of(
+    name: str,
+    problem: Problem,
+    schedule: Schedule,
+    verdict: Verdict | None,
+    *,
+    replay: tuple[ReplayRow, ...] = (),
+    stopped: Standstill | None = None,
+) -> ScheduleSection:
+    """The section; ``verdict`` is None where none was reached. A rule's state is one word."""
+    rows = [] if verdict is None else rule_rows(verdict)
+    return ScheduleSection(
+        name=name,
+        problem=problem,
+        schedule=schedule,
+        verdicts=tuple(
+            VerdictRow(rule, state.split(" ")[0], detail) for rule, state, detail in rows
+        ),
+        violations=() if verdict is None else tuple(map(str, verdict.violations)),
+        replay=replay,
+        stopped=stopped,
     )

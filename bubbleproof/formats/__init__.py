@@ -4,13 +4,15 @@ Every reader raises ``UnusableInput`` and nothing else for content it cannot tak
 replaces a file whole or not at all.
 """
 
-from bubbleproof.formats.certificate_json import read_certificate, write_certificate
-from bubbleproof.formats.certificate_layout import certificate_schema
+from bubbleproof.formats.certificate_json import (
+    certificate_schema,
+    read_certificate,
+    write_certificate,
+)
 from bubbleproof.formats.comparison import Comparison, comparison_pipeline
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.inference import infer_pipeline
-from bubbleproof.formats.measured_trace import write_measured_trace
-from bubbleproof.formats.perfetto import trace, write_trace
+from bubbleproof.formats.perfetto import trace, write_measured_trace, write_trace
 from bubbleproof.formats.problem_file_layout import problem_schema
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.formats.pytorch_csv import (
@@ -22,8 +24,8 @@ from bubbleproof.formats.pytorch_csv import (
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.replay_json import read_replay, replay_content, write_replay
 from bubbleproof.formats.replay_layout import replay_schema
-from bubbleproof.formats.schedule_json import ScheduleFile, read_schedule, write_schedule
-from bubbleproof.formats.schedule_layout import schedule_schema
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.schedule_json import read_schedule, schedule_schema, write_schedule
 
 __all__ = [
     "CollectiveCell",

@@ -31,19 +31,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
 
 from bubbleproof.formats.action_text import action_texts
-from bubbleproof.formats.certificate_layout import LAYOUTS, DrupLayout, OneMachineLayout
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.validation import LARGEST, validate, where
+from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whole, validate, where
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
+
+ObjectiveName = Literal["makespan", "span_idle"]
+
 
 FORMAT = "bubbleproof/certificate"
 VERSION = 1
@@ -56,6 +60,49 @@ _LITERAL = re.compile(r"([^<>]+)(>=|<=|<)([^<>=]+)", re.ASCII)
 _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
+class CertificateLayout(Layout):
+    """What every certificate file says."""
+
+    format: Literal["bubbleproof/certificate"]
+    version: Literal[1]
+    name: str = ""
+    objective: ObjectiveName
+    bound: Whole
+
+
+class OneMachineLayout(CertificateLayout):
+    """Tasks that run one at a time on a resource, between heads and tails."""
+
+    kind: Literal["one-machine"]
+    resource: str
+    tasks: list[str]
+
+
+class DrupLayout(CertificateLayout):
+    """Lemmas, one text each, or all of them compressed; exactly one of the two."""
+
+    kind: Literal["drup"]
+    rank: Natural = 0
+    lemmas: list[str] | None = None
+    packed: str | None = None
+
+
+LAYOUTS: dict[str, type[OneMachineLayout | DrupLayout]] = {
+    "one-machine": OneMachineLayout,
+    "drup": DrupLayout,
+}
+
+
+def certificate_schema() -> dict[str, object]:
+    """The JSON schema of a certificate file."""
+    either = Annotated[OneMachineLayout | DrupLayout, Field(discriminator="kind")]
+    adapter: TypeAdapter[object] = TypeAdapter(either)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **adapter.json_schema(),
+    }
+
+
 def read_certificate(path: FilePath, problem: Problem) -> Certificate:
     """Read a certificate about a problem.
 
@@ -63,15 +110,18 @@ def read_certificate(path: FilePath, problem: Problem) -> Certificate:
     or a resource that the problem does not have.
     """
     with about(path):
-        data = read_json(path, FORMAT, limit=SIZE_LIMIT)
-        kind = data.get("kind")
-        if not isinstance(kind, str) or kind not in LAYOUTS:
-            raise UnusableInput("kind", f"one of {', '.join(LAYOUTS)}", quoted(kind))
-        layout = validate(LAYOUTS[kind], data)
-        names = _Names(problem)
-        if isinstance(layout, OneMachineLayout):
-            return names.one_machine(layout)
-        return names.drup(layout, _lemma_lines(layout))
+        return certificate_of(read_json(path, FORMAT, limit=SIZE_LIMIT), problem)
+
+
+def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
+    """The certificate that a file of this content holds. Raises as ``read_certificate``."""
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in LAYOUTS:
+        raise UnusableInput("kind", f"one of {', '.join(LAYOUTS)}", quoted(kind))
+    layout, names = validate(LAYOUTS[kind], data), _Names(problem)
+    if isinstance(layout, OneMachineLayout):
+        return names.one_machine(layout)
+    return names.drup(layout, _lemma_lines(layout))
 
 
 def write_certificate(
@@ -81,9 +131,17 @@ def write_certificate(
 
     Raises ``UnusableInput`` for a bound of more than 16 digits.
     """
+    with about(path):
+        content = certificate_content(problem, certificate, name=name)
+    write_text(path, render_json(content, table_keys=frozenset({"lemmas"})))
+
+
+def certificate_content(
+    problem: Problem, certificate: Certificate, *, name: str = ""
+) -> dict[str, object]:
+    """What a certificate's file holds. Raises ``UnusableInput`` likewise."""
     if abs(certificate.bound) > LARGEST:
-        found = str(certificate.bound)
-        raise UnusableInput("bound", f"at most {LARGEST}", found, os.fspath(path))
+        raise UnusableInput("bound", f"at most {LARGEST}", str(certificate.bound))
     texts = _texts(problem)
     head = {"format": FORMAT, "version": VERSION, "name": name}
     claim = {"objective": certificate.objective, "bound": certificate.bound}
@@ -97,7 +155,7 @@ def write_certificate(
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
             body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}
-    write_text(path, render_json({**head, **body}, table_keys=frozenset({"lemmas"})))
+    return {**head, **body}
 
 
 def _texts(problem: Problem) -> list[str]:
@@ -147,17 +205,15 @@ class _Names:
     """A problem's names, refused with their place where there is no such thing."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.starts = {text: number for number, text in enumerate(_texts(problem))}
+        resources = [resource.name for resource in problem.resources]
+        self.resources = Names(resources, f"a resource such as {', '.join(resources[:8])}")
+        self.starts = Names(_texts(problem), "a task of the schedule's problem")
 
     def one_machine(self, layout: OneMachineLayout) -> OneMachine:
-        names = [resource.name for resource in self.problem.resources]
-        if layout.resource not in names:
-            known = f"a resource such as {', '.join(names[:8])}"
-            raise UnusableInput("resource", known, quoted(layout.resource))
+        tasks = enumerate(layout.tasks)
         return OneMachine(
-            resource=names.index(layout.resource),
-            tasks=self._tasks(layout.tasks, "tasks"),
+            resource=self.resources.number(layout.resource, "resource"),
+            tasks=tuple(self.starts.number(text, "tasks", row) for row, text in tasks),
             bound=layout.bound,
             objective=layout.objective,
         )
@@ -170,9 +226,9 @@ class _Names:
         words, full, crowd = line.split(), None, list[int]()
         rule = words.pop(0) if words and words[0] in SCOPES else PLAIN
         if words and words[-1].startswith("@"):
-            full = self._start(words.pop()[1:], "lemmas", row)
+            full = self.starts.number(words.pop()[1:], "lemmas", row)
         while words and words[-1].startswith("+"):
-            crowd.append(self._start(words.pop()[1:], "lemmas", row))
+            crowd.append(self.starts.number(words.pop()[1:], "lemmas", row))
         literals = tuple(self._literal(word, row) for word in words)
         return Lemma(literals=literals, full=full, crowd=tuple(reversed(crowd)), rule=rule)
 
@@ -180,16 +236,7 @@ class _Names:
         match = _LITERAL.fullmatch(word)
         if match is None or (match[2] != "<" and not _TICKS.fullmatch(match[3])):
             raise UnusableInput(where(["lemmas", row]), LITERAL, quoted(word))
-        first = self._start(match[1], "lemmas", row)
+        first = self.starts.number(match[1], "lemmas", row)
         if match[2] == "<":
-            return "<", first, self._start(match[3], "lemmas", row)
+            return "<", first, self.starts.number(match[3], "lemmas", row)
         return match[2], first, int(match[3])
-
-    def _tasks(self, texts: Sequence[str], *place: str | int) -> tuple[int, ...]:
-        return tuple(self._start(text, *place, row) for row, text in enumerate(texts))
-
-    def _start(self, text: str, *place: str | int) -> int:
-        if text not in self.starts:
-            expected = "a task of the schedule's problem"
-            raise UnusableInput(where(place), expected, quoted(text))
-        return self.starts[text]

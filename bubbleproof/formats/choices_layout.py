@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Layout, Natural
 from bubbleproof.theory.pipelines.allowed import (
     Allowed,
@@ -18,8 +19,8 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 Stages = Literal["all"] | list[Natural]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
-NaturalSize = Natural | str
 TABLE = "choices"
+Made = TypeVar("Made", AllowedRecompute, AllowedOffloads)
 
 
 class RecomputeLayout(Layout):
@@ -71,41 +72,30 @@ class ChoicesLayout(Layout):
     offload: OffloadLayout | None = None
 
 
-def allowed_choices(
-    layout: ChoicesLayout, pipeline: Pipeline, *, kept: int, host: int | None
-) -> Allowed | None:
+def allowed_choices(layout: ChoicesLayout, pipeline: Pipeline) -> Allowed | None:
     """What the table allows the pipeline, None where nothing.
 
-    ``kept`` and ``host`` are its two sizes in memory units. Raises ``UnusableInput`` for a stage or
-    rank that the pipeline does not have, and one named twice.
+    Raises ``UnusableInput`` for a stage or rank that the pipeline does not have, and one named
+    twice.
     """
-    again, evict, offload = layout.recompute, layout.evict, layout.offload
     found = Allowed(
-        recompute=None
-        if again is None
-        else AllowedRecompute(
-            stages=_stages(again.stages, pipeline, "recompute"),
-            kept=kept,
-            duration=again.duration,
-            per_microbatch=again.per_microbatch,
-        ),
-        evict=None
-        if evict is None
-        else AllowedEvictions(pairs=_pairs(evict, pipeline), duration=evict.duration),
-        offload=None
-        if offload is None
-        else AllowedOffloads(
-            stages=_stages(offload.stages, pipeline, "offload"),
-            offload=offload.offload,
-            reload=offload.reload,
-            host_capacity=host,
-        ),
+        recompute=_of_stages(AllowedRecompute, layout.recompute, pipeline, "recompute"),
+        evict=_evictions(layout.evict, pipeline),
+        offload=_of_stages(AllowedOffloads, layout.offload, pipeline, "offload"),
     )
     if found.recompute is not None:
         _refuse_kept(found.recompute, pipeline)
     if found != Allowed() and pipeline.is_bidirectional:
         raise UnusableInput(TABLE, "a placement with one rank per stage", "bidirectional")
     return None if found == Allowed() else found
+
+
+def _of_stages(
+    kind: type[Made], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline, name: str
+) -> Made | None:
+    if layout is None:
+        return None
+    return kind(**{**dict(layout), "stages": _stages(layout.stages, pipeline, name)})
 
 
 def _stages(given: Stages, pipeline: Pipeline, kind: str) -> tuple[int, ...]:
@@ -120,19 +110,22 @@ def _stages(given: Stages, pipeline: Pipeline, kind: str) -> tuple[int, ...]:
     return tuple(int(stage) for stage in given)
 
 
-def _pairs(layout: EvictLayout, pipeline: Pipeline) -> tuple[tuple[int, int], ...]:
+def _evictions(layout: EvictLayout | None, pipeline: Pipeline) -> AllowedEvictions | None:
+    if layout is None:
+        return None
     p = pipeline.num_ranks
     if layout.pairs == "mirrored":
-        return tuple((rank, p - 1 - rank) for rank in range(p) if rank != p - 1 - rank)
+        pairs = [(rank, p - 1 - rank) for rank in range(p) if rank != p - 1 - rank]
+        return AllowedEvictions(pairs=tuple(pairs), duration=layout.duration)
     sources: list[int] = []
     for index, pair in enumerate(layout.pairs):
-        source, target = int(pair[0]), int(pair[1])
+        source, target = pair
         if source == target or max(source, target) >= p or source in sources:
             where = f"{TABLE}.evict.pairs[{index}]"
             expected = f"another rank of 0 to {p - 1} and the one it evicts to"
             raise UnusableInput(where, expected, f"{source} and {target}")
         sources.append(source)
-    return tuple((int(source), int(target)) for source, target in layout.pairs)
+    return AllowedEvictions(pairs=tuple(layout.pairs), duration=layout.duration)
 
 
 def _refuse_kept(allowed: AllowedRecompute, pipeline: Pipeline) -> None:

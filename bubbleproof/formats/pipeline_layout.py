@@ -14,35 +14,40 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.pipeline_choices_layout import (
-    Pair,
+    EarlyChoicesLayout,
     PerStage,
     PipelineChoicesLayout,
-    Placement,
     Rows,
-    choices_from_layout,
     choices_to_json,
-    frozen,
-    overlaps_from,
     plain,
 )
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.formats.validation import Count, Layout, Natural, Whole
-from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.formats.validation import Count, Layout, Natural, Whole, described
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
-Bandwidth = Natural | str
 Duplex = Literal["half", "full"]
 Json = dict[str, object]
 
 
+def _ratio(text: str) -> Fraction:
+    if (match := re.fullmatch(r"([1-9][0-9]{0,15})/([1-9][0-9]{0,15})", text)) is None:
+        raise UnusableInput("", 'a number or a ratio "a/b"', quoted(text))
+    return Fraction(int(match[1]), int(match[2]))
+
+
+Bandwidth = Natural | Annotated[str, AfterValidator(_ratio)]  # memory units per tick
+
+
 class LinkLayout(Layout):
     """What lies between two ranks, in both directions; absent keys are those of the pipeline."""
+
+    MAKES = Link
 
     ranks: RankPair
     latency: Natural
@@ -52,6 +57,8 @@ class LinkLayout(Layout):
 
 class NumbersLayout(Layout):
     """The numbers of a training step; absent keys take the defaults of ``Pipeline``."""
+
+    MAKES = Pipeline
 
     num_ranks: Count
     num_microbatches: Count
@@ -81,13 +88,8 @@ class PipelineLayout(NumbersLayout):
     choices: PipelineChoicesLayout = PipelineChoicesLayout()
 
 
-class PipelineLayout1(NumbersLayout):
+class PipelineLayout1(EarlyChoicesLayout, NumbersLayout):
     """A training step in a file of version 1."""
-
-    placement: Placement = "loop"
-    split_backward: bool | list[list[bool]] = False
-    weight_parts: list[Natural] | Rows = Field(default_factory=list)
-    overlaps: list[Pair] = Field(default_factory=list)
 
 
 def pipeline_to_json(pipeline: Pipeline) -> Json:
@@ -105,39 +107,6 @@ def pipeline_from_layout(layout: PipelineLayout | PipelineLayout1) -> Pipeline:
         chunks=layout.num_chunks,
         slices=layout.num_slices,
     )
-    values = {name: frozen(getattr(layout, name)) for name in NumbersLayout.model_fields}
-    values["bandwidth"] = _rate(layout.bandwidth, "pipeline.bandwidth")
-    values["links"] = tuple(
-        Link(
-            ranks=link.ranks,
-            latency=link.latency,
-            bandwidth=_rate(link.bandwidth, f"pipeline.links[{row}].bandwidth"),
-            duplex=link.duplex,
-        )
-        for row, link in enumerate(layout.links)
-    )
-    choices = _choices(layout)
-    with values_at("pipeline"):
-        pipeline = Pipeline(**values, choices=choices)  # type: ignore[arg-type]  # checked above
+    pipeline: Pipeline = described(layout, "pipeline")
     refuse_overflow(pipeline)
     return pipeline
-
-
-def _rate(given: int | str | None, where: str) -> int | Fraction | None:
-    """Memory units per tick: a whole number, or a ratio ``a/b``."""
-    if not isinstance(given, str):
-        return given
-    if (match := re.fullmatch(r"([1-9][0-9]{0,15})/([1-9][0-9]{0,15})", given)) is None:
-        raise UnusableInput(where, 'a number or a ratio "a/b"', quoted(given))
-    return Fraction(int(match[1]), int(match[2]))
-
-
-def _choices(layout: PipelineLayout | PipelineLayout1) -> Choices:
-    if isinstance(layout, PipelineLayout):
-        return choices_from_layout(layout.choices, "pipeline.choices")
-    return Choices(
-        placement=frozen(layout.placement),  # type: ignore[arg-type]  # the layout checked it
-        split_backward=frozen(layout.split_backward),  # type: ignore[arg-type]  # likewise
-        weight_parts=frozen(layout.weight_parts),  # type: ignore[arg-type]  # likewise
-        overlaps=overlaps_from(layout.overlaps, "pipeline.overlaps"),
-    )

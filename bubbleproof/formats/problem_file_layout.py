@@ -1,19 +1,31 @@
-"""The keys of a problem file, their types and ranges; ``problem_toml`` tells their meaning."""
+"""The keys of a problem file, their types and ranges; ``problem_toml`` tells their meaning.
+
+Of a backward the file may tell the whole, its input and weight part, and the GEMMs that W is cut
+into: what follows from the others may be left out, and what is told twice must agree
+(``durations``).
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
+import numpy as np
 from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.choices_layout import ChoicesLayout
-from bubbleproof.formats.validation import Count, Layout, Natural, Whole
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.plan_layout import LayersLayout, PlanLayout
+from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size
+from bubbleproof.formats.validation import Count, Layout, Natural
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.pipelines.stage_numbers import Ticks, grid, stage_ticks, weight_rows
 
 Rows = list[list[Natural]]
-Ticks = Natural | list[Natural] | Rows
-Size = Whole | str
-NaturalSize = Natural | str
+GivenTicks = Natural | list[Natural] | Rows
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+
+
+TABLES = ("forward", "backward", "input", "weight")
 
 
 class DurationsLayout(Layout):
@@ -21,12 +33,12 @@ class DurationsLayout(Layout):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    forward: Ticks
-    backward: Ticks | None = None
+    forward: GivenTicks
+    backward: GivenTicks | None = None
     """The full backward; input + weight where those are given."""
-    input: Ticks | None = None
+    input: GivenTicks | None = None
     """The backward for the input only."""
-    weight: Ticks | None = None
+    weight: GivenTicks | None = None
     """The backward for the weights only; the sum of weight_parts where those are given."""
     weight_parts: list[Natural] | Rows | None = None
     """The GEMMs that each backward for the weights is cut into: one row, or one per stage."""
@@ -36,6 +48,7 @@ class MemoryLayout(Layout):
     """Memory in memory_unit, or with a unit such as "80 GiB" where memory_unit is "bytes"."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+    MAKES = dict
 
     capacity: NaturalSize | list[NaturalSize] | None = None
     """What each rank has: one size, or a list with one per rank; absent: unlimited."""
@@ -55,10 +68,11 @@ class LinksLayout(Layout):
     """Messages between any two ranks that [[link]] does not name."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+    MAKES = dict
 
     latency: Natural = 0
     """Ticks from the end of a message to its consumer."""
-    bandwidth: NaturalSize | None = None
+    bandwidth: Rate | None = None
     """Memory units per tick, or a rate such as "300 GB/s"; absent: messages occupy no link."""
     duplex: Literal["half", "full"] = "half"
     """Whether a link carries one message at a time, or one in each direction."""
@@ -69,7 +83,7 @@ class LinkLayout(Layout):
 
     ranks: RankPair
     latency: Natural | None = None
-    bandwidth: NaturalSize | None = None
+    bandwidth: Rate | None = None
     duplex: Literal["half", "full"] | None = None
 
 
@@ -113,13 +127,17 @@ class ProblemFileLayout(Layout):
     """The rank of each stage, by name or as a list."""
     split_backward: bool = False
     """Whether every backward runs as an input and a weight part."""
-    durations: DurationsLayout
+    durations: DurationsLayout | None = None
+    """Needed but where [layers] tells what a layer takes."""
+    layers: LayersLayout | None = None
     memory: MemoryLayout = MemoryLayout()
     links: LinksLayout = LinksLayout()
     link: list[LinkLayout] = Field(default_factory=list)
     choices: ChoicesLayout = ChoicesLayout()
     compare: CompareLayout = CompareLayout()
     solve: SolveLayout = SolveLayout()
+    plan: PlanLayout | None = None
+    """Other shapes to try."""
 
 
 def problem_schema() -> dict[str, object]:
@@ -128,3 +146,87 @@ def problem_schema() -> dict[str, object]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **ProblemFileLayout.model_json_schema(),
     }
+
+
+class TickFields(TypedDict):
+    """Ticks as a ``Pipeline`` takes them; without a split backward I and W stay at one tick."""
+
+    forward: Ticks
+    backward: Ticks
+    input_backward: Ticks
+    weight_backward: Ticks
+    weight_parts: tuple[tuple[int, ...], ...]
+
+
+def durations(layout: ProblemFileLayout) -> TickFields:
+    """The ticks of every action.
+
+    Raises ``UnusableInput`` naming the key that is missing, has another shape or disagrees.
+    """
+    shape = (layout.ranks * layout.chunks, layout.slices)
+    if (given := layout.durations) is None:
+        raise UnusableInput("durations", "this table, or [layers]", "nothing")
+    _refuse_missing(given, split=layout.split_backward)
+    tables = {
+        name: _table(name, value, shape)
+        for name in TABLES
+        if (value := getattr(given, name)) is not None
+    }
+    parts = _parts(given, shape[0])
+    if parts:
+        ticks = np.array([[sum(row)] * shape[1] for row in parts], dtype=np.int64)
+        _refuse_other("weight", "weight_parts", tables.setdefault("weight", ticks), ticks)
+    if "input" in tables:
+        ticks = tables["input"] + tables["weight"]
+        whole = tables.setdefault("backward", ticks)
+        _refuse_other("backward", "input + weight", whole, ticks)
+    plain = {name: table.tolist() for name, table in tables.items()}
+    return TickFields(
+        forward=plain["forward"],
+        backward=plain["backward"],
+        input_backward=plain.get("input", 1),
+        weight_backward=plain.get("weight", 1),
+        weight_parts=parts,
+    )
+
+
+def _refuse_missing(given: DurationsLayout, *, split: bool) -> None:
+    has_input = given.input is not None
+    has_weight = given.weight is not None or given.weight_parts is not None
+    if has_input != has_weight or (split and not has_input):
+        missing = "weight" if has_input else "input"
+        either = has_input or has_weight
+        why = "both input and weight" if either else "input and weight (split_backward = true)"
+        raise UnusableInput(f"durations.{missing}", why, "nothing")
+    if not has_input and given.backward is None:
+        raise UnusableInput("durations.backward", "this key", "nothing")
+
+
+def _table(name: str, value: GivenTicks, shape: tuple[int, int]) -> Ints:
+    """The ticks as a table of the shape (stages, slices)."""
+    where, (stages, slices) = f"durations.{name}", shape
+    has_rows = isinstance(value, list) and any(isinstance(row, list) for row in value)
+    if isinstance(value, list) and not has_rows and len(value) != stages:
+        expected = f"one number or one per stage ({stages})"
+        raise UnusableInput(where, expected, quoted(value))
+    with values_at(where):
+        ticks = stage_ticks(name, value, num_stages=stages, num_slices=slices)
+    return grid(ticks, num_slices=slices)
+
+
+def _parts(given: DurationsLayout, stages: int) -> tuple[tuple[int, ...], ...]:
+    value = given.weight_parts
+    if value is None:
+        return ()
+    if not value or [] in value:
+        raise UnusableInput("durations.weight_parts", "one part or more", "none")
+    with values_at("durations.weight_parts"):
+        return weight_rows(value, num_stages=stages)
+
+
+def _refuse_other(name: str, rule: str, given: Ints, wanted: Ints) -> None:
+    """Raise ``UnusableInput`` at the first stage and slice where ``given`` is not ``wanted``."""
+    for stage, slice_ in np.argwhere(given != wanted).tolist():
+        which = f"slice {slice_} of stage {stage}" if wanted.shape[1] > 1 else f"stage {stage}"
+        expected = f"{rule} = {wanted[stage, slice_]} on {which}"
+        raise UnusableInput(f"durations.{name}", expected, str(given[stage, slice_]))

@@ -19,8 +19,8 @@ from pydantic import Field
 from bubbleproof.formats.action_text import action_texts, known_action, parse_actions
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.sizes import LARGEST_TOTAL
-from bubbleproof.formats.validation import LARGEST, Layout, Natural, Whole
-from bubbleproof.theory.model.actions import Action, ActionTable, Ints
+from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whole
+from bubbleproof.theory.model.actions import ActionTable, Ints
 from bubbleproof.theory.model.problem import (
     Edges,
     MemoryEvents,
@@ -112,17 +112,26 @@ def problem_from_layout(layout: ProblemLayout) -> Problem:
 
     Raises ``UnusableInput`` for a name that is not there or stands twice.
     """
-    resources = index_names("problem.resources", [r.name for r in layout.resources])
-    stores = index_names("problem.stores", [s.name for s in layout.stores])
+    index_names("problem.resources", [r.name for r in layout.resources])
+    index_names("problem.stores", [s.name for s in layout.stores])
     ranks = sum(resource.rank is not None for resource in layout.resources)
     if ranks > MAX_RANKS:
         raise UnusableInput("problem.resources", f"at most {MAX_RANKS} ranks", str(ranks))
     actions = parse_actions(
         (row[0] for row in layout.tasks), lambda row: f"problem.tasks[{row}][0]"
     )
-    tasks = _TaskNames(actions)
+    resources = Names((r.name for r in layout.resources), "a resource of the problem")
+    stores = Names((s.name for s in layout.stores), "a store of the problem")
+    tasks = Names(map(str, actions), "a task of the problem")
+
+    def task_column(table: str, position: int, texts: Iterable[str]) -> Ints:
+        return _column(
+            tasks.number(_canonical(text, tasks), "problem", table, row, position)
+            for row, text in enumerate(texts)
+        )
+
     occupancy = [
-        (task, _index(f"problem.tasks[{task}][2]", resources, name, "resource"))
+        (task, resources.number(name, "problem", "tasks", task, 2))
         for task, row in enumerate(layout.tasks)
         for name in row[2]
     ]
@@ -137,18 +146,18 @@ def problem_from_layout(layout: ProblemLayout) -> Problem:
                 resource=_column(resource for _, resource in occupancy),
             ),
             edges=Edges(
-                before=tasks.column("problem.edges", 0, [row[0] for row in layout.edges]),
-                after=tasks.column("problem.edges", 1, [row[1] for row in layout.edges]),
+                before=task_column("edges", 0, (row[0] for row in layout.edges)),
+                after=task_column("edges", 1, (row[1] for row in layout.edges)),
                 lag=_column(row[2] for row in layout.edges),
             ),
             stores=tuple(
                 Store(name=s.name, base=s.base, capacity=s.capacity) for s in layout.stores
             ),
             events=MemoryEvents(
-                task=tasks.column("problem.events", 0, [row[0] for row in layout.events]),
+                task=task_column("events", 0, (row[0] for row in layout.events)),
                 at_end=np.array([row[1] == "end" for row in layout.events], dtype=bool),
                 store=_column(
-                    _index(f"problem.events[{i}][2]", stores, row[2], "store")
+                    stores.number(row[2], "problem", "events", i, 2)
                     for i, row in enumerate(layout.events)
                 ),
                 delta=_column(row[3] for row in layout.events),
@@ -158,29 +167,11 @@ def problem_from_layout(layout: ProblemLayout) -> Problem:
         )
 
 
-class _TaskNames:
-    """Finds tasks by their text; ``0F0.0`` names the same task as ``0F0``."""
-
-    def __init__(self, actions: Sequence[Action]) -> None:
-        self.index = {str(action): task for task, action in enumerate(actions)}
-
-    def column(self, table: str, position: int, texts: Sequence[str]) -> Ints:
-        """The task of each text.
-
-        Raises ``UnusableInput`` naming the row for a text without task.
-        """
-        return _column(
-            self.index[text]
-            if text in self.index
-            else self._other(f"{table}[{row}][{position}]", text)
-            for row, text in enumerate(texts)
-        )
-
-    def _other(self, where: str, text: str) -> int:
-        task = self.index.get(str(known_action(text)))
-        if task is None:
-            raise UnusableInput(where, "a task of the problem", quoted(text))
-        return task
+def _canonical(text: str, tasks: Names) -> str:
+    """The text of a task as we write it: ``0F0`` for ``0F0.0``."""
+    if text in tasks.numbers or (action := known_action(text)) is None:
+        return text
+    return str(action)
 
 
 def index_names(where: str, names: Sequence[str]) -> dict[str, int]:
@@ -208,12 +199,6 @@ def _refuse_totals(layout: ProblemLayout) -> None:
         if total > LARGEST_TOTAL:
             expected = f"at most {LARGEST_TOTAL} {name} in total"
             raise UnusableInput("problem", expected, str(total))
-
-
-def _index(where: str, index: dict[str, int], name: str, thing: str) -> int:
-    if name not in index:
-        raise UnusableInput(where, f"a {thing} of the problem", quoted(name))
-    return index[name]
 
 
 def _column(values: Iterable[int]) -> Ints:

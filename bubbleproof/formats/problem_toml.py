@@ -53,6 +53,25 @@
     [compare]                    # published schedules to show beside the solved one
     families = ["gpipe", "1f1b", "interleaved v=2"]
 
+    [layers]                     # instead of [durations], memory.activation and memory.static
+    number = 40                  # layers alike, cut into stages
+    forward = 7264               # ticks of one layer: forward; backward, or input and weight
+    backward = 14824
+    activation = "1.1 GiB"       # held by one layer; also released_at_input, static
+    spread = 1                   # layers that a plan's stage may be off the even share; default: 0
+    [layers.embedding]           # beside the first layers, likewise; [layers.head]: the last
+    static = "5 GiB"
+
+    [plan]                       # shapes to try; the numbers above are those of one chunk and slice
+    chunks = [1, 2, 4]
+    placements = ["loop", "wave"] # "bidirectional", or the rank of each stage
+    backward = ["whole", "split"] # whether each rank splits: [true, false]; "mixed": all such lists
+    slices = [1]
+    rank_by = "nominal"          # list the candidates by "expected" or "p95" makespan instead
+    [plan.jitter]                # how durations spread, in percent, with their defaults
+    action_percent = 5           # each action anew; rank_percent = 2: a rank's speed, once a step
+    straggler = [3, 20]          # rank 3 takes 20 % longer; slow_link = [3, 4, 50]: its messages
+
     [solve]
     objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"
     within = 500                 # ticks: the largest value wanted; for "peak", the largest makespan
@@ -69,24 +88,33 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
 from bubbleproof.formats.errors import UnusableInput, about, one_line, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.link_rates import bandwidth
-from bubbleproof.formats.memory_sizes import memory_rows, memory_size, memory_sizes
-from bubbleproof.formats.problem_file_layout import NaturalSize, ProblemFileLayout
-from bubbleproof.formats.problem_ticks import durations
+from bubbleproof.formats.plan_layout import PlanLayout
+from bubbleproof.formats.plan_shapes import (
+    has_split_ticks,
+    layers_of,
+    plan_space,
+    spread_of,
+    stage_values,
+)
+from bubbleproof.formats.problem_file_layout import ProblemFileLayout, durations
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
-from bubbleproof.formats.validation import validate
+from bubbleproof.formats.sizes_and_rates import Units
+from bubbleproof.formats.validation import described, validate
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.links import Link
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.spread import Spread
 
 SIZE_LIMIT = MEBIBYTE
 
@@ -101,6 +129,7 @@ class ProblemFile:
     ``has_split_ticks`` tells whether the ticks of I and W were given; without them the pipeline
     cannot be compared with families that split the backward, and ``compare`` names none of those.
     ``time_limit`` is in seconds. ``allowed`` is what a solver may choose, None for nothing.
+    ``plan`` are other shapes to try, ``rank_by`` and ``spread`` how to list what comes of them.
     """
 
     name: str
@@ -112,6 +141,9 @@ class ProblemFile:
     within: int | None
     time_limit: int | None
     allowed: Allowed | None = None
+    plan: PlanSpace | None = None
+    rank_by: str = "nominal"
+    spread: Spread = field(default_factory=Spread)
 
 
 def read_problem(path: FilePath) -> ProblemFile:
@@ -120,7 +152,12 @@ def read_problem(path: FilePath) -> ProblemFile:
     Raises ``UnusableInput`` naming the key, what was expected and what was found.
     """
     with about(path):
-        return problem_of(_parse_toml(read_text(path, limit=SIZE_LIMIT)), name=Path(path).stem)
+        return problem_file_of_text(read_text(path, limit=SIZE_LIMIT), name=Path(path).stem)
+
+
+def problem_file_of_text(text: str, *, name: str) -> ProblemFile:
+    """What a problem file of this text says. Raises ``UnusableInput`` as ``read_problem`` does."""
+    return problem_of(_parse_toml(text), name=name)
 
 
 def problem_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
@@ -143,33 +180,27 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
 
     Raises ``UnusableInput`` as ``read_problem`` does.
     """
-    layout = validate(ProblemFileLayout, content)
+    layout = validate(ProblemFileLayout, content, Units.of(content))
     _refuse_oversize(layout, chunks=layout.chunks)
+    layers = layers_of(layout)
     with values_at(""):
-        pipeline = _pipeline(layout)
+        pipeline = _pipeline(layout, layers)
     refuse_overflow(pipeline)
+    allowed, plan = allowed_choices(layout.choices, pipeline), layout.plan or PlanLayout()
     return ProblemFile(
         name=layout.name or name,
         description=layout.description,
         pipeline=pipeline,
-        has_split_ticks=layout.durations.input is not None,
+        has_split_ticks=has_split_ticks(layout),
         compare=_comparisons(layout),
         objective=layout.solve.objective,
         within=layout.solve.within,
         time_limit=layout.solve.time_limit,
-        allowed=_allowed(layout, pipeline),
+        allowed=allowed,
+        plan=plan_space(layout, pipeline, allowed, layers),
+        rank_by=plan.rank_by,
+        spread=spread_of(plan, pipeline),
     )
-
-
-def _allowed(layout: ProblemFileLayout, pipeline: Pipeline) -> Allowed | None:
-    in_bytes, choices = layout.memory_unit == "bytes", layout.choices
-    kept, host = 0, None
-    if choices.recompute is not None:
-        kept = memory_size("choices.recompute.kept", choices.recompute.kept, in_bytes)
-    if choices.offload is not None and choices.offload.host_capacity is not None:
-        where = "choices.offload.host_capacity"
-        host = memory_size(where, choices.offload.host_capacity, in_bytes)
-    return allowed_choices(choices, pipeline, kept=kept, host=host)
 
 
 def _refuse_oversize(layout: ProblemFileLayout, *, chunks: int) -> None:
@@ -196,36 +227,23 @@ def _parse_toml(text: str) -> dict[str, object]:
         raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
 
 
-def _pipeline(layout: ProblemFileLayout) -> Pipeline:
-    memory, in_bytes = layout.memory, layout.memory_unit == "bytes"
-    placement = layout.placement
-    ticks = durations(layout)
+def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:
+    stages = layout.ranks * layout.chunks
+    values: Mapping[str, Any] = (
+        durations(layout) if layers is None else stage_values(layers, stages)
+    )
     return Pipeline(
         num_ranks=layout.ranks,
         num_microbatches=layout.microbatches,
         num_chunks=layout.chunks,
         num_slices=layout.slices,
-        placement=tuple(placement) if isinstance(placement, list) else placement,
+        placement=described(layout.placement, ""),
         split_backward=layout.split_backward,
-        forward=ticks.forward,
-        backward=ticks.backward,
-        input_backward=ticks.input_backward,
-        weight_backward=ticks.weight_backward,
-        weight_parts=ticks.weight_parts,
-        message=memory_sizes("message", memory.message, in_bytes),
-        latency=layout.links.latency,
-        bandwidth=_rate(layout, "links.bandwidth", layout.links.bandwidth),
-        duplex=layout.links.duplex,
         links=_links(layout),
-        activation=memory_sizes("activation", memory.activation, in_bytes),
-        released_at_input=memory_sizes("released_at_input", memory.released_at_input, in_bytes),
-        weight_workspace=memory_rows("weight_workspace", memory.weight_workspace, in_bytes),
-        static=memory_sizes("static", memory.static, in_bytes),
-        capacity=None
-        if memory.capacity is None
-        else memory_sizes("capacity", memory.capacity, in_bytes),
         unit=layout.unit,
         memory_unit=layout.memory_unit,
+        **described(layout.links, "links"),
+        **{**described(layout.memory, "memory"), **values},
     )
 
 
@@ -235,7 +253,7 @@ def _comparisons(layout: ProblemFileLayout) -> tuple[Comparison, ...]:
         where = f"compare.families[{index}]"
         comparison = parse_comparison(where, text)
         _refuse_oversize(layout, chunks=comparison.num_chunks or 1)
-        if family(comparison.family).is_split and layout.durations.input is None:
+        if family(comparison.family).is_split and not has_split_ticks(layout):
             expected = f"durations.input and durations.weight, which {comparison.family} needs"
             raise UnusableInput(where, expected, "neither")
         found.append(comparison)
@@ -253,18 +271,9 @@ def _links(layout: ProblemFileLayout) -> tuple[Link, ...]:
         if seen.setdefault(pair, index) != index:
             found = f"those of link[{seen[pair]}]"
             raise UnusableInput(f"link[{index}].ranks", "another pair of ranks", found)
-    return tuple(
-        Link(
-            ranks=(min(link.ranks), max(link.ranks)),
-            latency=layout.links.latency if link.latency is None else link.latency,
-            bandwidth=_rate(layout, f"link[{index}].bandwidth", link.bandwidth),
-            duplex=link.duplex,
-        )
-        for index, link in enumerate(layout.link)
-    )
-
-
-def _rate(
-    layout: ProblemFileLayout, where: str, given: NaturalSize | None
-) -> int | Fraction | None:
-    return bandwidth(where, given, unit=layout.unit, in_bytes=layout.memory_unit == "bytes")
+    links = []
+    for link in layout.link:
+        latency = layout.links.latency if link.latency is None else link.latency
+        told = {**dict(link), "ranks": tuple(sorted(link.ranks)), "latency": latency}
+        links.append(Link(**told))
+    return tuple(links)

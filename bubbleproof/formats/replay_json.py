@@ -39,14 +39,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.replay_layout import ReplayLayout, RunLayout
-from bubbleproof.formats.validation import Layout, validate, where
+from bubbleproof.formats.replay_layout import ReplayLayout
+from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import Machine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -76,22 +75,17 @@ def replay_content(
         "name": name,
         "ok": report.ok,
         "failures": report.failures,
-        "run": _taken(RunLayout, report),
-        "model": asdict(spec),
+        "run": report,
+        "model": spec,
         **_comparisons(report),
         **_bytes(report),
         "trace": {trace.name: _trace(trace) for trace in report.traces},
         "predicted": {"unit": problem.unit, "orders": _predicted(problem, schedule)},
-        "machine": machine.to_json(),
+        "machine": machine,
         "not_checked": not_checked,
         "not_counted": report.not_counted,
     }
-    return ReplayLayout.model_validate(content, strict=False)
-
-
-def _taken(layout: type[Layout], report: ReplayReport) -> dict[str, object]:
-    """The fields of the layout under the report's own names."""
-    return {name: getattr(report, name) for name in layout.model_fields}
+    return ReplayLayout.model_validate(content, strict=False, from_attributes=True)
 
 
 def _comparisons(report: ReplayReport) -> dict[str, object]:
@@ -118,19 +112,19 @@ def _bytes(report: ReplayReport) -> dict[str, object]:
     """What ranks and hosts held, and what was predicted."""
     return {
         "peaks": {
-            "measured": report.measured_peak_bytes,
-            "predicted": report.predicted_peak_bytes,
-            "host_measured": report.measured_host_peak_bytes,
-            "host_predicted": report.predicted_host_peak_bytes,
-            "state_measured": report.measured_state_bytes,
-            "state_predicted": report.predicted_state_bytes,
+            "measured": report.peak_bytes.measured,
+            "predicted": report.peak_bytes.predicted,
+            "host_measured": report.host_peak_bytes.measured,
+            "host_predicted": report.host_peak_bytes.predicted,
+            "state_measured": report.state_bytes.measured,
+            "state_predicted": report.state_bytes.predicted,
             "allocator": report.allocator_peak_bytes,
         },
         "model_state": {
-            "measured": [*map(asdict, report.measured_model_state)],
-            "predicted": [*map(asdict, report.predicted_model_state)],
-            "host_measured": [*map(asdict, report.measured_host_model_state)],
-            "host_predicted": [*map(asdict, report.predicted_host_model_state)],
+            "measured": report.model_state.measured,
+            "predicted": report.model_state.predicted,
+            "host_measured": report.host_model_state.measured,
+            "host_predicted": report.host_model_state.predicted,
         },
     }
 

@@ -14,6 +14,9 @@ The file is one object, its layout fixed by ``docs/schemas/schedule-2.json``::
       "claims": {"makespan": 6, "idle_ratio": "1/2"}
     }
 
+Where a solver made choices, ``allowed`` tells what was free to choose
+(``formats.allowed_layout``): an optimum is one over these choices.
+
 The problem is either a ``pipeline`` (every field of ``Pipeline``, its choices included) or, for one
 built by hand, a ``problem`` (see ``formats.problem_layout``). ``orders`` gives each resource its
 actions in order, each with its start in ticks; ``program`` gives the orders alone, and the reader
@@ -26,71 +29,94 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from bubbleproof.formats.claims_layout import claims_from_layout, claims_to_json
+from bubbleproof.formats.allowed_layout import (
+    AllowedLayout,
+    allowed_to_json,
+)
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
-from bubbleproof.formats.orders_layout import orders_to_json, program_from_orders
-from bubbleproof.formats.pipeline_layout import pipeline_from_layout, pipeline_to_json
+from bubbleproof.formats.orders_layout import (
+    ClaimLayout,
+    claims_from_layout,
+    claims_to_json,
+    orders_to_json,
+    program_from_orders,
+)
+from bubbleproof.formats.pipeline_layout import (
+    PipelineLayout,
+    PipelineLayout1,
+    pipeline_from_layout,
+    pipeline_to_json,
+)
 from bubbleproof.formats.problem_equality import is_same_problem
-from bubbleproof.formats.problem_layout import index_names, problem_from_layout, problem_to_json
-from bubbleproof.formats.schedule_layout import VERSIONS, ScheduleLayout, ScheduleLayout1
-from bubbleproof.formats.validation import validate
-from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
+from bubbleproof.formats.problem_layout import (
+    ProblemLayout,
+    index_names,
+    problem_from_layout,
+    problem_to_json,
+)
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.formats.validation import Layout, Natural, described, validate
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
+from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify.candidates.chosen import foreign_choice, plain_of
 
 FORMAT = "bubbleproof/schedule"
 VERSION = 2
 SIZE_LIMIT = 256 * MEBIBYTE
+TABLES = frozenset(
+    {"resources", "tasks", "edges", "stores", "events", "evictions", "offloads", "waits"}
+)
+
+TimedAction = Annotated[tuple[str, Natural], Field(strict=False)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScheduleFile:
-    """What a schedule file says.
+class AnyScheduleLayout(Layout):
+    """A schedule file; exactly one of pipeline and problem, exactly one of orders and program."""
 
-    ``schedule`` is None where the file gave a program that has no timing on its problem: a
-    deadlock, a lowered program, or one that misses, repeats or invents tasks. ``pipeline`` is
-    None for a problem built by hand. ``claims`` are also those of the schedule.
-    """
-
-    problem: Problem
-    program: Program
-    schedule: Schedule | None = None
-    pipeline: Pipeline | None = None
-    claims: Mapping[str, Claim] = field(default_factory=dict)
+    format: Literal["bubbleproof/schedule"]
     name: str = ""
+    problem: ProblemLayout | None = None
+    orders: dict[str, list[TimedAction]] | None = None
+    program: dict[str, list[str]] | None = None
+    claims: dict[str, ClaimLayout] = Field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        schedule: Schedule,
-        *,
-        pipeline: Pipeline | None = None,
-        name: str = "",
-    ) -> ScheduleFile:
-        """The file of a schedule, its program and claims."""
-        return cls(
-            problem=problem,
-            program=schedule.program,
-            schedule=schedule,
-            pipeline=pipeline,
-            claims=schedule.claims,
-            name=name,
-        )
 
-    @property
-    def has_communication(self) -> bool:
-        """Whether the program holds SEND or RECV actions (a lowered program)."""
-        on_ranks = self.program.resource < self.problem.num_ranks
-        return bool((self.program.actions.is_kind(*COMMUNICATION_KINDS) & on_ranks).any())
+class ScheduleLayout(AnyScheduleLayout):
+    """A schedule file of version 2, whose pipeline has its choices."""
+
+    version: Literal[2]
+    pipeline: PipelineLayout | None = None
+    allowed: AllowedLayout | None = None
+
+
+class ScheduleLayout1(AnyScheduleLayout):
+    """A schedule file of version 1, which is read and no longer written."""
+
+    version: Literal[1]
+    pipeline: PipelineLayout1 | None = None
+
+
+VERSIONS: dict[object, type[ScheduleLayout] | type[ScheduleLayout1]] = {
+    1: ScheduleLayout1, 2: ScheduleLayout,
+}  # fmt: skip
+
+
+def schedule_schema(version: int = 2) -> dict[str, object]:
+    """The JSON schema of a schedule file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **VERSIONS[version].model_json_schema(),
+    }
 
 
 def read_schedule(path: FilePath) -> ScheduleFile:
@@ -100,9 +126,13 @@ def read_schedule(path: FilePath) -> ScheduleFile:
     """
     with about(path):
         text = read_text(path, limit=SIZE_LIMIT, opening=_refuse_other)
-        data = parse_json(text)
-        version = data.get("version") if isinstance(data, Mapping) else None
-        return _schedule_file(validate(VERSIONS.get(version, ScheduleLayout), data))
+        return schedule_of(parse_json(text))
+
+
+def schedule_of(data: object) -> ScheduleFile:
+    """What a schedule file of this content says. Raises as ``read_schedule``."""
+    version = data.get("version") if isinstance(data, Mapping) else None
+    return _schedule_file(validate(VERSIONS.get(version, ScheduleLayout), data))
 
 
 def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
@@ -129,7 +159,20 @@ def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
         pipeline=pipeline,
         claims=claims,
         name=layout.name,
+        allowed=_allowed(layout, pipeline),
     )
+
+
+def _allowed(layout: ScheduleLayout | ScheduleLayout1, pipeline: Pipeline | None) -> Allowed | None:
+    """What was free to choose; the pipeline has to be one of the choices."""
+    if isinstance(layout, ScheduleLayout1) or layout.allowed is None:
+        return None
+    allowed: Allowed = described(layout.allowed, "allowed")
+    if pipeline is None:
+        raise UnusableInput("allowed", "the key pipeline beside it", "nothing")
+    if (foreign := foreign_choice(plain_of(pipeline), allowed, pipeline)) is not None:
+        raise UnusableInput("allowed", "what the pipeline has chosen", foreign)
+    return allowed
 
 
 def write_schedule(path: FilePath, file: ScheduleFile) -> None:
@@ -138,22 +181,22 @@ def write_schedule(path: FilePath, file: ScheduleFile) -> None:
     Raises ``UnusableInput`` where the layout cannot say the content: a pipeline that does not pose
     the problem beside it, a resource that the problem does not have, a negative start.
     """
-    tables = frozenset(
-        {"resources", "tasks", "edges", "stores", "events", "evictions", "offloads", "waits"}
-    )
     with about(path):
-        write_text(path, render_json(_content(file), table_keys=tables))
+        write_text(path, render_json(schedule_content(file), table_keys=TABLES))
 
 
-def _content(file: ScheduleFile) -> dict[str, object]:
+def schedule_content(file: ScheduleFile) -> dict[str, object]:
+    """What a schedule's file holds. Raises ``UnusableInput`` as ``write_schedule`` does."""
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "name": file.name}
     if file.pipeline is None:
         content["problem"] = problem_to_json(file.problem)
     else:
         if not is_same_problem(file.pipeline.problem(), file.problem):
-            expected = "the problem that its pipeline poses"
+            expected = "the problem of its pipeline"
             raise UnusableInput("problem", expected, "another one; leave out the pipeline")
         content["pipeline"] = pipeline_to_json(file.pipeline)
+    if file.allowed is not None:
+        content["allowed"] = allowed_to_json(file.allowed)
     content |= orders_to_json(file.problem, file.program, file.schedule)
     content["claims"] = claims_to_json(file.claims)
     return content

@@ -8,13 +8,13 @@ whole number never from ``1.0`` or ``true``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key
+from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key, values_at
 
 # The largest whole number that every JSON reader keeps exactly (RFC 7493, section 2.2).
 LARGEST = (1 << 53) - 1
@@ -27,15 +27,36 @@ Model = TypeVar("Model", bound="Layout")
 
 
 class Layout(BaseModel):
-    """Base of all file layouts: unknown keys are errors, types are strict."""
+    """Base of all file layouts: unknown keys are errors, types are strict.
+
+    ``MAKES`` is the class that it describes, where it has the fields of one (``described``).
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    MAKES: ClassVar[type[Any] | None] = None
 
 
-def validate(layout: type[Model], data: object) -> Model:
-    """The data as a ``layout``. Raises ``UnusableInput`` for the first thing that does not fit."""
+def described(value: object, place: str) -> Any:
+    """A value as the theory has it: what a layout ``MAKES`` in its stead, tuples for lists.
+
+    Raises ``UnusableInput`` naming the place where values do not fit together.
+    """
+    if isinstance(value, list | tuple):
+        return tuple(described(item, f"{place}[{row}]") for row, item in enumerate(value))
+    if not isinstance(value, Layout) or value.MAKES is None:
+        return value
+    values = {name: described(item, f"{place}.{name}") for name, item in value}
+    with values_at(place):
+        return value.MAKES(**values)
+
+
+def validate(layout: type[Model], data: object, context: object = None) -> Model:
+    """The data as a ``layout``. Raises ``UnusableInput`` for the first thing that does not fit.
+
+    A validator of a field may raise one without its place; ``context`` is what it is told.
+    """
     try:
-        return layout.model_validate(data)
+        return layout.model_validate(data, context=context)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
     for detail in details:
@@ -47,6 +68,9 @@ def validate(layout: type[Model], data: object) -> Model:
     places = [_place(data, detail["loc"]) for detail in details]
     deepest = max(places, key=len)
     found = [d for d, place in zip(details, places, strict=True) if place == deepest]
+    for detail in found:
+        if isinstance(told := detail.get("ctx", {}).get("error"), UnusableInput):
+            raise UnusableInput(where(deepest), told.expected, told.found)
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in found))
     missing_key = found[0]["type"] == "missing" and isinstance(found[0]["loc"][-1], str)
     shown = "nothing" if missing_key else quoted(_value(data, deepest))
@@ -67,6 +91,21 @@ def where(place: Sequence[str | int]) -> str:
             name = part if part.isidentifier() else quoted(part).replace("'", '"')
             text += f".{name}" if text else name
     return text
+
+
+class Names:
+    """The numbers of things by their names, which differ."""
+
+    def __init__(self, names: Iterable[str], kind: str) -> None:
+        """``kind`` says what is expected in place of a name that is none of them."""
+        self.numbers = {name: number for number, name in enumerate(names)}
+        self.kind = kind
+
+    def number(self, name: str, *place: str | int) -> int:
+        """The number of a name. Raises ``UnusableInput`` at the place for one that is not there."""
+        if name not in self.numbers:
+            raise UnusableInput(where(place), self.kind, quoted(name))
+        return self.numbers[name]
 
 
 def _place(data: object, loc: Sequence[str | int]) -> tuple[str | int, ...]:
@@ -123,27 +162,19 @@ _EXPECTED = {
     "dict_type": "a table",
     "model_type": "a table",
     "none_required": "null",
+    "greater_than_equal": "a whole number of {ge} or more",
+    "less_than_equal": "a whole number of {le} or less",
+    "literal_error": "{expected}",
+    "too_long": "at most {max_length} entries",
+    "too_short": "at least {min_length} entries",
+    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "at least {min_length} characters",
 }
 
 
 def _expectation(detail: ErrorDetails) -> str:
-    context = detail.get("ctx") or {}
-    match detail["type"]:
-        case "missing" if isinstance(detail["loc"][-1], int):
-            return "more entries"
-        case "greater_than_equal":
-            return f"a whole number of {context['ge']} or more"
-        case "less_than_equal":
-            return f"a whole number of {context['le']} or less"
-        case "literal_error":
-            return str(context["expected"])
-        case "too_long":
-            return f"at most {context['max_length']} entries"
-        case "too_short":
-            return f"at least {context['min_length']} entries"
-        case "string_too_long":
-            return f"at most {context['max_length']} characters"
-        case "string_too_short":
-            return f"at least {context['min_length']} characters"
-        case kind:
-            return _EXPECTED.get(kind, detail["msg"][:80])
+    if detail["type"] == "missing" and isinstance(detail["loc"][-1], int):
+        return "more entries"
+    if detail["type"] not in _EXPECTED:
+        return detail["msg"][:80]
+    return _EXPECTED[detail["type"]].format(**detail.get("ctx", {}))

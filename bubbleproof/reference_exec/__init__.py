@@ -12,6 +12,6 @@
     replay          all of it, in one call
     pytorch         the second executor, PyTorch's own pipeline runtime
 
-What is known without running (``models.model_spec``, ``models.footprint``, ``plans.plan``,
+What is known without running (``models.model_spec``, ``models.footprint``, ``plans.replay_plan``,
 ``evidence.replay_report``) loads no torch.
 """

@@ -1,10 +1,11 @@
-"""Births: the tensors that an action made and that live on after it, whoever keeps them.
+"""Which tensors there are: those that an action made, and those that modules have before it.
 
-Python's garbage collector knows every tensor that a Python object shows, those that autograd was
-given to keep included. What is young to it was made since it last looked, so to look at the young
-before each of its collections, and to have it collect at each action boundary, is to see all that
-an action leaves behind. That costs some microseconds, where a look at each operation
-(``TorchDispatchMode``) would cost as much as small operations do.
+*Births* are what an action made and what lives on after it, whoever keeps it. Python's garbage
+collector knows every tensor that a Python object shows, those that autograd was given to keep
+included. What is young to it was made since it last looked, so to look at the young before each of
+its collections, and to have it collect at each action boundary, is to see all that an action leaves
+behind. That costs some microseconds, where a look at each operation (``TorchDispatchMode``) would
+cost as much as small operations do.
 
 What ``gc.freeze`` hides from the collector, and what is collected without that this is told of it,
 cannot be seen so. An empty list that is put among the young is missing from them then, which is an
@@ -12,21 +13,29 @@ error.
 
 A storage that no Python object shows and no graph has told of, as C++ extensions may keep, is not
 found. Of a tensor without a storage (sparse ones) there is nothing to follow.
+
+*Constants* are the tensors that modules have before anything runs, which a run may swap or let
+grow. Beside parameters and buffers these are attributes, whatever containers and objects they lie
+in, and what a user's own classes and the globals of their file hold.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FunctionType, ModuleType
 
 import torch
+from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Ledger
 
 _KINDS = (torch.Tensor, torch.UntypedStorage)
+_DEPTH = 8  # an attribute of an object in a list of a dictionary, and some more
+_LIBRARIES = ("torch", "bubbleproof", "builtins")  # nobody's model
 
 
 class Births:
@@ -117,12 +126,39 @@ def living_storages() -> list[torch.UntypedStorage]:
     return [*_storages(gc.get_objects())]
 
 
-def _storages(objects: list[object]) -> Iterator[torch.UntypedStorage]:
+def _storages(objects: Iterable[object]) -> Iterator[torch.UntypedStorage]:
     for each in [each for each in objects if issubclass(type(each), _KINDS)]:
         if isinstance(each, torch.UntypedStorage):
             yield each
         elif isinstance(each, torch.Tensor):
-            try:
+            with suppress(NotImplementedError, RuntimeError):  # it has none
                 yield each.untyped_storage()
-            except (NotImplementedError, RuntimeError):  # it has none
-                continue
+
+
+def constants_of(modules: Iterable[nn.Module]) -> list[torch.Tensor]:
+    """All tensors with a storage that can be reached from modules, each once."""
+    layer: list[object] = [*_roots(modules)]
+    seen: dict[int, object] = {}
+    for _ in range(_DEPTH):
+        new = {id(each): each for each in layer if id(each) not in seen}
+        seen |= new
+        layer = [other for each in new.values() for other in _reached(each)]
+    tensors = (each for each in seen.values() if isinstance(each, torch.Tensor))
+    return [tensor for tensor in tensors if any(_storages([tensor]))]
+
+
+def _roots(modules: Iterable[nn.Module]) -> Iterator[object]:
+    for part in {part: None for module in modules for part in module.modules()}:
+        yield part
+        for kind in type(part).__mro__:
+            if kind.__module__.partition(".")[0] not in _LIBRARIES:
+                yield from vars(kind).values()
+                yield from getattr(kind.__dict__.get("forward"), "__globals__", {}).values()
+
+
+def _reached(each: object) -> list[object]:
+    if isinstance(each, FunctionType):  # without its globals, which are a whole file
+        return [*(each.__closure__ or ()), *(each.__defaults__ or ())]
+    if isinstance(each, ModuleType | type):
+        return []
+    return gc.get_referents(each)

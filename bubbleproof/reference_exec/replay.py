@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable
 
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, run_gloo
-from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.compare import compared
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import chosen_semantics, prepared
+from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.verification import NotVerified
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.runtime.devices import open_device
+from bubbleproof.reference_exec.runtime.cuda import open_device
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import Semantics

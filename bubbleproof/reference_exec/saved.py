@@ -8,14 +8,13 @@ storage counts as long as something keeps it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, Self
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from bubbleproof.reference_exec.ledger import Ledger
+from bubbleproof.reference_exec.ledger import Ledger, storage_key
 
 
 class Source(Protocol):
@@ -46,13 +45,8 @@ class SavedTensors:
         self._hooks.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._hooks.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._hooks.__exit__(*error)
         for alias in self._packed:
             if not self._ledger.excludes(alias.untyped_storage()):
                 self._aliases.append(weakref.ref(alias))
@@ -99,27 +93,64 @@ def _hooks(
     """Hooks that put an alias of everything autograd saves into ``packed``, and the graph."""
     append = packed.append
 
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
+    def pack(tensor: torch.Tensor) -> torch.Tensor | Source:
         base = tensor._base
         if id(tensor if base is None else base) in excluded:  # so is the weight that linear saves
             return tensor
+        if lent is not None and (source := lent(tensor)) is not None:
+            return source
         alias = tensor.detach()  # not the graph's own tensor: it would own itself
         append(alias)
         return alias
 
-    if lent is None:
-        return saved_tensors_hooks(pack, _itself)
-
-    def lend(tensor: torch.Tensor) -> Source | torch.Tensor:
-        source = lent(tensor)
-        return pack(tensor) if source is None else source
-
-    return saved_tensors_hooks(lend, _unpack)
-
-
-def _itself(alias: torch.Tensor) -> torch.Tensor:
-    return alias
+    return saved_tensors_hooks(pack, _unpack)
 
 
 def _unpack(packed: Source | torch.Tensor) -> torch.Tensor:
     return packed if isinstance(packed, torch.Tensor) else packed.tensor
+
+
+class SampleStorages:
+    """The emptied storages of one sample, in the order in which autograd saved them."""
+
+    def __init__(
+        self, ledger: Ledger, tensors: Sequence[torch.Tensor], stays: Sequence[torch.Tensor] = ()
+    ) -> None:
+        unique = {storage_key(tensor): tensor for tensor in tensors}
+        for tensor in stays:
+            unique.pop(storage_key(tensor), None)
+        self._tensors = [t for t in unique.values() if not ledger.excludes(t.untyped_storage())]
+        self._sizes = [tensor.untyped_storage().nbytes() for tensor in self._tensors]
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(self._sizes)
+
+    def copy_to(self, buffer: torch.Tensor) -> torch.Tensor:
+        """Copy all bytes into a buffer of shape (num_bytes,); returns the buffer."""
+        for part, tensor in zip(torch.split(buffer, self._sizes), self._tensors, strict=True):
+            part.copy_(_bytes_of(tensor), non_blocking=True)
+        return buffer
+
+    def free(self) -> None:
+        """Give the storages' memory back."""
+        self._resize([0] * len(self._sizes))
+
+    def allocate(self) -> None:
+        """Allocate the storages again, their bytes not set yet."""
+        self._resize(self._sizes)
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        """Set all bytes to those that ``copy_to`` copied."""
+        for part, tensor in zip(torch.split(buffer, self._sizes), self._tensors, strict=True):
+            _bytes_of(tensor).copy_(part, non_blocking=True)
+
+    def _resize(self, sizes: list[int]) -> None:
+        for size, tensor in zip(sizes, self._tensors, strict=True):
+            tensor.untyped_storage().resize_(size)
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The whole storage of a tensor as bytes, without a copy."""
+    empty = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return empty.set_(tensor.untyped_storage())

@@ -7,13 +7,16 @@ bars are *thinned*: time is cut into cells, and each cell shows what its row did
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
+
+COLUMNS = ("row", "start", "end", "chunk", "lane")
 
 
 class Lane(IntEnum):
@@ -44,14 +47,22 @@ class Bars:
 
     def take(self, rows: Ints | Bools) -> Bars:
         """The chosen bars (indices or a mask)."""
-        return Bars(
-            row=self.row[rows],
-            start=self.start[rows],
-            end=self.end[rows],
-            chunk=self.chunk[rows],
-            lane=self.lane[rows],
-            actions=self.actions.take(rows),
-        )
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return Bars(**columns, actions=self.actions.take(rows))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Bars]) -> Bars:
+        """The bars of all parts."""
+        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in COLUMNS}
+        return cls(**columns, actions=ActionTable.concatenate([part.actions for part in parts]))
+
+    def by_kind(self) -> Iterator[tuple[Kind, int, Bars]]:
+        """(kind, chunk, its bars) for each kind and chunk, in order."""
+        num_chunks = int(self.chunk.max(initial=0)) + 1
+        sort = self.actions.kind * num_chunks + self.chunk
+        for which in np.unique(sort).tolist():
+            kind, chunk = divmod(which, num_chunks)
+            yield Kind(kind), chunk, self.take(np.flatnonzero(sort == which))
 
     def numbers(self) -> list[str]:
         """What stands inside each bar: the microbatch, its slice ``j.k`` and its part ``j#n``."""
@@ -96,44 +107,24 @@ def split_overlaps(bars: Bars) -> Bars:
     if not pair.any():
         return bars
     alone, pairs = bars.take(~pair), bars.take(pair)
-    forward = ActionTable.of(
-        int(Kind.F), pairs.actions.stage, pairs.actions.microbatch, pairs.actions.slice
-    )
+    actions, ones = pairs.actions, np.ones(len(pairs), dtype=np.int64)
+    forward = ActionTable.of(int(Kind.F), actions.stage, actions.microbatch, actions.slice)
     backward = ActionTable.of(
-        int(Kind.B),
-        pairs.actions.partner_stage,
-        pairs.actions.partner_microbatch,
-        pairs.actions.slice,
+        int(Kind.B), actions.partner_stage, actions.partner_microbatch, actions.slice
     )
-    count = len(pairs)
-    return Bars(
-        row=np.concatenate([alone.row, pairs.row, pairs.row]),
-        start=np.concatenate([alone.start, pairs.start, pairs.start]),
-        end=np.concatenate([alone.end, pairs.end, pairs.end]),
-        chunk=np.concatenate([alone.chunk, pairs.chunk, _partner_chunks(bars, pairs)]),
-        lane=np.concatenate(
-            [alone.lane, np.full(count, int(Lane.UPPER)), np.full(count, int(Lane.LOWER))]
-        ),
-        actions=ActionTable.concatenate([alone.actions, forward, backward]),
-    )
+    upper = replace(pairs, lane=ones * Lane.UPPER, actions=forward)
+    chunk = _partner_chunks(bars, pairs)
+    lower = replace(pairs, lane=ones * Lane.LOWER, actions=backward, chunk=chunk)
+    return Bars.concatenate([alone, upper, lower])
 
 
 def _partner_chunks(bars: Bars, pairs: Bars) -> Ints:
     """The chunk of each pair's B: that of its stage elsewhere on the row, else the pair's own."""
-    known = dict(
-        zip(
-            zip(bars.row.tolist(), bars.actions.stage.tolist(), strict=True),
-            bars.chunk.tolist(),
-            strict=True,
-        )
-    )
-    wanted = zip(
-        pairs.row.tolist(),
-        pairs.actions.partner_stage.tolist(),
-        pairs.chunk.tolist(),
-        strict=True,
-    )
-    return np.array([known.get((row, stage), own) for row, stage, own in wanted], dtype=np.int64)
+    homes = zip(bars.row.tolist(), bars.actions.stage.tolist(), strict=True)
+    known = dict(zip(homes, bars.chunk.tolist(), strict=True))
+    wanted = (pairs.row, pairs.actions.partner_stage, pairs.chunk)
+    rows = zip(*(column.tolist() for column in wanted), strict=True)
+    return np.array([known.get((row, stage), own) for row, stage, own in rows], dtype=np.int64)
 
 
 def thin(bars: Bars, *, window: tuple[int, int], num_rows: int, cell_ticks: int) -> Bars:

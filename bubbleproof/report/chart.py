@@ -1,4 +1,8 @@
-"""The upper panel: a row per rank, a bar per action, its microbatch inside wherever it fits."""
+"""The panels of a picture: the chart above, a staircase per memory store below.
+
+The chart has a row per rank, a bar per action, its microbatch inside wherever it fits. A staircase
+has the capacity as a line, the peak marked and named.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from bubbleproof.report.bars import Lane
+from bubbleproof.report.amounts import Scale
+from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.extras import need
-from bubbleproof.report.palette import CLASH, IDLE, fill, text_on
+from bubbleproof.report.palette import CAPACITY, CLASH, IDLE, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline
-from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from bubbleproof.report.memory_curves import MemoryCurve
 
 Floats = npt.NDArray[np.float64]
 
 THICKNESS = 0.84  # of a row's height
 _POINTS = 72.0
 _GLYPH = 0.64  # the width of a digit, as a share of the font size
+
+
+_LINE, _AREA = "#33475b", "#c9d3de"
 
 
 def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> None:
@@ -35,10 +45,13 @@ def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> N
     time_axis(axes, view)
     axes.set_xlabel(f"time ({plural(view.unit)})", fontsize=8, labelpad=1.5)
     tick = inches[0] * _POINTS / (view.window[1] - view.window[0])
-    _idle(axes, view)
-    _bars(axes, view, edge=_edge_width(view, tick))
-    _frames(axes, view.clashes, "clashes")
-    _frames(axes, view.waiting, "waiting")
+    _rectangles(axes, view.gaps, name="idle", colour=IDLE)
+    edge = _edge_width(view, tick)
+    for kind, chunk, bars in view.bars.by_kind():
+        colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
+        _rectangles(axes, bars, name=f"bars-{kind.name}-{chunk}", colour=colour, edge=edge)
+    for spans, name in ((view.clashes, "clashes"), (view.waiting, "waiting")):
+        _frames(axes, spans, name)
     _numbers(axes, view, points_per_tick=tick, points_per_row=inches[1] / rows * _POINTS)
 
 
@@ -63,85 +76,34 @@ def _edge_width(view: Timeline, points_per_tick: float) -> float:
     return 0.7 if typical > 5 else 0.3 if typical > 2 else 0.0
 
 
-def _idle(axes: Axes, view: Timeline) -> None:
-    gaps = view.gaps
-    _rectangles(
-        axes,
-        gaps.start,
-        gaps.end,
-        gaps.row.astype(np.float64) - THICKNESS / 2,
-        THICKNESS,
-        colour=IDLE,
-        name="idle",
-    )
-
-
-def _bars(axes: Axes, view: Timeline, *, edge: float) -> None:
-    bars = view.bars
-    sort = bars.actions.kind * view.num_chunks + bars.chunk
-    middle = bars.row.astype(np.float64)
-    top: Floats = np.where(bars.lane == Lane.LOWER, middle, middle - THICKNESS / 2)
-    height = np.where(bars.lane == Lane.WHOLE, THICKNESS, THICKNESS / 2)
-    for which in np.unique(sort).tolist():
-        kind, chunk = Kind(which // view.num_chunks), which % view.num_chunks
-        rows = np.flatnonzero(sort == which)
-        _rectangles(
-            axes,
-            bars.start[rows],
-            bars.end[rows],
-            top[rows],
-            height[rows],
-            colour=fill(kind, chunk=chunk, num_chunks=view.num_chunks),
-            name=f"bars-{kind.name}-{chunk}",
-            edge=edge,
-        )
-
-
 def _frames(axes: Axes, spans: Spans, name: str) -> None:
     """What no correct schedule has, in hatched frames."""
     _rectangles(
-        axes,
-        spans.start,
-        spans.end,
-        spans.row.astype(np.float64) - 0.5,
-        1.0,
-        colour="none",
-        name=name,
-        edge=1.2,
-        edge_colour=CLASH,
+        axes, spans, name=name, colour="none", edge=1.2, thickness=1.0, edge_colour=CLASH,
         hatch="////",
-    )
+    )  # fmt: skip
 
 
 def _rectangles(
     axes: Axes,
-    start: Ints,
-    end: Ints,
-    top: Floats,
-    height: Floats | float,
+    spans: Bars | Spans,
     *,
-    colour: str,
     name: str,
+    colour: str,
     edge: float = 0.0,
+    thickness: float = THICKNESS,
     edge_colour: str = "#ffffff",
     hatch: str | None = None,
 ) -> None:
     """One collection of rectangles; one of no length becomes a line of its colour."""
-    if not len(start):
+    if not len(spans):
         return
-    bottom = top + height
-    corners = np.stack(
-        [
-            np.stack([start, top], axis=1),
-            np.stack([end, top], axis=1),
-            np.stack([end, bottom], axis=1),
-            np.stack([start, bottom], axis=1),
-        ],
-        axis=1,
-    )
+    start, end = spans.start, spans.end
+    top, height = _heights(spans, thickness)
+    corners = [(start, top), (end, top), (end, top + height), (start, top + height)]
     is_line = end == start
     collection = need("matplotlib.collections").PolyCollection(
-        corners,
+        np.stack([np.stack(corner, axis=1) for corner in corners], axis=1),
         facecolors=colour,
         edgecolors=[colour if line else edge_colour for line in is_line.tolist()],
         linewidths=np.where(is_line, 1.0, edge).tolist(),
@@ -149,6 +111,14 @@ def _rectangles(
     )
     collection.set_gid(name)
     axes.add_collection(collection, autolim=False)
+
+
+def _heights(spans: Bars | Spans, thickness: float) -> tuple[Floats, Floats]:
+    """The upper edge and the height of each rectangle, in rows."""
+    lane = spans.lane if isinstance(spans, Bars) else np.zeros(len(spans))
+    middle = spans.row.astype(np.float64)
+    height = np.where(lane == Lane.WHOLE, thickness, thickness / 2)
+    return np.where(lane == Lane.LOWER, middle, middle - thickness / 2), height
 
 
 def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_row: float) -> None:
@@ -173,4 +143,62 @@ def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_r
             ha="center",
             va="center_baseline",
             gid=f"number-{bar}",
+        )
+
+
+def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, is_stacked: bool) -> None:
+    """Fill axes with one store's curve. All panels share the scale of the fullest."""
+    curve = view.memory[index]
+    top = max(max(c.top for c in view.memory), 1) / scale.divisor
+    load = curve.load / scale.divisor
+    axes.fill_between(curve.time, load, step="post", color=_AREA, linewidth=0)
+    axes.step(curve.time, load, where="post", color=_LINE, linewidth=0.9, gid=f"memory-{index}")
+    if curve.capacity is not None:
+        cap = curve.capacity / scale.divisor
+        axes.axhline(
+            cap, color=CAPACITY, linewidth=0.9, linestyle=(0, (5, 2)), gid=f"capacity-{index}"
+        )
+    if view.window[0] <= curve.peak_time < view.window[1]:
+        colour = CAPACITY if curve.is_over else _LINE
+        peak = curve.peak / scale.divisor
+        at, name = [curve.peak_time], f"peak-{index}"
+        axes.plot(at, [peak], "o", color=colour, markersize=3.2, clip_on=False, gid=name)
+    time_axis(axes, view, marks=9 if is_stacked else 3)
+    axes.set_ylim(0, top * 1.12)
+    axes.set_yticks(*_levels(top))
+    axes.tick_params(labelsize=7.5, length=2.5)
+    _words(axes, curve, scale, is_stacked=is_stacked)
+
+
+def _levels(top: float) -> tuple[list[float], list[str]]:
+    """Two marks on the load axis: zero and a round number near the top."""
+    power = 10.0 ** np.floor(np.log10(top))
+    round_top = next(step * power for step in (5, 2, 1) if step * power <= top)
+    return [0.0, float(round_top)], ["0", f"{round_top:,g}"]
+
+
+def _words(axes: Axes, curve: MemoryCurve, scale: Scale, *, is_stacked: bool) -> None:
+    """The store's name, its peak with the unit, and its capacity."""
+    peak = f"peak {scale.amount(curve.peak)}"
+    cap = "" if curve.capacity is None else f"cap {scale.number(curve.capacity)}"
+    colour = CAPACITY if curve.is_over else "#222222"
+    name = curve.name.removeprefix("memory of ")
+    if not is_stacked:
+        words = ", ".join(filter(None, [f"{name}: {peak}", cap]))
+        axes.set_title(words, fontsize=7.5, color=colour, loc="left", pad=3, parse_math=False)
+        return
+    axes.set_ylabel(
+        name[:14], rotation=0, ha="right", va="center", labelpad=9, fontsize=8, parse_math=False
+    )
+    for line, (text, shade) in enumerate(((peak, colour), (cap, CAPACITY))):
+        axes.annotate(
+            text,
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(6, -7 - 10.5 * line),
+            textcoords="offset points",
+            fontsize=min(7.5, 1.2 * 72 / (0.6 * max(len(text), 1))),
+            color=shade,
+            va="center",
+            annotation_clip=False,
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from importlib.resources import files
 
 from bubbleproof.report.amounts import ticks
 from bubbleproof.report.extras import need
 from bubbleproof.report.gantt import picture
 from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, escape, paragraph, table
 from bubbleproof.report.interactive import figure, opening_window
-from bubbleproof.report.page_style import SCRIPT, STYLE
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.timeline import Timeline
 
@@ -23,13 +23,18 @@ def document(title: str, body: str, *, has_charts: bool) -> str:
     scripts = ""
     if has_charts:
         library = need("plotly.offline").get_plotlyjs()
-        scripts = f"<script>{library}</script><script>{SCRIPT}</script>"
+        scripts = f"<script>{library}</script><script>{_beside('page.js')}</script>"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_beside('page.css')}</style></head>\n"
         f"<body>{body}{scripts}</body></html>\n"
     )
+
+
+def _beside(name: str) -> str:
+    """The text of a file of this room."""
+    return files("bubbleproof.report").joinpath(name).read_text("utf-8")
 
 
 def chart(name: str, title: str, view: Timeline) -> str:

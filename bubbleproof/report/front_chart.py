@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bubbleproof.formats.files import FilePath, write_bytes
 from bubbleproof.formats.printable import on_one_line
@@ -28,8 +27,7 @@ WIDTH, HEIGHT = 9.0, 5.0  # inches
 _FRONT, _POINT, _OPEN = "#2f62b8", "#bd3312", "#f0a830"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontPoint:
+class FrontPoint(NamedTuple):
     """A schedule on the picture: its peak (memory units) and makespan (ticks).
 
     ``is_optimal`` says for a point of the front that its makespan is proved least.

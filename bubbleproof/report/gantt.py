@@ -10,15 +10,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bubbleproof.formats.files import FilePath, write_bytes
 from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.chart import chart_panel
+from bubbleproof.report.chart import chart_panel, memory_panel
 from bubbleproof.report.extras import need
 from bubbleproof.report.legend import legend_entries, legend_lines
-from bubbleproof.report.memory_panels import memory_panel
 from bubbleproof.report.timeline import Timeline, Window, timeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -48,6 +47,12 @@ STYLE = {
     "path.simplify": False,
     "text.parse_math": False,  # a name may hold a dollar sign
 }
+
+
+_LEGEND: dict[str, Any] = {
+    "frameon": False, "fontsize": 8, "handlelength": 1.1, "handleheight": 0.9,
+    "columnspacing": 1.3, "handletextpad": 0.45, "borderpad": 0, "borderaxespad": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +108,10 @@ def draw(
 
 def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noqa: A002 - as savefig
     """The picture of a timeline as the bytes of an ``svg`` or ``png`` file."""
-    style = need("matplotlib.style")
     target, title = io.BytesIO(), on_one_line(title)
-    with style.context(["default", STYLE]):
-        figure = _figure(view, title)
+    with need("matplotlib.style").context(["default", STYLE]):
         metadata = {"Date": None, "Creator": "bubbleproof"} if format == "svg" else {}
-        figure.savefig(target, format=format, dpi=200, metadata=metadata)
+        _figure(view, title).savefig(target, format=format, dpi=200, metadata=metadata)
     return target.getvalue()
 
 
@@ -125,37 +128,22 @@ def _figure(view: Timeline, title: str) -> Figure:
     chart_panel(chart, view, inches=(WIDTH - LEFT - RIGHT, layout.chart))
     _memory(figure, view, layout)
     for line, note in enumerate(reversed(view.notes)):
-        figure.text(
-            LEFT / WIDTH,
-            (0.09 + 0.17 * line) / layout.total,
-            note,
-            fontsize=7.5,
-            fontstyle="italic",
-            color="#444444",
-        )
+        down = layout.total - 0.09 - 0.17 * line
+        _say(figure, layout, down, note, fontsize=7.5, fontstyle="italic", color="#444444")
     return figure
 
 
 def _header(figure: Figure, view: Timeline, title: str, layout: _Layout) -> None:
-    top, left = layout.total, LEFT / WIDTH
     size = max(6.0, min(11.0, (WIDTH - LEFT) * 72 / (0.66 * max(len(title), 1))))
-    figure.text(
-        left,
-        1 - 0.26 / top,
-        title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "\u2026",
-        fontsize=size,
-        fontweight="bold",
-        parse_math=False,
-        gid="title",
-    )
-    figure.text(
-        left,
-        1 - 0.47 / top,
-        view.facts.replace(", ", ",  "),
-        fontsize=8.5,
-        color="#444444",
-        gid="facts",
-    )
+    text = title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "\u2026"
+    _say(figure, layout, 0.26, text, fontsize=size, fontweight="bold", gid="title")
+    facts = view.facts.replace(", ", ",  ")
+    _say(figure, layout, 0.47, facts, fontsize=8.5, color="#444444", gid="facts")
+
+
+def _say(figure: Figure, layout: _Layout, down: float, text: str, **style: Any) -> None:
+    """Text at the chart's left edge, so many inches from the figure's top."""
+    figure.text(LEFT / WIDTH, 1 - down / layout.total, text, parse_math=False, **style)
 
 
 def _legend(figure: Figure, lines: list[list[tuple[str, str]]], layout: _Layout) -> None:
@@ -169,14 +157,7 @@ def _legend(figure: Figure, lines: list[list[tuple[str, str]]], layout: _Layout)
             loc="upper left",
             bbox_to_anchor=(LEFT / WIDTH, 1 - (0.59 + 0.2 * number) / layout.total),
             ncols=len(entries),
-            frameon=False,
-            fontsize=8,
-            handlelength=1.1,
-            handleheight=0.9,
-            columnspacing=1.3,
-            handletextpad=0.45,
-            borderpad=0,
-            borderaxespad=0,
+            **_LEGEND,
         )
         legend.set_gid(f"legend-{number}")
 
@@ -187,13 +168,7 @@ def _memory(figure: Figure, view: Timeline, layout: _Layout) -> None:
     scale = Scale.of(view.memory_unit, max(curve.top for curve in view.memory))
     stacked = len(view.memory) <= STACKED
     top = layout.header + layout.chart + 0.62
-    figure.text(
-        LEFT / WIDTH,
-        1 - (top - 0.1) / layout.total,
-        f"Memory ({scale.name})",
-        fontsize=8.5,
-        fontweight="bold",
-    )
+    _say(figure, layout, top - 0.1, f"Memory ({scale.name})", fontsize=8.5, fontweight="bold")
     columns = 1 if stacked else _COLUMNS
     pitch = (WIDTH - LEFT - (RIGHT if stacked else 0.3)) / columns
     lines = -(-len(view.memory) // columns)

@@ -16,6 +16,11 @@ def escape(text: str) -> str:
     return _escaped(harmless(text))
 
 
+def section(title: str, *parts: str) -> str:
+    """A part of the page under its heading; ``parts`` are HTML."""
+    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
+
+
 def paragraph(text: str, *, css: str = "") -> str:
     """One paragraph of plain text."""
     return f'<p class="{escape(css)}">{escape(text)}</p>'

@@ -27,14 +27,37 @@ _OVER = "#d9534a"  # readable on white and on dark ground
 
 def figure(view: Timeline) -> dict[str, Json]:
     """The figure of a timeline: ``data`` and ``layout`` as plotly reads them."""
-    scale = Scale.of(_plain(view.memory_unit), max((c.top for c in view.memory), default=0))
     data: list[Json] = [*_bar_traces(view)]
     for spans, name in ((view.clashes, "two actions at once"), (view.waiting, "never starts")):
         if len(spans):
             data.append(_frames(spans, name))
+    rows, curves = len(view.rows), len(view.memory)
+    chart = max(rows * _ROW, 90) if rows <= 24 else 24 * _ROW
+    inner = chart + (_GAP + curves * _CURVE if curves else 0)
+    layout = _layout(view, chart, inner)
+    shapes: list[Json] = []
+    notes: list[Json] = []
+    scale = Scale.of(_plain(view.memory_unit), max((c.top for c in view.memory), default=0))
+    if curves:
+        head: dict[str, Json] = {"text": f"<b>Memory ({scale.name})</b>", "x": 0, "xanchor": "left"}
+        notes.append(_paper(y=1 - (chart + _GAP - 6) / inner, yanchor="bottom") | head)
+    top = max(max((c.top for c in view.memory), default=1), 1) / scale.divisor
     for index, curve in enumerate(view.memory):
-        data.append(_memory_trace(view, curve, index, scale))
-    return {"data": data, "layout": _layout(view, scale)}
+        high, axis = 1 - (chart + _GAP + index * _CURVE) / inner, f"y{index + 2}"
+        data.append(_memory_trace(view, curve, axis, scale))
+        layout[f"yaxis{index + 2}"] = {
+            "domain": [max(high - (_CURVE - 12) / inner, 0), high],
+            "range": [0, top * 1.1],
+            "nticks": 3,
+            "zeroline": False,
+            "fixedrange": True,
+        }
+        if curve.capacity is not None:
+            shapes.append(_capacity_line(curve.capacity / scale.divisor, axis))
+        words: dict[str, Json] = {"text": _words(curve, scale), "x": 1.01, "xanchor": "left"}
+        notes.append(_paper(y=high, yanchor="top") | words | {"align": "left"})
+    layout |= {"shapes": shapes, "annotations": notes}
+    return {"data": data, "layout": layout}
 
 
 def opening_window(view: Timeline) -> Window:
@@ -52,18 +75,15 @@ def opening_window(view: Timeline) -> Window:
 
 
 def _bar_traces(view: Timeline) -> list[dict[str, Json]]:
-    bars = view.bars
-    sort = (bars.actions.kind * view.num_chunks + bars.chunk) * len(Lane) + bars.lane
     traces: list[dict[str, Json]] = []
     named: set[str] = set()
-    for which in np.unique(sort).tolist():
-        rows, lane = np.flatnonzero(sort == which), Lane(which % len(Lane))
-        kind = Kind(which // len(Lane) // view.num_chunks)
-        chunk = which // len(Lane) % view.num_chunks
+    for kind, chunk, bars in view.bars.by_kind():
         words = WORDS[kind] + (f", chunk {chunk}" if view.num_chunks > 1 else "")
-        traces.append(_bar_trace(view, bars.take(rows), kind, chunk, lane, words))
-        traces[-1]["showlegend"] = words not in named
-        named.add(words)
+        for lane in map(Lane, np.unique(bars.lane).tolist()):
+            own = bars.take(bars.lane == lane)
+            traces.append(_bar_trace(view, own, kind, chunk, lane, words))
+            traces[-1]["showlegend"] = words not in named
+            named.add(words)
     return traces
 
 
@@ -71,16 +91,9 @@ def _bar_trace(
     view: Timeline, bars: Bars, kind: Kind, chunk: int, lane: Lane, words: str
 ) -> dict[str, Json]:
     colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
-    offset = 0.0 if lane is Lane.LOWER else -_THICKNESS / 2
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": words,
+    return _boxes(bars, words) | {
         "legendgroup": words,
-        "base": bars.start.tolist(),
-        "x": (bars.end - bars.start).tolist(),
-        "y": bars.row.tolist(),
-        "offset": offset,
+        "offset": 0.0 if lane is Lane.LOWER else -_THICKNESS / 2,
         "width": _THICKNESS if lane is Lane.WHOLE else _THICKNESS / 2,
         "marker": {"color": colour, "line": {"width": 0}},
         "text": [*bars.numbers()],
@@ -95,6 +108,12 @@ def _bar_trace(
 
 def _frames(spans: Spans, name: str) -> dict[str, Json]:
     """Red frames around what no correct schedule has."""
+    marker: Json = {"color": "rgba(0,0,0,0)", "line": {"width": 2, "color": CLASH}}
+    return _boxes(spans, name) | {"width": 1, "marker": marker, "hoverinfo": "skip"}
+
+
+def _boxes(spans: Bars | Spans, name: str) -> dict[str, Json]:
+    """A trace of bars along the time axis."""
     return {
         "type": "bar",
         "orientation": "h",
@@ -102,9 +121,6 @@ def _frames(spans: Spans, name: str) -> dict[str, Json]:
         "base": spans.start.tolist(),
         "x": (spans.end - spans.start).tolist(),
         "y": spans.row.tolist(),
-        "width": 1,
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 2, "color": CLASH}},
-        "hoverinfo": "skip",
     }
 
 
@@ -125,7 +141,7 @@ def _hover(view: Timeline, bars: Bars) -> list[Json]:
     return texts
 
 
-def _memory_trace(view: Timeline, curve: MemoryCurve, index: int, scale: Scale) -> dict[str, Json]:
+def _memory_trace(view: Timeline, curve: MemoryCurve, axis: str, scale: Scale) -> dict[str, Json]:
     loads = [load / scale.divisor for load in curve.load.tolist()]
     return {
         "type": "scatter",
@@ -136,18 +152,17 @@ def _memory_trace(view: Timeline, curve: MemoryCurve, index: int, scale: Scale) 
         "line": {"shape": "hv", "width": 1.3, "color": _MEMORY_LINE},
         "fill": "tozeroy",
         "fillcolor": "rgba(111,139,171,0.25)",
-        "yaxis": f"y{index + 2}",
+        "yaxis": axis,
         "showlegend": False,
         "hovertemplate": f"%{{x:,}} {_plain(plural(view.unit))}: %{{y:,}} {scale.name}"
         "<extra></extra>",
     }
 
 
-def _layout(view: Timeline, scale: Scale) -> dict[str, Json]:
+def _layout(view: Timeline, chart: int, inner: int) -> dict[str, Json]:
+    """The layout of the chart, ``chart`` of ``inner`` pixels high."""
     rows, curves = len(view.rows), len(view.memory)
-    chart = max(rows * _ROW, 90) if rows <= 24 else 24 * _ROW
-    inner = chart + (_GAP + curves * _CURVE if curves else 0)
-    layout: dict[str, Json] = {
+    return {
         "barmode": "overlay",
         "height": inner + _TOP + _BOTTOM,
         "margin": {"l": 86, "r": 190, "t": _TOP, "b": _BOTTOM},
@@ -174,62 +189,23 @@ def _layout(view: Timeline, scale: Scale) -> dict[str, Json]:
             "zeroline": False,
             "fixedrange": True,
         },
-        "shapes": _capacity_lines(view, scale),
-        "annotations": [*_annotations(view, scale, chart, inner)],
     }
-    top = max(max((c.top for c in view.memory), default=1), 1) / scale.divisor
-    for index in range(curves):
-        high = 1 - (chart + _GAP + index * _CURVE) / inner
-        layout[f"yaxis{index + 2}"] = {
-            "domain": [max(high - (_CURVE - 12) / inner, 0), high],
-            "range": [0, top * 1.1],
-            "nticks": 3,
-            "zeroline": False,
-            "fixedrange": True,
-        }
-    return layout
 
 
-def _capacity_lines(view: Timeline, scale: Scale) -> list[Json]:
-    """A dashed line at each store's capacity."""
-    lines: list[Json] = []
-    for index, curve in enumerate(view.memory):
-        if curve.capacity is not None:
-            cap = curve.capacity / scale.divisor
-            line: dict[str, Json] = {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "yref": f"y{index + 2}",
-                "y0": cap,
-                "y1": cap,
-                "line": {"color": _OVER, "width": 1.3, "dash": "dash"},
-            }
-            lines.append(line)
-    return lines
+def _capacity_line(capacity: float, axis: str) -> dict[str, Json]:
+    """A dashed line at a store's capacity."""
+    line: Json = {"color": _OVER, "width": 1.3, "dash": "dash"}
+    ends: dict[str, Json] = {"x0": 0, "x1": 1, "y0": capacity, "y1": capacity}
+    return {"type": "line", "xref": "paper", "yref": axis, "line": line, **ends}
 
 
-def _annotations(view: Timeline, scale: Scale, chart: int, inner: int) -> list[dict[str, Json]]:
-    """The memory heading, and each store's name, peak and capacity to the right of its curve."""
-    if not view.memory:
-        return []
-    heading: dict[str, Json] = {"text": f"<b>Memory ({scale.name})</b>", "x": 0, "xanchor": "left"}
-    notes: list[dict[str, Json]] = [
-        _paper(y=1 - (chart + _GAP - 6) / inner, yanchor="bottom") | heading
-    ]
-    for index, curve in enumerate(view.memory):
-        name = _plain(curve.name.removeprefix("memory of "))
-        peak = f"peak {scale.amount(curve.peak)}"
-        cap = "" if curve.capacity is None else f"<br>cap {scale.number(curve.capacity)}"
-        words = f"{name}: <span style='color:{_OVER}'>{peak}</span>" if curve.is_over else ""
-        words = words or f"{name}: {peak}"
-        y = 1 - (chart + _GAP + index * _CURVE) / inner
-        notes.append(
-            _paper(y=y, yanchor="top")
-            | {"text": words + cap, "x": 1.01, "xanchor": "left", "align": "left"}
-        )
-    return notes
+def _words(curve: MemoryCurve, scale: Scale) -> str:
+    """A store's name, peak and capacity, which stand to the right of its curve."""
+    peak = f"peak {scale.amount(curve.peak)}"
+    if curve.is_over:
+        peak = f"<span style='color:{_OVER}'>{peak}</span>"
+    cap = "" if curve.capacity is None else f"<br>cap {scale.number(curve.capacity)}"
+    return f"{_plain(curve.name.removeprefix('memory of '))}: {peak}{cap}"
 
 
 def _paper(*, y: float, yanchor: str) -> dict[str, Json]:

@@ -7,14 +7,14 @@ proved. It loads nothing from anywhere; plotly's script stands in it once. All t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.report.amounts import Scale, ratio, ticks
 from bubbleproof.report.document import chart, document, mood, replay_table
-from bubbleproof.report.html import definitions, escape, paragraph, preformatted, table
+from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section, table
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.report.timeline import Timeline, timeline
 from bubbleproof.theory.model.measures import known_rows, measure_rows
@@ -24,8 +24,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRow(NamedTuple):
     """One schedule, or the reason why there is none, in the comparison of families."""
 
     name: str
@@ -84,11 +83,16 @@ class ScheduleSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open."""
+    """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open.
+
+    ``parts`` are HTML between the summary and the schedules, with charts where ``has_charts``.
+    """
 
     title: str
     summary: tuple[tuple[str, str], ...] = ()
     comparison: tuple[ComparisonRow, ...] = ()
+    parts: tuple[str, ...] = ()
+    has_charts: bool = False
     sections: tuple[ScheduleSection, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
 
@@ -113,18 +117,19 @@ def render(report: Report) -> str:
         body += ["<section>", definitions(report.summary), "</section>"]
     if report.comparison:
         body.append(_comparison(report.comparison))
-    for number, (section, view) in enumerate(zip(report.sections, views, strict=True)):
-        body.append(_section(number, section, view))
+    body += report.parts
+    for number, (own, view) in enumerate(zip(report.sections, views, strict=True)):
+        body.append(_schedule(number, own, view))
     if report.versions:
-        body += ["<section><h2>Versions</h2>", definitions(report.versions), "</section>"]
-    has_charts = not all(view.is_thinned for view in views)
+        body.append(section("Versions", definitions(report.versions)))
+    has_charts = report.has_charts or not all(view.is_thinned for view in views)
     return document(report.title, "".join(body), has_charts=has_charts)
 
 
 def _navigation(report: Report) -> str:
     links = "".join(
-        f'<a href="#schedule-{number}">{escape(section.name)}</a>'
-        for number, section in enumerate(report.sections)
+        f'<a href="#schedule-{number}">{escape(shown.name)}</a>'
+        for number, shown in enumerate(report.sections)
     )
     return f"<nav>{links}</nav>" if len(report.sections) > 1 else ""
 
@@ -134,36 +139,29 @@ def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
         *("schedule", "fits memory", "makespan", "idle_ratio", "idle_over_work", "span_idle"),
         *("peak per rank", "proof"),
     )
-    cells = [
-        (r.name, r.fits, r.makespan, r.idle_ratio, r.idle_over_work, r.span_idle, r.peaks, r.proof)
-        for r in rows
-    ]
     moods = [mood(row.fits.partition(":")[0]) for row in rows]
     explained = (
         "idle_ratio = idle / (ranks x makespan); idle_over_work = idle / work; span_idle = the "
         "longest idle time of one rank between its first start and its last end."
     )
-    return (
-        "<section><h2>Comparison</h2>"
-        f"{table(columns, cells, moods=moods, mood_column=1)}{paragraph(explained, css='soft')}"
-        "</section>"
-    )
+    shown = table(columns, rows, moods=moods, mood_column=1)
+    return section("Comparison", shown, paragraph(explained, css="soft"))
 
 
-def _section(number: int, section: ScheduleSection, view: Timeline) -> str:
+def _schedule(number: int, shown: ScheduleSection, view: Timeline) -> str:
     parts = [
         f'<details id="schedule-{number}"{" open" if number == 0 else ""}>'
-        f"<summary>{escape(section.name)}<span>{escape(view.facts)}</span></summary>",
-        chart(f"figure-{number}", section.name, view),
+        f"<summary>{escape(shown.name)}<span>{escape(view.facts)}</span></summary>",
+        chart(f"figure-{number}", shown.name, view),
     ]
-    if section.verdicts:
-        moods = [mood(row.verdict) for row in section.verdicts]
+    if shown.verdicts:
+        moods = [mood(row.verdict) for row in shown.verdicts]
         parts.append("<h3>Verdict</h3>")
-        parts.append(table(VerdictRow._fields, section.verdicts, moods=moods, mood_column=1))
-    if section.violations:
-        parts += ["<h3>Violations</h3>", *map(preformatted, section.violations)]
-    if section.replay:
-        parts += ["<h3>Replay</h3>", replay_table(section.replay)]
+        parts.append(table(VerdictRow._fields, shown.verdicts, moods=moods, mood_column=1))
+    if shown.violations:
+        parts += ["<h3>Violations</h3>", *map(preformatted, shown.violations)]
+    if shown.replay:
+        parts += ["<h3>Replay</h3>", replay_table(shown.replay)]
     return "".join([*parts, "</details>"])
 
 

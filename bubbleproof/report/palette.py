@@ -15,48 +15,27 @@ from __future__ import annotations
 
 from bubbleproof.theory.model.actions import Kind
 
-_HUES: dict[Kind, str] = {
-    Kind.F: "#2f62b8",
-    Kind.B: "#27b07c",
-    Kind.I: "#f0a830",
-    Kind.W: "#6b3a62",
-    Kind.R: "#bd3312",
-    Kind.EVICT: "#6b6b6b",
-    Kind.LOAD: "#a3a3a3",
-    Kind.OFFLOAD: "#7d6140",
-    Kind.RELOAD: "#bda27e",
-    Kind.UNSHARD: "#56b4e9",
-    Kind.RESHARD: "#a9d8f2",
-    Kind.REDUCE_GRAD: "#cf8a8a",
-    Kind.STEP: "#2b2b2b",
-    Kind.SEND_F: "#8fb3d9",
-    Kind.RECV_F: "#c3d6ea",
-    Kind.SEND_B: "#7fc4ae",
-    Kind.RECV_B: "#bfe1d7",
-    Kind.OVERLAP_F_B: "#f0e442",
+_KINDS: dict[Kind, tuple[str, str]] = {  # colour, and words of the legend
+    Kind.F: ("#2f62b8", "F forward"),
+    Kind.B: ("#27b07c", "B full backward"),
+    Kind.I: ("#f0a830", "I input gradient"),
+    Kind.W: ("#6b3a62", "W weight gradient"),
+    Kind.R: ("#bd3312", "R recompute"),
+    Kind.EVICT: ("#6b6b6b", "EVICT to peer"),
+    Kind.LOAD: ("#a3a3a3", "LOAD from peer"),
+    Kind.OFFLOAD: ("#7d6140", "OFFLOAD to host"),
+    Kind.RELOAD: ("#bda27e", "RELOAD from host"),
+    Kind.UNSHARD: ("#56b4e9", "UNSHARD gather"),
+    Kind.RESHARD: ("#a9d8f2", "RESHARD free"),
+    Kind.REDUCE_GRAD: ("#cf8a8a", "REDUCE_GRAD scatter"),
+    Kind.STEP: ("#2b2b2b", "STEP optimizer"),
+    Kind.SEND_F: ("#8fb3d9", "SEND_F"),
+    Kind.RECV_F: ("#c3d6ea", "RECV_F"),
+    Kind.SEND_B: ("#7fc4ae", "SEND_B"),
+    Kind.RECV_B: ("#bfe1d7", "RECV_B"),
+    Kind.OVERLAP_F_B: ("#f0e442", "F and B overlapped"),
 }
-
-WORDS: dict[Kind, str] = {
-    Kind.F: "F forward",
-    Kind.B: "B full backward",
-    Kind.I: "I input gradient",
-    Kind.W: "W weight gradient",
-    Kind.R: "R recompute",
-    Kind.EVICT: "EVICT to peer",
-    Kind.LOAD: "LOAD from peer",
-    Kind.OFFLOAD: "OFFLOAD to host",
-    Kind.RELOAD: "RELOAD from host",
-    Kind.UNSHARD: "UNSHARD gather",
-    Kind.RESHARD: "RESHARD free",
-    Kind.REDUCE_GRAD: "REDUCE_GRAD scatter",
-    Kind.STEP: "STEP optimizer",
-    Kind.SEND_F: "SEND_F",
-    Kind.RECV_F: "RECV_F",
-    Kind.SEND_B: "SEND_B",
-    Kind.RECV_B: "RECV_B",
-    Kind.OVERLAP_F_B: "F and B overlapped",
-}
-
+WORDS = {kind: words for kind, (_, words) in _KINDS.items()}
 IDLE = "#f1f1ee"
 CAPACITY = "#c0392b"
 CLASH = "#d0021b"
@@ -66,7 +45,7 @@ _LIGHTEST = 0.5  # how much white the last chunk's shade holds
 def fill(kind: Kind, *, chunk: int = 0, num_chunks: int = 1) -> str:
     """The colour of a bar as ``#rrggbb``; chunk 0 has the full hue, the last chunk is lightest."""
     share = _LIGHTEST * min(chunk, num_chunks - 1) / (num_chunks - 1) if num_chunks > 1 else 0.0
-    return _mix(_HUES[kind], share)
+    return _mix(_KINDS[kind][0], share)
 
 
 def shade(chunk: int, num_chunks: int) -> str:

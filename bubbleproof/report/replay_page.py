@@ -1,6 +1,8 @@
 """One self-contained HTML page about a replay: what it showed, when ranks ran, what they held.
 
-Measured and predicted stand one above the other. The page takes text, schedules and traces;
+Measured and predicted stand one above the other. The bytes that ranks held stand beside those that
+the memory model puts there, a panel per rank: along x the samples of the rank's program in its
+order, along y live activation bytes. The page takes text, schedules and traces;
 whoever writes it says in words what was compared and what was not.
 """
 
@@ -11,9 +13,10 @@ from dataclasses import dataclass
 
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.report.amounts import Scale
 from bubbleproof.report.document import chart, document, plot, replay_table
-from bubbleproof.report.html import definitions, escape, paragraph, preformatted
-from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
+from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section
+from bubbleproof.report.interactive import Json
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.timeline import timeline
 from bubbleproof.theory.model.problem import Problem
@@ -25,6 +28,11 @@ BYTES_NOTE = (
     "Live activation bytes, each storage once, as each action ends (a forward that drops what it "
     "saved also before it does). The wide line is the memory model, the thin one was measured."
 )
+
+
+MAX_PANELS = 16
+_PANEL, _GAP, _TOP, _BOTTOM = 96, 26, 40, 46  # pixels
+_MODEL, _MEASURED = "#c7a24c", "#2f62b8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,36 +69,110 @@ def render(page: ReplayPage) -> str:
     body = [
         f"<h1>{escape(page.title)}</h1>",
         f"<section>{definitions(page.summary)}</section>",
-        f"<section><h2>Evidence</h2>{replay_table(page.evidence)}",
-        *map(preformatted, page.failures),
-        "</section>",
+        section("Evidence", replay_table(page.evidence), *map(preformatted, page.failures)),
     ]
     if page.measured is not None:
         body += [_timeline("measured", "As it ran", page.measured), paragraph(page.clock)]
     body.append(_timeline("predicted", "As the schedule has it", page.predicted))
     if page.traces:
-        body += [
-            "<section><h2>Live bytes</h2>",
-            paragraph(BYTES_NOTE),
-            plot("live-bytes", live_bytes_figure(page.traces)),
-        ]
+        shown = [paragraph(BYTES_NOTE), plot("live-bytes", live_bytes_figure(page.traces))]
         if len(page.traces) > MAX_PANELS:
-            body.append(
-                paragraph(f"The first {MAX_PANELS} of {len(page.traces)} ranks.", css="note")
-            )
-        body.append("</section>")
+            note = f"The first {MAX_PANELS} of {len(page.traces)} ranks."
+            shown.append(paragraph(note, css="note"))
+        body.append(section("Live bytes", *shown))
     if page.not_counted:
         body.append(_list("What is not counted among live bytes", page.not_counted))
     body.append(_list("What was not checked", page.not_checked))
-    body += ["<section><h2>Versions</h2>", definitions(page.versions), "</section>"]
+    body.append(section("Versions", definitions(page.versions)))
     return document(page.title, "".join(body), has_charts=True)
 
 
 def _timeline(name: str, title: str, timed: Timed) -> str:
-    view = timeline(*timed)
-    return f"<section><h2>{escape(title)}</h2>{chart(name, title, view)}</section>"
+    return section(title, chart(name, title, timeline(*timed)))
 
 
 def _list(title: str, lines: Sequence[str]) -> str:
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<section><h2>{escape(title)}</h2><ul>{items}</ul></section>"
+    return section(title, f"<ul>{items}</ul>")
+
+
+def live_bytes_figure(traces: Sequence[RankTrace]) -> dict[str, Json]:
+    """The figure of the first ``MAX_PANELS`` ranks: ``data`` and ``layout`` as plotly reads them.
+
+    Precondition: there is a rank.
+    """
+    shown = list(traces[:MAX_PANELS])
+    scale = Scale.of("byte", max(_top(trace) for trace in shown))
+    data: list[Json] = []
+    for number, trace in enumerate(shown):
+        texts = [
+            str(action)
+            for action, counts in zip(trace.actions, trace.live_bytes, strict=True)
+            for _ in counts
+        ]
+        columns = [
+            ("model", trace.predicted, _MODEL, 5),
+            ("measured", trace.live_bytes, _MEASURED, 1.4),
+        ]
+        for name, samples, colour, width in columns:
+            counts = [count for own in samples for count in own]
+            if counts:
+                line = _line(name, counts, texts, scale, colour, width)
+                data.append({**line, **_axes(number), "showlegend": number == 0})
+    return {"data": data, "layout": _layout([trace.name for trace in shown], scale)}
+
+
+def _top(trace: RankTrace) -> int:
+    return max((count for own in (*trace.live_bytes, *trace.predicted) for count in own), default=0)
+
+
+def _line(
+    name: str, counts: list[int], texts: list[str], scale: Scale, colour: str, width: float
+) -> dict[str, Json]:
+    hover: list[Json] = [
+        f"after {text}, {name}: {count:,} bytes" for text, count in zip(texts, counts, strict=True)
+    ]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "legendgroup": name,
+        "x": list(range(len(counts))),
+        "y": [count / scale.divisor for count in counts],
+        "line": {"shape": "hv", "width": width, "color": colour},
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _axes(number: int) -> dict[str, Json]:
+    suffix = "" if number == 0 else str(number + 1)
+    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+
+
+def _layout(names: Sequence[str], scale: Scale) -> dict[str, Json]:
+    panels = len(names)
+    inner = panels * _PANEL + (panels - 1) * _GAP
+    layout: dict[str, Json] = {
+        "height": inner + _TOP + _BOTTOM,
+        "margin": {"l": 70, "r": 20, "t": _TOP, "b": _BOTTOM},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+    }
+    for number, name in enumerate(names):
+        suffix = "" if number == 0 else str(number + 1)
+        high = 1 - number * (_PANEL + _GAP) / inner
+        layout[f"xaxis{suffix}"] = {
+            "anchor": f"y{suffix}",
+            "title": {"text": "sample, in program order"} if number == panels - 1 else {},
+        }
+        layout[f"yaxis{suffix}"] = {
+            "anchor": f"x{suffix}",
+            "domain": [max(high - _PANEL / inner, 0), high],
+            "rangemode": "tozero",
+            "nticks": 4,
+            "title": {"text": f"{name.replace(' of ', '<br>of ')}<br>{scale.name}"},
+        }
+    return layout

@@ -52,17 +52,15 @@ def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
         return Bounds(
             order=order, edges=edges, heads=none, tails=none, best=nothing, is_cyclic=True
         )
-    machines = _spans if objective == "span_idle" else _machines
-    best = max(machines(problem, edges), key=lambda certificate: certificate.bound)
-    return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
-
-
-def _machines(problem: Problem, edges: Edges) -> list[OneMachine]:
-    """The best bound on the makespan for each resource in use."""
     compute = problem.rank_of_task != NONE
-    heads, tails = _from(problem, edges, compute)
-    used = np.unique(problem.occupancy.resource).tolist()
-    return [_one_machine(problem, resource, heads, tails) for resource in used]
+    if objective == "span_idle":
+        machines = _spans(problem, edges)
+    else:
+        inside = (heads, tails) if compute.all() else _from(problem, edges, compute)
+        used = np.unique(problem.occupancy.resource).tolist()
+        machines = [_one_machine(problem, resource, *inside) for resource in used]
+    best = max(machines, key=lambda certificate: certificate.bound)
+    return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
 
 
 def _spans(problem: Problem, edges: Edges) -> list[OneMachine]:

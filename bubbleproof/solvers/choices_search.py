@@ -41,6 +41,7 @@ from bubbleproof.verify.check import check
 
 Starts = Sequence[tuple[str, Program]]
 CPSAT = "cpsat"
+WITHOUT = 0.5  # of the time left goes to the search in which nothing is chosen
 LEAST_SECONDS = 0.1  # for a search of the floor or of the plain problem
 RISE = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0)  # of the way from an order's floor to what is known
 MOST_ORDERS = 3  # published and floor orders that are tried with transfers
@@ -102,22 +103,29 @@ class ChoicesSearch(SearchState):
         return is_decided or self.budget().seconds <= 0
 
     def _share(self, part: float) -> SolveOptions:
-        seconds = max(LEAST_SECONDS, self.budget(part).seconds)
-        return replace(self.options, engine="auto", time_limit=seconds, within=None, progress=None)
+        budget = self.budget(part)
+        seconds, work = max(LEAST_SECONDS, budget.seconds), None
+        if budget.is_counted:
+            work = max(LEAST_SECONDS, budget.work - self.meter.units)
+        return replace(
+            self.options, engine="auto", time_limit=seconds, work=work, within=None, progress=None
+        )
 
     def _try_floor(self, starts: Starts) -> None:
         """The bound of the floor."""
         self.floor = solve(self.variants.floor, self._share(0.25), starts)
+        self.meter.spend(self.floor.work)
         self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
         self.claim("the floor's engine", self.floor.engine_bound or 0)
         self.is_refuted = self.floor.status is Status.INFEASIBLE
         self.report("floor")
 
     def _try_plain(self, starts: Starts) -> None:
-        """Nothing taken."""
+        """Nothing taken: what is found with choices is no worse than what is found without."""
         if self._is_done:
             return
-        found = solve(self.variants.plain, self._share(0.1), starts)
+        found = solve(self.variants.plain, self._share(WITHOUT), starts)
+        self.meter.spend(found.work)
         if found.schedule is not None:
             start = starts_by_task(self.variants.plain, found.schedule)
             self._accept("nothing chosen", (), start, self.variants.plain)

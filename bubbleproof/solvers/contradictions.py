@@ -2,33 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
+from bubbleproof.solvers.memory_rules import Lifetime, lifetimes_of
+from bubbleproof.solvers.starts import behind
+from bubbleproof.solvers.stretch import first_microbatches
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import find_cycle
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
+MOST_SEEN = 10_000  # tasks of microbatches that differ
+
 
 def overfull(problem: Problem, order: IndexOrder | None) -> str | None:
-    """Why a store cannot hold its base load or a single microbatch, or None."""
+    """Why a store cannot hold its base load or a single microbatch, or None.
+
+    One of identical microbatches speaks for all. When a task starts, what it or a task before it
+    acquired, and it or one behind it gives back, is there in every order.
+    """
     for store in problem.stores:
         if store.capacity is not None and store.base > store.capacity:
             return (
                 f"{store.name}: its base load {store.base} exceeds its capacity "
                 f"{store.capacity} {problem.memory_unit}"
             )
-    if order is None:
+    if order is not None:
+        problem = first_microbatches(problem, 1)
+    elif problem.num_tasks > MOST_SEEN:
         return None
-    for life in order.lifecycles:
-        limit = order.limit(life)
-        if limit is not None and limit < 1:
-            store = problem.stores[life.store]
-            task = problem.label(int(order.members[life.first, 0]))
-            return (
-                f"{store.name}: {task} needs {life.acquired} beside the base load "
-                f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
-            )
+    after = behind(problem.num_tasks, problem.edges)
+    for number, store in enumerate(problem.stores):
+        if (
+            not after
+            or store.capacity is None
+            or (lifetimes := lifetimes_of(problem, number)) is None
+        ):
+            continue
+        for together in _kept_together(problem, lifetimes, after):
+            load = sum(lifetime.amount for lifetime in together)
+            if load > store.capacity - store.base:
+                names = dict.fromkeys(problem.label(lifetime.first) for lifetime in together)
+                need = "needs" if len(names) == 1 else "need at once"
+                return (
+                    f"{store.name}: {' and '.join(names)} {need} {load} beside the base load "
+                    f"{store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
+                )
     return None
+
+
+def _kept_together(
+    problem: Problem, lifetimes: tuple[Lifetime, ...], after: list[int]
+) -> Iterator[list[Lifetime]]:
+    """For each task that begins a lifetime all those of its microbatch that are there then."""
+    microbatch, ticks = problem.actions.microbatch.tolist(), problem.duration.tolist()
+    own: dict[int, list[Lifetime]] = {}
+    for lifetime in lifetimes:
+        own.setdefault(microbatch[lifetime.first], []).append(lifetime)
+    for group in own.values():
+        for task in dict.fromkeys(lifetime.first for lifetime in group):
+            yield [
+                lifetime
+                for lifetime in group
+                if (lifetime.first == task or after[lifetime.first] >> task & 1)
+                and (lifetime.last == task or after[task] >> lifetime.last & 1)
+                and ticks[task] + (ticks[lifetime.last] if lifetime.last != task else 0) > 0
+            ]
 
 
 def cycle(problem: Problem, edges: Edges) -> tuple[str, bool]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.memory_rules import MemoryRules, memory_rules
-from bubbleproof.solvers.starts import joined
+from bubbleproof.solvers.starts import behind, joined
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 
@@ -101,7 +101,7 @@ class Encoding:
     def is_hopeless(self) -> bool:
         """Whether some task has no start left: no schedule is within the limit."""
         return bool((self.latest < self.earliest).any()) or any(
-            not stair.either for stair in self.memory.stairs
+            not clause.either for clause in self.memory.clauses
         )
 
     @property
@@ -157,21 +157,8 @@ class Encoding:
 
     @cached_property
     def _behind(self) -> list[int]:
-        """For each task, as bits, those that start after it ends by paths without negative lags."""
-        edges = self.bounds.edges
-        safe = edges.lag >= 0
-        after: list[list[int]] = [[] for _ in range(self.problem.num_tasks)]
-        for before, later in zip(
-            edges.before[safe].tolist(), edges.after[safe].tolist(), strict=True
-        ):
-            after[before].append(later)
-        behind = [0] * self.problem.num_tasks
-        for task in _deepest_first(after):
-            bits = 0
-            for later in after[task]:
-                bits |= behind[later] | (1 << later)
-            behind[task] = bits
-        return behind
+        """For each task, as bits, those that are behind it."""
+        return behind(self.problem.num_tasks, self.bounds.edges)
 
     def is_ordered(self, before: int, after: int) -> bool:
         """Whether ``after`` surely starts when ``before`` has ended, or later."""
@@ -253,18 +240,3 @@ class Encoding:
         if takes_time and (self._behind[at.task] >> moment.task) & 1:
             return True
         return self._span(moment)[0] > self._span(at)[1]
-
-
-def _deepest_first(after: list[list[int]]) -> list[int]:
-    """The tasks so that everything behind a task comes before it. Precondition: no cycle."""
-    waiting = [0] * len(after)
-    for found in after:
-        for later in found:
-            waiting[later] += 1
-    ready = [task for task, count in enumerate(waiting) if not count]
-    for task in ready:
-        for later in after[task]:
-            waiting[later] -= 1
-            if not waiting[later]:
-                ready.append(later)
-    return ready[::-1]

@@ -1,7 +1,7 @@
 """Why no schedule exists: an irreducible set of demands that contradict each other.
 
 The precedences and "one at a time" always stand. What may be given up, one by one: each limit on
-what is wanted, each demand of the user, and in each store with a capacity each *hold* (what one
+what is wanted, each demand of the user, and in each store with a capacity each *lifetime* (what one
 microbatch keeps there on one stage and slice). The reason is a set of these that excludes every
 schedule, while giving up any one of them admits some (QuickXplain, Junker 2004). Which schedules
 exist is for the search to say; where it runs out of time, the reason may be larger than needed.
@@ -151,7 +151,7 @@ class _Finder:
 
 
 def _holding(problem: Problem, held: Sequence[Held]) -> Problem:
-    """The problem in which only these holds take room in stores with a capacity."""
+    """The problem in which only these lifetimes take room in stores with a capacity."""
     kept_tasks: dict[int, set[int]] = {}
     for cause in held:
         kept_tasks.setdefault(cause.store, set()).update(cause.tasks)

@@ -2,14 +2,22 @@
 
 Time moves forward; whenever a resource is free it takes the ready task of the best priority whose
 memory fits and whose stage is below the in-flight limit. Several priorities and limits are tried
-and the shortest schedule wins. A run that gets stuck (memory full of forwards that cannot finish)
-gives nothing. The result is a program; left-shifting times it and ``verify`` judges it.
+and the shortest schedule wins. The result is a program; left-shifting times it and ``verify``
+judges it.
+
+A run gets stuck when memory is full of microbatches none of which can go on. Then it begins anew
+and is careful, by the banker's algorithm (Dijkstra 1965): a task that acquires starts only if
+afterwards the microbatches under way could still be completed one after another, the one begun
+first first. What a microbatch may come to hold in a store is what it holds at most when it runs
+alone, so a careful run ends wherever microbatches can run one by one.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -19,14 +27,26 @@ from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
+LISTED = 1e-5  # units of work for each task that is started
+MOST_LISTED = 100_000  # tasks started in all runs, which takes a second or so
 _BACKWARD_FIRST = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.F: 1, Kind.W: 2}
 _FORWARD_FIRST = {Kind.F: 0, Kind.OVERLAP_F_B: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
 _WEIGHTS_EARLY = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.W: 1, Kind.F: 2}
 
 
-def greedy_programs(problem: Problem, bounds: Bounds) -> Iterator[Program]:
-    """A program for every priority and in-flight limit that does not get stuck."""
+def greedy_programs(
+    problem: Problem,
+    bounds: Bounds,
+    is_enough: Callable[[], bool] = lambda: False,
+    *,
+    most_tasks: int = MOST_LISTED,
+) -> Iterator[Program]:
+    """A program for every priority and in-flight limit that does not get stuck.
+
+    No run begins once ``is_enough``, or ``most_tasks`` were started in all and there is a program.
+    """
     setting = _Setting(problem, bounds)
+    found = started = 0
     kinds = problem.actions.kind
     microbatch, tails = problem.actions.microbatch, bounds.tails
     for ranking in (_BACKWARD_FIRST, _FORWARD_FIRST, _WEIGHTS_EARLY, None):
@@ -39,9 +59,17 @@ def greedy_programs(problem: Problem, bounds: Bounds) -> Iterator[Program]:
         priority = np.empty(problem.num_tasks, dtype=np.int64)
         priority[order] = np.arange(problem.num_tasks)
         for limit in setting.limits:
-            program = _Dispatch(setting, priority.tolist(), limit).run()
-            if program is not None:
-                yield program
+            for is_careful in (False, True):
+                if is_enough() or (found and started >= most_tasks):
+                    return
+                run = _Dispatch(setting, priority.tolist(), limit, is_careful=is_careful)
+                program = run.run()
+                started += run.done
+                if program is not None:
+                    found += 1
+                    yield program
+                if program is not None or limit is not None:
+                    break
 
 
 class _Setting:
@@ -69,7 +97,33 @@ class _Setting:
         columns = (events.task, events.at_end, events.store, events.delta)
         for task, at_end, store, delta in zip(*(c.tolist() for c in columns), strict=True):
             (self.releases if at_end else self.acquires)[task].append((store, delta))
+        homes = [{self.resources[t][0] for t in np.unique(events.task[events.store == s]).tolist()}
+                 for s in range(len(problem.stores))]  # fmt: skip
+        self.is_shared = [
+            len(used) > 1 or any(len(homes[store]) > 1 for store, _ in released)
+            for used, released in zip(self.resources, self.releases, strict=True)
+        ]
         self.slot, self.step, self.limits = _in_flight(problem)
+        self.microbatch: list[int] = problem.actions.microbatch.tolist()
+        self.heads: list[int] = bounds.heads.tolist()
+
+    @cached_property
+    def alone(self) -> dict[tuple[int, int], list[int]]:
+        """By (store, microbatch): how much it holds at most when it runs alone, in how many
+        acquisitions."""
+        found: dict[tuple[int, int], list[int]] = {}
+        load: Counter[tuple[int, int]] = Counter()
+        ends = [head + size for head, size in zip(self.heads, self.duration, strict=True)]
+        for task in sorted(range(len(ends)), key=lambda t: (self.heads[t], ends[t])):
+            for store, delta in self.acquires[task]:
+                key = store, self.microbatch[task]
+                load[key] += delta
+                peak = found.setdefault(key, [0, 0])
+                peak[0] = max(peak[0], load[key])
+                peak[1] += delta > 0
+            for store, delta in self.releases[task]:
+                load[store, self.microbatch[task]] += delta
+        return found
 
 
 def _in_flight(problem: Problem) -> tuple[list[int], list[int], list[list[int] | None]]:
@@ -81,18 +135,26 @@ def _in_flight(problem: Problem) -> tuple[list[int], list[int], list[list[int] |
     step[(actions.kind == Kind.B) | (actions.kind == Kind.I)] = -1
     num_stages = int(actions.stage.max(initial=0)) + 1
     depth = num_stages - np.arange(num_stages)
-    limits: list[list[int] | None] = [None]
-    for shape in (depth, depth + 1, 2 * depth - 1, np.full(num_stages, num_stages), 2 * depth):
-        limits.append(np.repeat(shape, slices).tolist())
+    shapes = (depth, depth + 1, 2 * depth - 1, np.full(num_stages, num_stages), 2 * depth)
+    limits: list[list[int] | None] = [np.repeat(shape, slices).tolist() for shape in shapes]
+    limits.insert(1, None)
     return slot.tolist(), step.tolist(), limits
 
 
 class _Dispatch:
     """One run of the event loop with one priority and one in-flight limit per counter."""
 
-    def __init__(self, setting: _Setting, priority: list[int], limit: list[int] | None) -> None:
+    def __init__(
+        self,
+        setting: _Setting,
+        priority: list[int],
+        limit: list[int] | None,
+        *,
+        is_careful: bool = False,
+    ) -> None:
         problem = setting.problem
         self.setting, self.priority, self.limit = setting, priority, limit
+        self.bank = _Bank(setting) if is_careful else None
         self.load = [store.base for store in problem.stores]
         self.room = [store.capacity for store in problem.stores]
         self.waiting = setting.waiting.copy()
@@ -103,6 +165,8 @@ class _Dispatch:
         self.orders: list[list[int]] = [[] for _ in problem.resources]
         # (time, phase, task): phase 0 a task ends, phase 1 its inputs have arrived.
         self.queue = [(0, 1, task) for task, count in enumerate(self.waiting) if not count]
+        self.touched: set[int] = set()  # resources at which a task may have become startable
+        self.refused: set[int] = set()  # resources that passed over a ready task
         self.done = 0
 
     def run(self) -> Program | None:
@@ -115,29 +179,38 @@ class _Dispatch:
                 if phase:
                     first = self.setting.resources[task][0]
                     heapq.heappush(self.ready[first], (self.priority[task], task))
+                    self.touched.add(first)
                 else:
                     self._finish(task, now)
-            for resource, candidates in enumerate(self.ready):
-                if candidates and not self.busy[resource]:
-                    self._start_best(candidates, now)
+            touched, self.touched = sorted(self.touched), set()
+            for resource in touched:
+                if self.ready[resource] and not self.busy[resource]:
+                    self._start_best(resource, now)
         problem = self.setting.problem
         return _program(problem, self.orders) if self.done == problem.num_tasks else None
 
     def _finish(self, task: int, now: int) -> None:
         self.done += 1
+        if self.bank is not None:
+            self.bank.end(self.setting.microbatch[task])
         for resource in self.setting.resources[task]:
             self.busy[resource] = False
+            self.touched.add(resource)
         for store, delta in self.setting.releases[task]:
             self.load[store] += delta
+            if self.bank is not None:
+                self.bank.hold(store, self.setting.microbatch[task], delta)
+        if self.setting.is_shared[task]:
+            self.touched |= self.refused
         for later, lag in self.setting.after[task]:
             self.earliest[later] = max(self.earliest[later], now + lag)
             self.waiting[later] -= 1
             if not self.waiting[later]:
                 heapq.heappush(self.queue, (self.earliest[later], 1, later))
 
-    def _start_best(self, candidates: list[tuple[int, int]], now: int) -> None:
+    def _start_best(self, resource: int, now: int) -> None:
         """Start the first ready task that fits; the ones passed over stay ready."""
-        refused = []
+        refused, candidates = [], self.ready[resource]
         while candidates:
             entry = heapq.heappop(candidates)
             if self._fits(entry[1]):
@@ -146,6 +219,7 @@ class _Dispatch:
             refused.append(entry)
         for entry in refused:
             heapq.heappush(candidates, entry)
+        (self.refused.add if refused else self.refused.discard)(resource)
 
     def _fits(self, task: int) -> bool:
         setting, slot = self.setting, self.setting.slot[task]
@@ -154,20 +228,68 @@ class _Dispatch:
         opens = self.limit is not None and setting.step[task] > 0
         if opens and self.limit is not None and self.in_flight[slot] >= self.limit[slot]:
             return False
-        return all(
-            (cap := self.room[store]) is None or self.load[store] + delta <= cap
-            for store, delta in setting.acquires[task]
-        )
+        for store, delta in setting.acquires[task]:
+            cap = self.room[store]
+            if cap is None:
+                continue
+            free = cap - self.load[store] - delta
+            if free < 0 or (
+                self.bank is not None
+                and delta > 0
+                and not self.bank.is_safe(store, setting.microbatch[task], delta, free)
+            ):
+                return False
+        return True
 
     def _start(self, task: int, now: int) -> None:
         setting = self.setting
         self.in_flight[setting.slot[task]] += setting.step[task]
         for store, delta in setting.acquires[task]:
             self.load[store] += delta
+            if self.bank is not None:
+                self.bank.hold(store, setting.microbatch[task], delta)
         for resource in setting.resources[task]:
             self.busy[resource] = True
             self.orders[resource].append(task)
         heapq.heappush(self.queue, (now + setting.duration[task], 0, task))
+
+
+class _Bank:
+    """What each microbatch under way holds in each store, and may come to hold."""
+
+    def __init__(self, setting: _Setting) -> None:
+        self.alone = setting.alone
+        self.begun: dict[int, None] = {}  # microbatches under way, in the order of their beginning
+        self.held: Counter[tuple[int, int]] = Counter()
+        self.acquired: Counter[tuple[int, int]] = Counter()
+        self.left: Counter[int] = Counter(setting.microbatch)
+
+    def hold(self, store: int, microbatch: int, delta: int) -> None:
+        """A task of the microbatch changed what it holds."""
+        self.begun.setdefault(microbatch)
+        self.held[store, microbatch] += delta
+        self.acquired[store, microbatch] += delta > 0
+
+    def end(self, microbatch: int) -> None:
+        """A task of the microbatch ended."""
+        self.left[microbatch] -= 1
+        if not self.left[microbatch]:
+            self.begun.pop(microbatch, None)
+
+    def is_safe(self, store: int, microbatch: int, delta: int, free: int) -> bool:
+        """Whether all under way can be completed in turn, ``free`` being left after the task."""
+        order = [*self.begun] if microbatch in self.begun else [*self.begun, microbatch]
+        for other in order:
+            key = store, other
+            if (alone := self.alone.get(key)) is None:
+                continue
+            held, times = self.held[key], self.acquired[key]
+            if other == microbatch:
+                held, times = held + delta, times + 1
+            if times < alone[1] and alone[0] - held > free:
+                return False
+            free += held
+        return True
 
 
 def _program(problem: Problem, orders: list[list[int]]) -> Program:

@@ -26,7 +26,7 @@ from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import schedule_from
-from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.greedy import LISTED, greedy_programs
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
     LONGEST_PERIOD,
@@ -46,6 +46,7 @@ LEAST_MICROBATCHES = 16  # from here on short instances are worth their while
 MANY_MICROBATCHES = 64  # from here on there is no other way, and all the time is theirs
 FEW = 3  # short instances tried below
 GLANCE, BRIEF = 0.05, 1.0  # CP-SAT's deterministic seconds for a refutation and for a schedule
+GRAIN = 64  # parts of what is open that are told apart
 MOST_TASKS = 4000  # of a short instance for CP-SAT
 SHARE = 4  # of the time left goes to one short instance
 
@@ -95,6 +96,7 @@ class LargeSearch:
             if bounds.order is None:
                 return
             for program in greedy_programs(short, bounds):
+                self.budget.meter.spend(LISTED * short.num_tasks)
                 starts = starts_by_task(short, left_shift(short, program))[bounds.order.members]
                 band = find_band(starts)
                 if band is not None and band.count not in counts:
@@ -128,14 +130,16 @@ class LargeSearch:
     def _at_best(self, plan: Plan, bound: int) -> _Answer:
         """Starts with the least makespan from ``bound`` on that is not refuted at a glance."""
         low, high = bound, bound if self.best is None else self.best - 1
-        middle = low
-        while low < high:
+        middle, grain = low, (high - low) // GRAIN
+        while high - low > grain and self.budget.seconds:
             answer = self._solve(plan, middle, self.budget.seconds, work=GLANCE)
             if answer.is_refuted:
                 low = middle + 1
             else:
                 high = middle
             middle = (low + high) // 2
+        if not self.budget.seconds:
+            return _Answer()
         return self._solve(plan, low, self.budget.seconds, work=BRIEF)
 
     def plans(self) -> Iterator[Plan]:
@@ -192,7 +196,11 @@ class LargeSearch:
             for task, later in zip(row[: -band.count], row[band.count :], strict=True):
                 model.model.add(model.start[later] == model.start[task] + band.ticks)
         model.model.minimize(model.goal)
-        budget = replace(self.budget, deadline=time.perf_counter() + seconds, report=None)
+        budget = replace(self.budget, report=None)
+        if budget.is_counted:
+            work = min(work, (budget.work - budget.meter.units) / SHARE)
+        else:
+            budget = replace(budget, deadline=time.perf_counter() + seconds)
         solver = CpSolver()
         solver.parameters.max_deterministic_time = work
         outcome = run_interruptibly(lambda: run(model, budget, solver), self.budget.stop)

@@ -2,11 +2,11 @@
 
 - A store whose capacity the memory edges of ``verify.certificates.index_order`` say completely
 needs nothing.
-- *Stairs*: a lone lifecycle on one (stage, slice), acquired by F and given back in parts at the
+- *Clauses*: a lone lifecycle on one (stage, slice), acquired by F and given back in parts at the
   ends of I and W. When F_j starts, load = (j+1) a - b #I - (a-b) #W, and both counts grow in index
   order, so the capacity is a set of clauses "I_i has ended or W_w has ended by the start of F_j".
-- *Holds*: the load is a sum of holds, each from the start of one task to the end of a later one: a
-  cumulative.
+- *Lifetimes*: the load is a sum of lifetimes, each from the start of one task to the end of a later
+  one: a cumulative.
 - *Watched*: anything else, change by change, from below as well as from above.
 """
 
@@ -27,7 +27,7 @@ Sample = tuple[int, int, int]  # stage, microbatch, slice
 
 
 @dataclass(frozen=True, slots=True)
-class Stair:
+class ReleaseClause:
     """By the start of task ``later``, at least one of the tasks ``either`` has ended."""
 
     later: int
@@ -35,7 +35,7 @@ class Stair:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Lifetime:
     """``amount`` units from the start of task ``first`` to the end of task ``last``."""
 
     first: int
@@ -45,18 +45,18 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A store whose load above its base is the sum of ``holds``; it may reach ``room`` units."""
+    """A store whose load above its base is the sum of ``lifetimes``, ``room`` units at most."""
 
     store: int
     room: int
-    holds: tuple[Hold, ...]
+    lifetimes: tuple[Lifetime, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRules:
     """What the memory of a problem asks beyond the memory edges."""
 
-    stairs: tuple[Stair, ...]
+    clauses: tuple[ReleaseClause, ...]
     held: tuple[Held, ...]
     watched: tuple[int, ...]
 
@@ -77,24 +77,31 @@ def exact_stores(order: IndexOrder | None) -> frozenset[int]:
 def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
     """The form of each store; ``order`` is that of the problem, None where there is none."""
     exact = exact_stores(order)
-    stairs: list[Stair] = []
+    behind: dict[int, set[int]] | None = None
+    clauses: list[ReleaseClause] = []
     held: list[Held] = []
     watched: list[int] = []
     for number, store in enumerate(problem.stores):
         if number in exact:
             continue
-        if (steps := _stairs(problem, order, number)) is not None:
-            stairs += steps
-        elif (holds := holds_of(problem, number)) is not None:
+        if (steps := _release_clauses(problem, order, number)) is not None:
+            clauses += steps
+            continue
+        behind = behind or behind_within_stage(problem)
+        if (lifetimes := lifetimes_of(problem, number, behind)) is not None:
             if store.capacity is not None:
-                held.append(Held(store=number, room=store.capacity - store.base, holds=holds))
+                held.append(
+                    Held(store=number, room=store.capacity - store.base, lifetimes=lifetimes)
+                )
         else:
             watched.append(number)
-    return MemoryRules(stairs=tuple(stairs), held=tuple(held), watched=tuple(watched))
+    return MemoryRules(clauses=tuple(clauses), held=tuple(held), watched=tuple(watched))
 
 
-def _stairs(problem: Problem, order: IndexOrder | None, store: int) -> list[Stair] | None:
-    """The store as stairs, or None where it has another shape."""
+def _release_clauses(
+    problem: Problem, order: IndexOrder | None, store: int
+) -> list[ReleaseClause] | None:
+    """The store as clauses, or None where it has another shape."""
     capacity, base = problem.stores[store].capacity, problem.stores[store].base
     if order is None or capacity is None:
         return None
@@ -115,7 +122,7 @@ def _stairs(problem: Problem, order: IndexOrder | None, store: int) -> list[Stai
 
 def _steps(
     first: list[int], middle: list[int], last: list[int], whole: int, part: int, room: int
-) -> Iterator[Stair]:
+) -> Iterator[ReleaseClause]:
     """The clauses of one lifecycle; ``first[j]``, ``middle[j]``, ``last[j]`` are F_j, I_j, W_j."""
     rest = whole - part
     for j, later in enumerate(first):
@@ -123,24 +130,27 @@ def _steps(
         needs = [-(-((j + 1) * whole - part * i - room) // rest) for i in range(j + 1)]
         for i, (need, following) in enumerate(pairwise(needs)):
             if need > max(following, 0) and not following > i + 1:
-                yield Stair(later, (middle[i],) if need > i else (middle[i], last[need - 1]))
+                yield ReleaseClause(
+                    later, (middle[i],) if need > i else (middle[i], last[need - 1])
+                )
         if needs[j] > j:
-            yield Stair(later, ())
+            yield ReleaseClause(later, ())
         elif needs[j] > 0:
-            yield Stair(later, (last[needs[j] - 1],))
+            yield ReleaseClause(later, (last[needs[j] - 1],))
 
 
 def memory_groups(problem: Problem) -> Iterator[tuple[int, tuple[int, ...]]]:
     """(store, tasks) of everything that is kept, as a whole, in a store with a capacity.
 
-    One group per (stage, microbatch, slice) where the store is a sum of holds, else one per store.
+    One group per (stage, microbatch, slice) where the store is lifetimes, else one for each
+    store.
     """
     events = problem.events
     for number, store in enumerate(problem.stores):
         tasks = np.unique(events.task[(events.store == number) & (events.delta != 0)]).tolist()
         if store.capacity is None or not tasks:
             continue
-        if holds_of(problem, number) is None:
+        if lifetimes_of(problem, number) is None:
             yield number, tuple(tasks)
             continue
         groups: dict[Sample, list[int]] = {}
@@ -156,12 +166,14 @@ def sample_of(problem: Problem, task: int) -> Sample:
     return int(actions.stage[task]), int(actions.microbatch[task]), int(actions.slice[task])
 
 
-def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
-    """The store's changes paired into holds, or None where some have no partner.
+def lifetimes_of(
+    problem: Problem, store: int, behind: dict[int, set[int]] | None = None
+) -> tuple[Lifetime, ...] | None:
+    """The store's changes paired into lifetimes, or None where some have no partner.
 
     Changes are grouped by (stage, microbatch, slice) and each group put in the order that direct
     precedences within it force; what is taken at a start is given back at a later end, oldest
-    first.
+    first. ``behind`` is that of ``behind_within_stage``, for who asks about several stores.
     """
     events = problem.events
     groups: dict[Sample, list[Change]] = {}
@@ -169,22 +181,22 @@ def holds_of(problem: Problem, store: int) -> tuple[Hold, ...] | None:
         task = int(events.task[row])
         change = task, bool(events.at_end[row]), int(events.delta[row])
         groups.setdefault(sample_of(problem, task), []).append(change)
-    behind = _behind_within_stage(problem)
-    holds: list[Hold] = []
+    behind = behind or behind_within_stage(problem)
+    lifetimes: list[Lifetime] = []
     for changes in groups.values():
-        if (paired := paired_holds(changes, behind)) is None:
+        if (paired := paired_lifetimes(changes, behind)) is None:
             return None
-        holds += paired
-    return tuple(holds)
+        lifetimes += paired
+    return tuple(lifetimes)
 
 
-def paired_holds(
+def paired_lifetimes(
     changes: Collection[Change],
     behind: Mapping[int, Collection[int]],
     *,
     newest_first: bool = False,
-) -> list[Hold] | None:
-    """The changes of one group as holds, or None where some have no partner.
+) -> list[Lifetime] | None:
+    """The changes of one group as lifetimes, or None where some have no partner.
 
     ``behind[task]`` are the tasks that start after it ends; they must put the group in one order.
     """
@@ -193,7 +205,7 @@ def paired_holds(
     if sorted(place.values()) != list(range(len(tasks))):
         return None  # no chain
     begun: deque[tuple[int, int]] = deque()
-    holds = []
+    lifetimes = []
     for task, at_end, delta in sorted(changes, key=lambda change: (place[change[0]], change[1])):
         if (delta > 0) == at_end:
             return None
@@ -204,14 +216,14 @@ def paired_holds(
                 return None
             first, held = begun.pop() if newest_first else begun.popleft()
             amount = min(held, -delta)
-            holds.append(Hold(first, task, amount))
+            lifetimes.append(Lifetime(first, task, amount))
             if held > amount:
                 (begun.append if newest_first else begun.appendleft)((first, held - amount))
             delta += amount
-    return None if begun else holds
+    return None if begun else lifetimes
 
 
-def _behind_within_stage(problem: Problem) -> dict[int, set[int]]:
+def behind_within_stage(problem: Problem) -> dict[int, set[int]]:
     """For each task those of its stage, microbatch and slice that must start after its end."""
     edges, actions = problem.edges, problem.actions
     inside = edges.lag >= 0

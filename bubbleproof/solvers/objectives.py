@@ -21,7 +21,7 @@ from bubbleproof.theory.model.schedule import Program
 Starts = Sequence[tuple[str, Program]]
 
 
-def least_makespan_then_peak(
+def makespan_then_peak(
     problem: Problem, options: SolveOptions, starts: Starts, demands: Demands | None = None
 ) -> Result:
     """The least makespan, and the least peak that a schedule of that makespan reaches."""
@@ -29,7 +29,7 @@ def least_makespan_then_peak(
     first = Search(problem, options, demands=demands).run(starts)
     if first.schedule is None or options.stop.is_set():
         return _unfinished(first, "makespan-then-peak")
-    left = _left(replace(options, within=first.makespan), began)
+    left = _left(replace(options, within=first.makespan), began, first.work)
     found = _lowered(problem, left, first, demands)
     return replace(
         found,
@@ -50,7 +50,7 @@ def least_peak(
     first = Search(problem, options, demands=demands, is_enough=True).run(starts)
     if first.schedule is None or options.stop.is_set():
         return _unfinished(first, "peak")
-    found = _lowered(problem, _left(options, began), first, demands)
+    found = _lowered(problem, _left(options, began, first.work), first, demands)
     return replace(found, objective="peak", seconds=time.perf_counter() - began)
 
 
@@ -76,11 +76,12 @@ def _lowered(
     problem: Problem, options: SolveOptions, first: Result, demands: Demands | None
 ) -> Result:
     """The result with the least peak within ``options.within`` that time allows to find."""
-    began, best = time.perf_counter(), first
+    began, best, work = time.perf_counter(), first, 0.0
     while True:
         assert best.peak is not None
-        capped, left = below(problem, best.peak), _left(options, began)
+        capped, left = below(problem, best.peak), _left(options, began, work)
         found = Search(capped, left, demands=demands, is_enough=True, is_certifying=False).run(())
+        work += found.work
         if found.status is Status.INFEASIBLE:
             assert found.proof is not None
             bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
@@ -90,7 +91,8 @@ def _lowered(
         best = found
 
 
-def _left(options: SolveOptions, began: float) -> SolveOptions:
-    """The options with the time that is left, at least a hundredth of a second."""
+def _left(options: SolveOptions, began: float, done: float) -> SolveOptions:
+    """The options with the time and the work that are left, at least a hundredth of each."""
     used = time.perf_counter() - began
-    return replace(options, time_limit=max(0.01, options.time_limit - used))
+    work = None if options.work is None else max(0.01, options.work - done)
+    return replace(options, time_limit=max(0.01, options.time_limit - used), work=work)

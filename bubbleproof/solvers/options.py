@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Literal, get_args
 
@@ -22,6 +22,7 @@ from bubbleproof.parallel import MAX_WORKERS
 from bubbleproof.solvers.engines import require_engine
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
+COUNTED = ("auto", "cpsat", "sat")  # engines whose work is counted
 OBJECTIVES: tuple[Goal, ...] = get_args(Goal)
 
 
@@ -40,6 +41,9 @@ Progress = Callable[[str, int | None, int, float], None]
 class SolveOptions:
     """How to solve: engine, objective, time limit in seconds, seed and number of threads.
 
+    ``work`` limits what is done, in units of about a second each: status, bound and schedule are
+    then the same in every run with as many threads that does not meet the time limit.
+
     ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
     (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the
     largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
@@ -51,6 +55,7 @@ class SolveOptions:
     objective: Goal = "makespan"
     within: int | None = None
     time_limit: float = 60.0
+    work: float | None = None
     seed: int = 1
     threads: int = 2
     certified: bool = False
@@ -66,6 +71,11 @@ class SolveOptions:
             raise ValueError(f"within must be 0 ticks or more, got {self.within}")
         if not self.time_limit > 0:
             raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
+        if self.work is not None and not self.work > 0:
+            raise ValueError(f"work must be above 0 units, got {self.work}")
+        if self.work is not None and self.engine not in COUNTED:
+            known = " ".join(COUNTED)
+            raise ValueError(f"work is counted by engine {known}, got {self.engine!r}")
         if not 0 <= self.seed < 1 << 31:
             raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
         if self.threads < 1:
@@ -75,5 +85,5 @@ class SolveOptions:
 
     def __reduce__(self) -> tuple[Callable[[], SolveOptions], tuple[()]]:
         """Another process gets the options without ``progress`` and ``stop``, which stay here."""
-        names = ("engine", "objective", "within", "time_limit", "seed", "threads", "certified")
+        names = {field.name for field in fields(self)} - {"progress", "stop"}
         return partial(SolveOptions, **{name: getattr(self, name) for name in names}), ()

@@ -9,7 +9,6 @@ several take turns, each time with a larger budget; what was refuted at the top 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import count
 
@@ -36,7 +35,7 @@ SCORES: tuple[Score, ...] = (
 def probe(propagator: Propagator, windows: Windows, deadline: float) -> Ints | None:
     """None where the windows are refuted, else earliest starts in which no two tasks overlap.
 
-    ``deadline`` is a moment of ``time.perf_counter``. Raises ``OutOfTime``.
+    ``deadline`` is a moment of the propagator's budget. Raises ``OutOfTime``.
     """
     depth = len(windows.suppositions)
     for turn in count():
@@ -70,7 +69,7 @@ class _Search:
             pair = self._next_pair()
             if pair is None:
                 return np.array(windows.bounds[0][: windows.num_tasks], dtype=np.int64)
-            if time.perf_counter() > self.deadline:
+            if self.propagator.budget.is_past(self.deadline):
                 raise OutOfTime
             if not self.budget or len(windows.suppositions) >= MOST_DEEP:
                 raise _BudgetSpent

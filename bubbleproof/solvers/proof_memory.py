@@ -48,10 +48,10 @@ class Orders:
         return found if self.replay.follows(found.literals, task) else None
 
 
-def stairs(encoding: Encoding, orders: Orders) -> Iterator[Full]:
+def release_clauses(encoding: Encoding, orders: Orders) -> Iterator[Full]:
     """The stores that are stairs, completely."""
-    for stair in encoding.memory.stairs:
-        found = orders.full(stair.later, [], list(stair.either))
+    for clause in encoding.memory.clauses:
+        found = orders.full(clause.later, [], list(clause.either))
         if found is not None:
             yield found
 
@@ -89,16 +89,16 @@ Group = tuple[list[int], list[int], int]  # first and last tasks by microbatch, 
 
 
 def _groups(encoding: Encoding, order: IndexOrder, store: int) -> list[Group]:
-    """The holds of a store by the classes that begin and end them."""
+    """The lifetimes of a store by the classes that begin and end them."""
     members, class_of = order.members, np.empty(encoding.problem.num_tasks, dtype=np.int64)
     class_of[members] = np.arange(len(members))[:, None]
     amounts: dict[tuple[int, int], int] = {}
     first_of = set(members[:, 0].tolist())
     held = next(held for held in encoding.memory.held if held.store == store)
-    for hold in held.holds:
-        if hold.first in first_of:
-            pair = int(class_of[hold.first]), int(class_of[hold.last])
-            amounts[pair] = amounts.get(pair, 0) + hold.amount
+    for lifetime in held.lifetimes:
+        if lifetime.first in first_of:
+            pair = int(class_of[lifetime.first]), int(class_of[lifetime.last])
+            amounts[pair] = amounts.get(pair, 0) + lifetime.amount
     return [
         (members[first].tolist(), members[last].tolist(), amount)
         for (first, last), amount in amounts.items()

@@ -8,20 +8,21 @@ judges the whole before it counts.
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
 
 from pysat.solvers import Solver
 
 from bubbleproof.solvers.bounds import Bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
-from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.engines.sat import solved
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
-from bubbleproof.solvers.proof_memory import Full, Orders, overloads, stairs
+from bubbleproof.solvers.proof_memory import Full, Orders, overloads, release_clauses
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
@@ -52,17 +53,17 @@ def settle(
     bound: int,
     *,
     objective: Objective = "makespan",
-    deadline: float,
-    stop: threading.Event | None = None,
+    deadline: float = inf,
+    budget: Budget = UNLIMITED,
 ) -> Drup | Ints | None:
     """A certificate that the objective is ``bound`` or more, or starts (ticks per task) below it.
 
     Both are for ``verify`` to judge. None for a formula that would be too large, and when
-    ``deadline`` (``time.perf_counter`` seconds) passes or ``stop`` is set. ``bounds`` are the
+    ``deadline`` (``time.perf_counter`` seconds) passes or the budget is spent. ``bounds`` are the
     problem's.
     """
     encoding = Encoding(problem, bounds, objective=objective, limit=bound - 1)
-    budget = Budget(deadline=deadline, threads=1, stop=stop or threading.Event())
+    budget = replace(budget, deadline=min(deadline, budget.deadline), threads=1)
     try:
         found = _Proof(encoding, budget).lemmas()
     except TooLargeError:
@@ -113,7 +114,7 @@ class _Proof:
         self.full: list[Full] = []
 
     def is_over(self) -> bool:
-        return not self.budget.seconds
+        return self.budget.is_past(self.budget.after(inf)) or not self.budget.seconds
 
     def lemmas(self) -> list[Lemma] | Ints | None:
         """The lemmas of the refutation, memory first, or starts; None without an answer."""
@@ -121,7 +122,7 @@ class _Proof:
             return []
         orders = Orders(self.replay)
         with Solver(name="glucose4", bootstrap_with=self.model.cnf.clauses, with_proof=True) as sat:
-            new = list(stairs(self.encoding, orders))
+            new = list(release_clauses(self.encoding, orders))
             while True:
                 self._state(sat, new)
                 answer = solved(sat, self.budget)

@@ -1,20 +1,21 @@
 """Destructive improvement: the largest objective that propagation refutes, with its proof.
 
 Suppose that the objective were at most T. Windows shrink (``solvers.windows``) along paths, on each
-resource (``solvers.sequencing``) and by what the stores can hold (``solvers.holding``) until
+resource (``solvers.sequencing``) and by what the stores can hold (``solvers.overloads``) until
 nothing changes; an empty window proves objective >= T + 1. What is left undecided is probed
 (``solvers.probing``).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.probing import probe
 from bubbleproof.solvers.propagator import OutOfTime, Propagator
 from bubbleproof.solvers.starts import schedule_of_starts
@@ -38,17 +39,23 @@ def longest(problem: Problem) -> int:
     return int(problem.duration.sum() + np.maximum(problem.edges.lag, 0).sum())
 
 
-def windows(problem: Problem, bounds: Bounds, limit: int) -> tuple[Ints, Ints] | None:
+def windows(
+    problem: Problem, bounds: Bounds, limit: int, budget: Budget = UNLIMITED, units: float = inf
+) -> tuple[Ints, Ints] | None:
     """(earliest start, latest start) per task, in ticks, for makespans of at most ``limit``.
 
     Time 0 is the first start of a computation. None if there is no such schedule. A task that no
-    path ties to a computation has no bounds: its window is -2**60 or to 2**60.
+    path ties to a computation has no bounds: its window is -2**60 or to 2**60. After so many
+    ``units`` of the budget windows are as far as they have shrunk.
     """
     if problem.num_tasks > MOST_TASKS:
         return bounds.heads, limit - bounds.tails - problem.duration
     state = Windows(problem, bounds, limit)
-    if Propagator(problem, bounds).run(state):
-        return None
+    try:
+        if Propagator(problem, bounds, budget.after(units), budget).run(state):
+            return None
+    except OutOfTime:
+        pass
     low, high = (
         np.array([max(value, UNKNOWN // 2) for value in side[: problem.num_tasks]], dtype=np.int64)
         for side in state.bounds
@@ -91,15 +98,22 @@ class Narrowed:
 
 
 def narrow(
-    problem: Problem, bounds: Bounds, upper: int | None, deadline: float, *, known: int = 0
+    problem: Problem,
+    bounds: Bounds,
+    upper: int | None,
+    deadline: float,
+    *,
+    known: int = 0,
+    budget: Budget = UNLIMITED,
 ) -> Narrowed:
     """As ``improve``, with the best schedule below ``upper`` that the search met on its way.
 
-    ``known`` is a bound that is proved already: the search goes on from there.
+    ``known`` is a bound that is proved already: the search goes on from there. The deadline is a
+    moment of ``budget``.
     """
     if problem.num_tasks > MOST_TASKS:
         return Narrowed(certificate=None, schedule=None)
-    search = _Improvement(problem, bounds, upper, deadline)
+    search = _Improvement(problem, bounds, upper, deadline, budget)
     search.bound = max(search.bound, known)
     if upper is None or not search.reach(upper, search.by_rules):
         search.climb(search.by_rules)
@@ -113,7 +127,12 @@ class _Improvement:
     """The best bound so far (``bound``, by ``proof``), the best value, and how they approach."""
 
     def __init__(
-        self, problem: Problem, bounds: Bounds, upper: int | None, deadline: float
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        upper: int | None,
+        deadline: float,
+        budget: Budget,
     ) -> None:
         self.problem, self.bounds, self.deadline = problem, bounds, deadline
         self.upper = longest(problem) + 1 if upper is None else upper
@@ -121,7 +140,7 @@ class _Improvement:
         self.bound = bounds.best.bound
         self.refuted: tuple[Windows, int] | None = None  # of the bound: the windows, the rank
         self.schedule: Schedule | None = None
-        self.propagator = Propagator(problem, bounds, deadline)
+        self.propagator = Propagator(problem, bounds, deadline, budget)
 
     @property
     def proof(self) -> Drup | None:
@@ -178,7 +197,7 @@ class _Improvement:
         return self.propagator.run(state)
 
     def by_probing(self, state: Windows) -> bool:
-        now = time.perf_counter()
+        now = self.propagator.budget.now()
         starts = probe(self.propagator, state, now + (self.deadline - now) / 2)
         if starts is not None:
             self._offer(starts)

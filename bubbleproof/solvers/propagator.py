@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from math import inf
 
 import numpy as np
 
 from bubbleproof.solvers.bounds import Bounds
-from bubbleproof.solvers.holding import chains, hold
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
+from bubbleproof.solvers.overloads import avoid_overload, chains
 from bubbleproof.solvers.sequencing import sequence
 from bubbleproof.solvers.windows import Windows
 from bubbleproof.theory.model.actions import Ints
@@ -26,11 +26,17 @@ class Propagator:
 
     ``tasks`` lists the tasks that take time per resource that has two or more, and ``homes`` the
     places in this list where a task stands; ``stores`` are those in which the resource's tasks act.
-    ``deadline`` is a moment of ``time.perf_counter``.
+    ``deadline`` is a moment of ``budget`` (seconds of ``time.perf_counter`` without one).
     """
 
-    def __init__(self, problem: Problem, given: Bounds, deadline: float = inf) -> None:
-        self.problem, self.deadline = problem, deadline
+    def __init__(
+        self,
+        problem: Problem,
+        given: Bounds,
+        deadline: float = inf,
+        budget: Budget = UNLIMITED,
+    ) -> None:
+        self.problem, self.deadline, self.budget = problem, deadline, budget
         self.chains = chains(problem, given.order)
         occupancy = problem.occupancy
         self.homes: list[list[int]] = [[] for _ in range(problem.num_tasks)]
@@ -69,14 +75,14 @@ class Propagator:
                 if len(tasks) <= MOST_DEEP:
                     sequence(windows, tasks, deep=True)
             elif full:
-                hold(windows, self.chains[full.pop()], self.homes)
+                avoid_overload(windows, self.chains[full.pop()], self.homes)
                 windows.flush()
             else:
                 return False
         return True
 
     def _watch(self) -> None:
-        if time.perf_counter() > self.deadline:
+        if self.budget.is_past(self.deadline):
             raise OutOfTime
 
     def _touched(self, windows: Windows) -> set[int]:

@@ -21,7 +21,7 @@ from bubbleproof.verify.certificates.certificate import Certificate
 class Status(Enum):
     """How a solve ended; the value is the sentence shown to the user."""
 
-    OPTIMAL = "optimal: the schedule was checked, and no schedule is better"
+    OPTIMAL = "optimal for this shape: the schedule was checked, and no schedule is better"
     FEASIBLE = "feasible: the schedule was checked, but none of the bounds meets it"
     INFEASIBLE = "infeasible: no schedule exists"
     UNKNOWN = "unknown: no schedule was found in the time given"
@@ -50,6 +50,7 @@ class Result:
 
     ``lower_bound`` (ticks) is the one its ``certificate`` proves; ``engine_bound`` is what the
     engine claims beyond it, unchecked. ``schedule`` and ``measured`` are None unless found.
+    ``work`` is what was done, in units of about a second, as far as it is counted.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
     not for want of time, and an interruption, and tells of certificates that were refused;
     ``is_claimed``: INFEASIBLE by an engine's word.
@@ -65,6 +66,7 @@ class Result:
     engine_bound: int | None
     origin: str
     seconds: float
+    work: float = 0.0
     reason: str = ""
     objective: Goal = "makespan"
     peak_bound: PeakBound | None = None
@@ -74,7 +76,7 @@ class Result:
         proof = "" if self.proof is None else f" ({self.proof.value})"
         found = "" if self.value is None else f", {self.objective} {self.value}"
         bound = f", no schedule is below {self.best_bound}" if self.best_bound else ""
-        return f"<Result: {self.status.name.lower()}{found}{bound}{proof}>"
+        return f"<Result: {self.status.value.partition(':')[0]}{found}{bound}{proof}>"
 
     def __post_init__(self) -> None:
         has_schedule = self.schedule is not None and self.measured is not None

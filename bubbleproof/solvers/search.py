@@ -7,8 +7,10 @@ schedule that is refused, or a refuted limit within which a schedule is known, i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
@@ -19,13 +21,15 @@ from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
-from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.greedy import LISTED, greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
+from bubbleproof.solvers.modulo import periodic_schedules
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -33,9 +37,18 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify.certificates.certificate import Certificate, Drup
 from bubbleproof.verify.check import check
 
-MOST_LISTED = 5_000  # tasks: beyond, list scheduling takes seconds for each of its orders
+LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance
+IMPROVING, GLANCING = 0.6, 0.1  # of the time left, for windows; the lesser where an engine sees
+MOST_GLANCED = 1_200  # the whole problem: up to so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
+LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
+REPEATING = 0.25  # of the time left, for schedules that repeat
+NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
+LENGTHENING = 0.25  # of the time left, for short instances that are lengthened
+BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
+CHECKED, FEW_LEMMAS = 60_000, 20  # lemmas times tasks that are checked in a second
+NARROWED = 0.2  # of the time left, for the windows that an engine begins from
 NARROWING, CERTIFYING = 4.0, 3.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
@@ -74,6 +87,7 @@ class Search(SearchState):
         self.take(
             lambda: self.admit(self.bounds.best, "bounds", self.problem),
             lambda: self._try_programs(starts),
+            self._improve,
             self._narrow_if_open,
             self._search,
         )
@@ -82,6 +96,24 @@ class Search(SearchState):
     def _narrow_if_open(self) -> None:
         if self._is_open and not self.is_refuted and self.is_certifying:
             self._narrow(NARROWING)
+
+    def _try_each(self, who: str, schedules: Iterator[Schedule]) -> None:
+        """Schedules as they are found, until nothing more is wanted."""
+        while not self._done:
+            found = run_interruptibly(lambda: next(schedules, None), self.options.stop)
+            if found is None:
+                return
+            self._try_schedule(who, found)
+
+    def _improve(self) -> None:
+        """Better schedules window by window, from the best one on."""
+        is_meant = self.options.engine == "auto" and self.objective == "makespan"
+        is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
+        if is_meant and is_large and self.best is not None and not self._done:
+            is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
+            budget = self.budget(GLANCING if is_seen else IMPROVING)
+            search = WindowSearch(self.problem, self.bounds, budget)
+            self._try_each("windows", search.improve(self.best.schedule, self.lower_bound))
 
     def _search(self) -> None:
         """Engines in turn; after each, its schedule may be all that a proof by probing needs."""
@@ -100,18 +132,40 @@ class Search(SearchState):
         """Published orders, list scheduling and, for many microbatches, lengthened schedules."""
         for name, program in starts:
             self._try_program(name, program)
+        listing = self.budget(LISTING)
+
+        def is_enough() -> bool:
+            return self._done or (self.best is not None and not listing.seconds)
+
+        for program in greedy_programs(self.problem, self.bounds, is_enough):
+            self.meter.spend(LISTED * self.problem.num_tasks)
+            self._try_program("greedy", program)
         large = self._large_search()
-        if large is not None:
-            self._try_stretched(large, large.by_list_scheduling())
-        if self.problem.num_tasks <= MOST_LISTED:
-            for program in greedy_programs(self.problem, self.bounds):
-                if self._done or self.options.stop.is_set():
-                    break
-                self._try_program("greedy", program)
-        if large is not None and large.has_many:
-            self._try_stretched(large, large.by_engine())
-        elif large is not None:
-            self._try_stretched(large, large.above(self.lower_bound))
+        if large is None:
+            return
+        self._try_stretched(large, large.by_list_scheduling())
+        if self._is_near:
+            return
+        if self._shares_stores:
+            budget = self.budget(REPEATING)
+            self._try_each("periodic", periodic_schedules(self.problem, large.order, budget))
+        else:
+            self._try_stretched(
+                large, large.by_engine() if large.has_many else large.above(self.lower_bound)
+            )
+
+    @property
+    def _is_near(self) -> bool:
+        """Whether the incumbent is so near its bound that windows alone are to improve it."""
+        return self.value is not None and self.value <= self.lower_bound * NEAR
+
+    @property
+    def _shares_stores(self) -> bool:
+        """Whether several chunks of a rank share a store with a capacity."""
+        order = self.bounds.order
+        stores = [] if order is None else [life.store for life in order.lifecycles]
+        capped = [s for s in stores if self.problem.stores[s].capacity is not None]
+        return len(set(capped)) < len(capped)
 
     def _large_search(self) -> LargeSearch | None:
         order = self.bounds.order
@@ -119,7 +173,7 @@ class Search(SearchState):
             return None
         if order is None or order.num_microbatches < LEAST_MICROBATCHES:
             return None
-        return LargeSearch(self.problem, order, self.budget())
+        return LargeSearch(self.problem, order, self.budget(LENGTHENING))
 
     def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
         large.best = self.value
@@ -147,8 +201,15 @@ class Search(SearchState):
         upper = self._limit
         if upper is not None and self.value is None:
             upper += 1  # beyond it lies nothing that is wanted
-        deadline = time.perf_counter() + min(seconds, self.budget().seconds)
-        found = narrow(self.problem, self.bounds, upper, deadline, known=self.lower_bound)
+        budget = self.budget()
+        found = narrow(
+            self.problem,
+            self.bounds,
+            upper,
+            budget.after(min(seconds, BEFORE_CHECK * (budget.after(inf) - budget.now()))),
+            known=self.lower_bound,
+            budget=budget,
+        )
         if found.schedule is not None:
             self._try_schedule("probing", found.schedule)
         self._accept(found.certificate, "propagation")
@@ -157,13 +218,11 @@ class Search(SearchState):
         """A certificate for what so far is only an engine's word."""
         if not self.is_certifying or not (self.is_closed or self.is_refuted):
             return
-        seconds = self.budget().seconds
-        end = time.perf_counter() + (
-            seconds if self.options.certified else min(CERTIFYING, seconds)
-        )
+        budget = self.budget()
+        end = budget.after(inf if self.options.certified else CERTIFYING)
         for attempt, share in ((self._narrow, 0.6), (self._refute, 1.0)):
-            left = min(end - time.perf_counter(), self.budget().seconds)
-            if left > 0 and self.claimed.bound > self.lower_bound:
+            left = end - budget.now()
+            if left > 0 and budget.seconds and self.claimed.bound > self.lower_bound:
                 attempt(share * left)
 
     def _refute(self, seconds: float) -> None:
@@ -173,14 +232,14 @@ class Search(SearchState):
             return
         from bubbleproof.solvers.proofs import settle
 
+        budget = self.budget()
+        if budget.is_counted:
+            budget = replace(budget, work=budget.after(seconds))
+        else:
+            budget = replace(budget, deadline=budget.after(seconds))
         found = run_interruptibly(
             lambda: settle(
-                self.problem,
-                self.bounds,
-                claim,
-                objective=self.objective,
-                deadline=time.perf_counter() + seconds,
-                stop=self.options.stop,
+                self.problem, self.bounds, claim, objective=self.objective, budget=budget
             ),
             self.options.stop,
         )
@@ -190,8 +249,16 @@ class Search(SearchState):
             self._try_schedule("sat", schedule_of_starts(self.problem, found))
 
     def _accept(self, certificate: Certificate | None, who: str) -> None:
-        """Keep a certificate that proves more, if its checker accepts it."""
-        if certificate is not None and certificate.bound > self.lower_bound:
+        """Keep a certificate that proves more, if its checker accepts it.
+
+        The checker cannot be stopped, so that it is not asked what would take it beyond the end.
+        """
+        if certificate is None or certificate.bound <= self.lower_bound:
+            return
+        lemmas = len(certificate.lemmas) if isinstance(certificate, Drup) else 1
+        budget, units = self.budget(), lemmas * self.problem.num_tasks / CHECKED
+        if budget.now() + units <= budget.after(inf) or lemmas <= FEW_LEMMAS:
+            self.meter.spend(units)
             self.admit(certificate, who, self.problem)
 
     @property
@@ -255,4 +322,4 @@ class Search(SearchState):
         """Where propagation puts every start, for an engine to begin from."""
         if limit is None or self.objective != "makespan" or len(self.latest):
             return None
-        return windows(self.problem, self.bounds, limit)
+        return windows(self.problem, self.bounds, limit, self.budget(NARROWED))

@@ -13,10 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from bubbleproof.solvers.encoding import Objective
-from bubbleproof.solvers.engines.engine import Budget, Report
+from bubbleproof.solvers.engines.engine import Budget, Meter, Report
 from bubbleproof.solvers.gate import Claim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
@@ -50,7 +51,7 @@ class SearchState:
 
     def __init__(self, options: SolveOptions, objective: Objective = "makespan") -> None:
         self.options, self.objective = options, objective
-        self.began = time.perf_counter()
+        self.began, self.meter = time.perf_counter(), Meter()
         self.best: Incumbent | None = None
         self.certificate: Certificate | None = None
         self.certified = Claim(who="no certificate", bound=0)
@@ -80,11 +81,16 @@ class SearchState:
         return self.value is not None and self.value <= self.bound
 
     def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
-        """A share of the time left."""
-        now = time.perf_counter()
-        left = max(0.0, self.began + self.options.time_limit - now)
+        """A share of the time left or, where work is limited, of the work left."""
+        now, end = time.perf_counter(), self.began + self.options.time_limit
+        work = inf
+        if self.options.work is not None:
+            work = self.meter.units + share * max(0.0, self.options.work - self.meter.units)
+            share = 1.0
         return Budget(
-            deadline=now + share * left,
+            deadline=now + share * max(0.0, end - now),
+            work=work,
+            meter=self.meter,
             seed=self.options.seed,
             threads=self.options.threads,
             report=report,
@@ -164,6 +170,7 @@ class SearchState:
             engine_bound=self.claimed.bound or None,
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
+            work=self.meter.units,
             reason="; ".join(line for line in (reason, *self.refusals) if line),
             objective=self.objective,
             is_claimed=is_claimed,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bubbleproof.solvers.demands import Demands
-from bubbleproof.solvers.objectives import least_makespan_then_peak, least_peak
+from bubbleproof.solvers.objectives import least_peak, makespan_then_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.search import Search
@@ -37,7 +37,7 @@ def solve(
         raise ValueError("a problem to solve needs at least one task on a rank, got none")
     starts = tuple(starts)
     if options.objective == "makespan-then-peak":
-        return least_makespan_then_peak(problem, options, starts, demands)
+        return makespan_then_peak(problem, options, starts, demands)
     if options.objective == "peak":
         return least_peak(problem, options, starts, demands)
     return Search(problem, options, options.objective, demands=demands).run(starts)

@@ -9,6 +9,7 @@ import numpy as np
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.timing import in_order
 
 
 def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
@@ -41,3 +42,25 @@ def joined(edges: Edges, more: Edges) -> Edges:
         after=np.concatenate([edges.after, more.after]),
         lag=np.concatenate([edges.lag, more.lag]),
     )
+
+
+def behind(num_tasks: int, edges: Edges) -> list[int]:
+    """For each task, as bits, those that start after it ends by paths without negative lags.
+
+    Empty where the edges have a cycle.
+    """
+    safe = edges.lag >= 0
+    before, after = edges.before[safe], edges.after[safe]
+    following: list[list[int]] = [[] for _ in range(num_tasks)]
+    for task, later in zip(before.tolist(), after.tolist(), strict=True):
+        following[task].append(later)
+    found = [0] * num_tasks
+    in_time = in_order(num_tasks, before, after)
+    if in_time is None:
+        return []
+    for task in reversed(in_time):
+        bits = 0
+        for later in following[task]:
+            bits |= found[later] | (1 << later)
+        found[task] = bits
+    return found

@@ -28,7 +28,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bubbleproof.solvers.memory_rules import holds_of
+from bubbleproof.solvers.memory_rules import lifetimes_of
 from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
@@ -145,11 +145,11 @@ class Variants:
         return tuple(pool for pool in self.pools if self._is_safe(pool) and self._is_held(pool))
 
     def _is_held(self, pool: tuple[int, ...]) -> bool:
-        """Whether the joint load of what is always there is a sum of holds."""
+        """Whether the joint load of what is always there is a sum of lifetimes."""
         events = self.plain.events
         into = np.where(np.isin(events.store, pool), pool[0], events.store)
         joint = replace(self.plain, events=replace(events, store=into))
-        return holds_of(joint, pool[0]) is not None
+        return lifetimes_of(joint, pool[0]) is not None
 
     def _is_safe(self, pool: tuple[int, ...]) -> bool:
         """Whether each option's tasks change the joint load by themselves, and never below 0."""

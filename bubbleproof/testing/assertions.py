@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 
-from bubbleproof.commands.inputs import ScheduleInput, read_schedule_input
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -74,13 +74,9 @@ def assert_valid_file(
     given = read_schedule_input(
         [fspath(path)], dialect=dialect, problem=None if problem is None else fspath(problem)
     )
-    return _required(_verdict(given, semantics))
-
-
-def _verdict(given: ScheduleInput, semantics: Sequence[Semantics]) -> Verdict:
-    own = given.program if given.has_communication else None
     made = given.compute if given.schedule is None else given.schedule
-    return check_whole(given.problem, made, lowered=own, semantics=semantics)
+    verdict = check_whole(given.problem, made, lowered=given.lowered, semantics=semantics)
+    return _required(verdict)
 
 
 def _required(verdict: Verdict) -> Verdict:

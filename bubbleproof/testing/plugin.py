@@ -37,7 +37,7 @@ def assert_valid_file() -> Callable[..., Verdict]:
 def gloo_pool() -> Iterator[GlooPool]:
     """Processes for ``replay(..., backend="gloo", pool=gloo_pool)``, started by the first replay.
 
-    They stay until the session ends; see ``reference_exec.drivers.gloo_pool``. Needs torch.
+    They stay until the session ends; see ``reference_exec.drivers.gloo``. Needs torch.
     """
     from bubbleproof.reference_exec.drivers.gloo import GlooPool
 

@@ -202,24 +202,3 @@ def problems(draw: st.DrawFn, *, split: bool | None = None, capped: bool | None 
         for store, peak in zip(problem.stores, peaks, strict=True)
     )
     return replace(problem, stores=stores)
-
-
-@st.composite
-def ordered_pipelines(
-    draw: st.DrawFn, *, split: bool | None = None
-) -> tuple[Pipeline, Problem, Program]:
-    """A pipeline, its problem, and an executable program of it."""
-    pipeline = draw(pipelines(split=split))
-    problem = pipeline.problem()
-    return pipeline, problem, draw(programs(problem))
-
-
-@st.composite
-def shuffled_programs(draw: st.DrawFn) -> tuple[Problem, Program]:
-    """A problem and a program in any order at all: it may deadlock."""
-    problem = draw(pipelines()).problem()
-    orders = random_program(problem, Random(0)).orders(len(problem.resources))
-    random = Random(draw(st.integers(0, 2**16)))
-    for order in orders:
-        random.shuffle(order)
-    return problem, Program.from_orders(orders)

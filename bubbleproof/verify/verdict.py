@@ -51,10 +51,13 @@ class Decision:
     @classmethod
     def of_sentences(cls, rule: Rule, sentences: Sequence[str]) -> Decision:
         """A rule that is broken once per sentence, of which the first ``SHOWN`` are kept."""
-        shown = (
-            Violation(rule=rule, tasks=(), at=None, message=text) for text in sentences[:SHOWN]
-        )
-        return cls(rule=rule, count=len(sentences), violations=tuple(shown))
+        found = [Violation(rule=rule, tasks=(), at=None, message=text) for text in sentences]
+        return cls.of(rule, found)
+
+    @classmethod
+    def of(cls, rule: Rule, found: Sequence[Violation], detail: str = "") -> Decision:
+        """All violations of a rule, of which the first few are kept."""
+        return cls(rule=rule, count=len(found), violations=tuple(found[:SHOWN]), detail=detail)
 
     @property
     def ok(self) -> bool:

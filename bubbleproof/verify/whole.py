@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.links import program_without_messages, with_messages_in_order
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.lowering import lower, with_rows
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
-from bubbleproof.verify.dataflow import (
-    NoTrainingStep,
-    check_dataflow,
-    check_dataflow_of_program,
-)
+from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Verdict, join
 
@@ -77,8 +71,4 @@ def _with_engines(problem: Problem, program: Program, schedule: Schedule | None)
     ranks = problem.num_ranks
     if schedule is None or (program.resource >= ranks).any():
         return program
-    other = schedule.program.resource >= ranks
-    return Program(
-        actions=ActionTable.concatenate([program.actions, schedule.program.actions.take(other)]),
-        resource=np.concatenate([program.resource, schedule.program.resource[other]]),
-    )
+    return with_rows(program, schedule.program.take(schedule.program.resource >= ranks))

@@ -6,8 +6,6 @@ One module, because importing torch takes seconds.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,9 +17,10 @@ from torch.distributed import pipelining
 from torch.distributed.pipelining._schedule_visualizer import get_schedule_ops
 
 from benchmarks import pytorch_tables, verify_speed
+from benchmarks.findings import ScheduleSurvey
+from benchmarks.pytorch_tables import run
 from benchmarks.survey import CROSSED, SEMANTICS, survey_all
 from benchmarks.tables_page import PYTORCH_OWN, examples
-from benchmarks.tally import ScheduleSurvey
 from benchmarks.torch_mutations import judge_mutations
 from benchmarks.torch_tables import (
     COLLECTIVES,
@@ -48,7 +47,7 @@ needs_the_page_version = pytest.mark.skipif(
 
 def table(name: str, p: int, m: int, v: int) -> Table:
     size = Size(ranks=p, microbatches=m, chunks=v)
-    found = torch_table(name, schedule_classes()[name], size)
+    found = torch_table(schedule_classes()[name], size)
     assert found is not None
     return found
 
@@ -179,33 +178,25 @@ def test_mutations_that_pytorch_accepts_and_verify_refuses() -> None:
     assert all(j.broken for j in judged[1:])
 
 
-def run_on_gloo(*numbers: int) -> dict[str, dict[str, float]]:
-    words = [sys.executable, "-m", "benchmarks.deferred_run", "InterleavedZeroBubble"]
-    done = subprocess.run(
-        [*words, *map(str, numbers)], stdout=subprocess.PIPE, cwd=ROOT, timeout=300, check=True
-    )
-    result: dict[str, dict[str, float]] = json.loads(done.stdout)
-    return result
-
-
 @needs_the_page_version
 def test_crossed_messages_give_wrong_gradients_on_gloo() -> None:
-    crossed = run_on_gloo(2, 3, 2)
-    assert crossed["default"]["largest"] < 1e-12
-    assert crossed["deferred"]["largest"] > 1e-3
+    crossed = run("InterleavedZeroBubble", Size(ranks=2, microbatches=3, chunks=2))
+    assert crossed.default_error is not None
+    assert crossed.default_error < 1e-12
+    assert crossed.deferred_error is not None
+    assert crossed.deferred_error > 1e-3
 
 
 @needs_the_page_version
 def test_deferred_messages_in_order_give_right_gradients_on_gloo() -> None:
     # p=2, m=2, v=1 deadlocks where sends wait for their receivers; gloo's isend does not.
-    ordered = run_on_gloo(2, 2, 1)
-    assert ordered["deferred"]["largest"] < 1e-12
+    ordered = run("InterleavedZeroBubble", Size(ranks=2, microbatches=2, chunks=1))
+    assert ordered.deferred_error is not None
+    assert ordered.deferred_error < 1e-12
 
 
 def test_speed_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    verify_speed.main(
-        ["--ranks", "4", "--microbatches", "8", "--chunks", "2", "--repeats", "1", "--json"]
-    )
+    verify_speed.main(ranks=4, microbatches=8, chunks=2, repeats=1, limit=600, json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["measured"]["tasks"] == 4 * 2 * 8 * 2  # a forward and a backward on each stage
     assert set(told["ratios"]) == set(verify_speed.RATIOS)
@@ -218,13 +209,12 @@ def test_tables_program_reads_case_files(
 ) -> None:
     (tmp_path / "good.csv").write_text("0F0,0B0\n1F0,1B0\n")
     (tmp_path / "stuck.csv").write_text("0F0,0B0\n1B0,1F0\n")
-    arguments = ["--max-ranks", "1", "--no-run"]
-    pytorch_tables.main([*arguments, "--json", "--cases", str(tmp_path)])
-    good, stuck = json.loads(capsys.readouterr().out)["cases"]
+    pytorch_tables.main(max_ranks=1, no_run=True, json=True, cases=tmp_path)
+    good, stuck = (case["survey"] for case in json.loads(capsys.readouterr().out)["cases"])
     assert good["compute"]["violated"] == {}
     assert set(good["communication"]) >= {"sender", "before use"}
     assert stuck["compute"]["violated"] == {"DEPENDENCIES": 1}
     page = tmp_path / "page.md"
-    pytorch_tables.main([*arguments, "--cases", str(tmp_path / "none"), "--write", str(page)])
+    pytorch_tables.main(max_ranks=1, no_run=True, cases=tmp_path / "none", write=page)
     assert "absent, not checked" in page.read_text()
     assert all(f" {name} " in page.read_text() for name in SEMANTICS)

@@ -37,7 +37,7 @@ def test_the_tables_are_replaced_and_the_rest_of_the_page_stays(
 ) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\nabove\n\n## `pip install\nold\n{END}\n\nbelow\n")
-    assert main(["--write", str(page)]) == 0
+    main(write=page)
     assert page.read_text("utf-8") == f"# Title\n\nabove\n\n{tables()}\n{END}\n\nbelow\n"
-    assert main([]) == 0
+    main()
     assert capsys.readouterr().out == tables()

@@ -12,8 +12,6 @@ pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is n
 from benchmarks import replay_many, replay_speed
 from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED
 
-SMALL = ["--ranks", "2", "--microbatches", "2", "--hidden", "8", "--layers", "1", "--heads", "2"]
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _server_that_has_loaded_pytorch_s_pipelines() -> None:
@@ -22,8 +20,9 @@ def _server_that_has_loaded_pytorch_s_pipelines() -> None:
 
 def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) -> None:
     replay_speed.main(
-        [*SMALL, "--sequence", "4", "--repeats", "2", "--steps", "3", "--family", "zb-h1", "--json"]
-    )
+        ranks=2, microbatches=2, hidden=8, layers=1, heads=2, sequence=4, repeats=2, steps=3,
+        family="zb-h1", json=True,
+    )  # fmt: skip
     told = json.loads(capsys.readouterr().out)
     assert set(told["ratios"]) == {OURS, UNCOUNTED}
     assert set(told["ratios"][OURS]) == set(replay_speed.TIMES)
@@ -45,7 +44,7 @@ def test_a_ratio_is_the_median_over_rounds() -> None:
         UNCOUNTED: {"step": [1.0, 1.0, 1.0]},
         TORCH: {"step": [2.0, 2.0, 1.0]},
     }
-    found = replay_speed.ratios(seconds, ["step"])
+    found = replay_speed.ratios(seconds)
     assert found == {OURS: {"step": 2.0}, UNCOUNTED: {"step": 0.5}}
 
 
@@ -55,7 +54,7 @@ def test_each_goes_first_in_its_turn() -> None:
 
 
 def test_many_schedules_are_replayed_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    replay_many.main(["--sizes", "1", "--ways", "virtual", "gloo-pool"])
+    replay_many.main(sizes=1, ways="virtual,gloo-pool")
     counted = f": {len(replay_many.FAMILIES)} schedules replayed in "
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(counted)[0] for line in lines[:2]] == ["virtual", "gloo-pool"]

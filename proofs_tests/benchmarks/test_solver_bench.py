@@ -10,14 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+import typer
 
-from benchmarks.instances import Instance, instances, with_messages
-from benchmarks.solver_runs import PLAIN, Lane, Run, measure
+from benchmarks.instances import Instance, instances
+from benchmarks.solver_runs import PLAIN, Run, Runner, measure
 from benchmarks.solver_tables import main_table, optimum, ratio_table, shown, summary
 from benchmarks.solvers import Bench, chosen_instances, main, measure_all
 from bubbleproof.solvers import solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.own_process import run_alone
+from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.brute_force import least_span_idle
 
 TINY = Instance(
@@ -58,18 +60,18 @@ def test_the_table_has_49_instances_and_no_name_stands_twice() -> None:
     assert {instance.objective for instance in found} == {"makespan", "span_idle"}
 
 
-@pytest.mark.parametrize(("is_duplex", "length"), [(True, 13), (False, 14)])
-def test_messages_occupy_their_link(is_duplex: bool, length: int) -> None:
+@pytest.mark.parametrize(("duplex", "length"), [("full", 13), ("half", 14)])
+def test_messages_occupy_their_link(duplex: str, length: int) -> None:
     # 0F 1, messages 1..4 and 4..7, 1F1 and 1B1 7..9, its message 9..12, 0B1 12..13. One link for
     # both ways: 0F 1, four messages of 3, 0B1 1.
-    plain = Pipeline(num_ranks=2, num_microbatches=2, forward=1, backward=1, capacity=2).problem()
-    result = solve(with_messages(plain, 3, is_duplex))
+    plain = Pipeline(num_ranks=2, num_microbatches=2, forward=1, backward=1, capacity=2)
+    result = solve(plain.with_changes(message=3, bandwidth=1, duplex=duplex).problem())
     assert (result.makespan, result.gap) == (length, 0)
 
 
 @pytest.mark.parametrize("engine", ["auto", "cpsat", "z3", "pulp", *PLAIN])
 def test_every_column_measures_a_tiny_instance(engine: str) -> None:
-    run = measure(TINY, engine, seconds=20, threads=1)
+    run = measure(TINY, engine, limit=20, threads=1)
     assert (run.value, run.bound, run.is_closed) == (TINY_OPTIMUM, TINY_OPTIMUM, True)
     assert run.proof == ("engine" if engine in PLAIN else "certificate")
 
@@ -88,13 +90,13 @@ def test_open_choices_are_solved_by_auto() -> None:
     chosen = chosen_instances("recompute per stage")
     assert len(chosen) == 1
     runner = Scripted(closes=[])
-    runs = measure_all(chosen, ["auto", "cpsat"], [runner])
+    runs = measure_all(chosen, ["auto", "cpsat"], runner.run)
     assert runner.asked == [(chosen[0].name, "auto")]
     assert list(runs) == runner.asked
 
 
 def test_an_engine_is_skipped_after_two_failures_in_a_group_but_auto_never() -> None:
-    bench = Bench(Scripted(closes=[("b", "z3")]))
+    bench = Bench(Scripted(closes=[("b", "z3")]).run)
     notes = [run.note for run in bench.measure(named("a", "b", "c", "d", "e"), "z3")]
     assert notes == ["", "", "", "skipped", "skipped"]
     other = named("f", group="split")
@@ -104,7 +106,7 @@ def test_an_engine_is_skipped_after_two_failures_in_a_group_but_auto_never() -> 
 
 
 def test_after_five_failures_an_engine_is_skipped_on_all_that_is_larger() -> None:
-    bench = Bench(Scripted(closes=[]))
+    bench = Bench(Scripted(closes=[]).run)
     chosen = [named(f"{group}{n}", group=group)[0] for group in "abcd" for n in (1, 2)]
     notes = [run.note for run in bench.measure(chosen, "z3")]
     assert notes == [""] * 5 + ["skipped"] * 3
@@ -129,13 +131,13 @@ def interrupted_bench() -> None:
             return super().run(instance, engine)
 
     runner = Interrupting(closes=[])
-    runs = measure_all(named("a", "b", "c"), ["auto", "z3"], [runner], stopped)
+    runs = measure_all(named("a", "b", "c"), ["auto", "z3"], runner.run, stopped=stopped)
     assert list(runs) == [("a", "auto"), ("b", "auto")]
 
 
 def test_the_tables_are_well_formed() -> None:
     chosen, engines = named("a", "b"), ["auto", "z3", "plain z3"]
-    runs = measure_all(chosen, engines, [Scripted(closes=[("a", "auto"), ("a", "z3")])])
+    runs = measure_all(chosen, engines, Scripted(closes=[("a", "auto"), ("a", "z3")]).run)
     lines = main_table(chosen, engines, runs).splitlines()
     assert {line.count("|") for line in lines} == {8}
     assert lines[2] == "| a | 8 | 9 | certificate | 2.00 | 2.00 | [7, 9] |"
@@ -158,30 +160,22 @@ def test_a_contradiction_is_an_error() -> None:
             optimum({("a", "auto"): good, ("a", run.engine): run}, "a")
 
 
-def test_a_worker_that_hangs_is_killed_and_replaced() -> None:
-    lane = Lane(seconds=20, threads=1)
-    try:
-        lane.patience = 0.0
-        run = lane.run(chosen_instances("u(2,4) cap2")[0], "auto")
-        assert (run.note, run.is_closed, shown(run)) == ("killed", False, "killed")
-        lane.patience = 60.0
-        # 1F1B: (m + p - 1)(tF + tB) = 5 * 3.
-        assert lane.run(chosen_instances("u(2,4) cap2")[0], "auto").value == 15
-    finally:
-        lane.end()
+def test_a_process_that_hangs_is_killed() -> None:
+    instance = chosen_instances("u(2,4) cap2")[0]
+    run = Runner(seconds=20, threads=1, patience=0.0).run(instance, "auto")
+    assert (run.note, run.is_closed, shown(run)) == ("killed", False, "killed")
+    # 1F1B: (m + p - 1)(tF + tB) = 5 * 3.
+    assert Runner(seconds=20, threads=1, patience=60.0).run(instance, "auto").value == 15
 
 
-def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_page(tmp_path: Path) -> None:
     page = tmp_path / "solvers.md"
-    status = main(
-        ["--engines", "auto,plain z3", "--only", "u(2,4) cap", "--time-limit", "10",
-         "--write", str(page)]
-    )  # fmt: skip
-    assert status == 0
+    main(engines="auto,plain z3", only="u(2,4) cap", time_limit=PATIENCE, write=page)
     text = page.read_text(encoding="utf-8")
     assert "`auto` closes 2 of the 2 instances of the table, 2 with a certificate" in text
     assert "| u(2,4) cap2 | 16 | 15 | certificate |" in text
     assert "plain z3 / auto" in text
-    assert main(["--engines", "magic"]) == 2
-    assert main(["--only", "no such instance"]) == 2
-    assert "engines must be of auto, cpsat" in capsys.readouterr().err
+    with pytest.raises(typer.BadParameter, match="engines must be of auto, cpsat"):
+        main(engines="magic")
+    with pytest.raises(typer.BadParameter, match="no instance's name contains"):
+        main(only="no such instance")

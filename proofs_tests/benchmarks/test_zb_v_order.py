@@ -17,7 +17,7 @@ def test_the_phases_are_pytorchs_order_and_the_family_is_never_longer() -> None:
     for p in range(2, 6):
         for m in range(1, 3 * p + 2):
             size = Size(ranks=p, microbatches=m, chunks=2)
-            table = torch_table(NAME, schedule_classes()[NAME], size)
+            table = torch_table(schedule_classes()[NAME], size)
             assert table is not None
             theirs = to_program(table.compute)
             assert list(theirs.actions) == list(phase_order(p, m).actions), str(size)

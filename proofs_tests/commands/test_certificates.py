@@ -39,7 +39,7 @@ def solved(command: Run, tmp_path: Path) -> tuple[Path, Path]:
 def test_an_optimal_schedule_is_called_optimal(command: Run, solved: tuple[Path, Path]) -> None:
     answer = command("verify", solved[0], "--certificate", solved[1])
     assert answer.status == 0
-    assert "optimal: makespan 80 tick, and no schedule has less" in answer.out
+    assert "optimal for this shape: makespan 80 tick, and no schedule has less" in answer.out
     assert "the certificate proves its bound" in answer.out
     found = json.loads(command("verify", solved[0], "--certificate", solved[1], "--json").out)
     assert found["certificate"]["gap"] == 0
@@ -67,7 +67,7 @@ def test_a_tampered_certificate_is_a_violation(command: Run, solved: tuple[Path,
     answer = command("verify", schedule, "--certificate", path)
     assert answer.status == 1
     assert "nothing is proved about how good the schedule is" in answer.out
-    assert "optimal:" not in answer.out
+    assert "optimal for" not in answer.out
     path.write_text(json.dumps(content | {"lemmas": content["lemmas"][:-1]}))
     found = json.loads(command("verify", schedule, "--certificate", path, "--json").out)
     assert found["ok"] is False
@@ -105,7 +105,7 @@ def test_solve_writes_a_certificate_that_verifies(command: Run, tmp_path: Path) 
     assert f"wrote {path}" in answer.err
     checked = command("verify", schedule, "--certificate", path)
     assert checked.status == 0
-    assert "optimal: makespan 15 tick" in checked.out
+    assert "optimal for this shape: makespan 15 tick" in checked.out
     refused = command("solve", problem, "--certificate", tmp_path / "c.txt")
     assert refused.status == 2
     assert "certificate's file must end in .json" in refused.err

@@ -22,6 +22,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "solve": (("small.toml",), "17 tick"),
     "repair": (SMALL, "9 tick"),  # 1F1B is (m + p - 1) * 3
     "pareto": (("small.toml",), "17 tick"),
+    "plan": (("plan.toml",), "optimal over these choices"),
     "bench": ((), "cpsat"),
     "verify": (SMALL, "rank-stream"),
     "measure": (SMALL, "idle_ratio"),
@@ -66,6 +67,7 @@ def marked(name: str) -> object:
 def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(PROBLEM)
+    Path("plan.toml").write_text(f"{PROBLEM}[plan]\n")
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute

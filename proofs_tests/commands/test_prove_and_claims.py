@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.audit import Workers, audit
-from bubbleproof.commands.claims_page import markdown, page, with_section
-from bubbleproof.commands.claims_record import Record, record
+from bubbleproof.commands.claims import audit
+from bubbleproof.commands.claims_options import ClaimsRequest
+from bubbleproof.commands.claims_page import Record, markdown, page, record, with_section
 from bubbleproof.papers.claims import ClaimVerdict, Counterexample, claims, decide
 from bubbleproof.papers.theorems import theorems
 from bubbleproof.papers.theorems.twins import twins
@@ -141,7 +141,7 @@ def test_the_answer_is_the_same_whoever_decides() -> None:
         if name.startswith(("field.zb-h1.", "field.chimera."))
     }
     alone, spread = (
-        audit(chosen, is_wide=True, limit=100, workers=Workers(count=count), quiet=True)
+        audit(chosen, ClaimsRequest(audit=True, limit=100, workers=count, json=True))
         for count in (1, 2)
     )  # 100 cases are some beyond the heads
     assert alone == spread

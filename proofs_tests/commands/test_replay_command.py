@@ -232,8 +232,9 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
         (["replay", "1f1b", "p=2", "m=99999999999"], "actions, got 399999999996 (2 ranks, 999999"),
         (
             ["replay", "1f1b", "p=2", "m=2", "--hidden", "10000000"],
-            # 2 stages of 2 x h x 4h weights and their gradients, of 8 bytes; then 8 tokens' 5h
-            f"at most 4294967296 bytes, got one that needs {(2 * 2 * 8 * 10**14 + 4 * 10**8) * 8}",
+            # 2 stages of 8 h^2 + 7 h weights and their gradients, of 8 bytes; then of 8 tokens
+            # 6 h + 2 each in the layer, and on the last stage the error and the loss, 8 h + 1
+            f"needs {(2 * 2 * (8 * 10**14 + 7 * 10**7) + 8 * (6 * 10**7 + 2) + 8 * 10**7 + 1) * 8}",
         ),
         (["replay", "1f1b", "p=2", "m=2", "--model", "none.py:f"], "none.py:f: no file none.py"),
         (["replay", "1f1b", "p=2", "m=2", "--tied"], "tied needs a vocabulary"),

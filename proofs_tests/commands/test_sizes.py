@@ -165,8 +165,8 @@ def test_the_limits_of_a_replay_are_named_and_are_no_smaller(command: Run) -> No
     small = member("1f1b", p=2, m=2).problem
     require_replay_size(small, 1, 128, backend="gloo")
     spec = ModelSpec(kind="transformer", sequence=4096)
-    # of 2 samples and 2 heads: 4096^2 weights each, and a mask; 2 * 4096 * (8 + 32) activations
-    assert 0 < least_bytes(spec, 1) - 8 * (5 * 4096**2 + 2 * 4096 * 40) < 100_000  # of weights
+    # of 2 samples and 2 heads: 4096^2 probabilities each; 2 * 4096 * (16 * 8 + 4 + 8) activations
+    assert 0 < least_bytes(spec, 1) - 8 * (4 * 4096**2 + 2 * 4096 * 140) < 100_000  # of weights
     require_room(spec, num_stages=2, num_slices=1)
     longest = replace(spec, sequence=30000)
     require_room(longest, num_stages=2, num_slices=1, device="cuda")

@@ -161,4 +161,4 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
 def test_a_problem_with_open_choices_is_refused(command: Run) -> None:
     answer = command("verify", "1f1b", "p=4", "m=8", "--problem", EXAMPLES / "memory-choices.toml")
     assert (answer.status, answer.out) == (2, "")
-    assert "memory-choices leaves [choices] open" in answer.err
+    assert "1f1b p=4 m=8 is none of the choices of memory-choices" in answer.err

@@ -268,7 +268,7 @@ def test_write_refuses_another_pipeline(tmp_path: Path) -> None:
     small = member("1f1b", p=2, m=2)
     other = small.pipeline.with_changes(capacity=2)
     message = (
-        "a.json: problem: expected the problem that its pipeline poses, "
+        "a.json: problem: expected the problem of its pipeline, "
         "found another one; leave out the pipeline"
     )
     file = ScheduleFile.of(small.problem, small.schedule, pipeline=other)

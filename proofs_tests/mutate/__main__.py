@@ -27,7 +27,8 @@ TESTS = (
     *(f"proofs_tests/theory/test_{name}.py" for name in (
         "actions", "timing", "problem", "memory", "lowering", "index_order", "forced_order",
         "hypotheses", "pipeline", "parameters", "tpipe_offload", "tpipe_recompute",
-        "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers",
+        "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers", "links", "layer_cuts",
+        "plan_space", "shaping",
     )),
     "proofs_tests/papers/test_retiming.py",
     "proofs_tests/test_door.py",

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.field_few import time
+from bubbleproof.papers.claims.field_few import TIME
 from bubbleproof.papers.claims.mepipe_hanayo import makespan, measured
 from bubbleproof.papers.claims.mepipe_vpp import (
     at_least_warm_up,
@@ -16,6 +16,7 @@ from bubbleproof.papers.claims.mepipe_vpp import (
     megatrons,
     warmed_up,
 )
+from bubbleproof.papers.formula import Formula
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
@@ -97,7 +98,7 @@ def test_below_p_the_last_stage_alone_explains_the_time(name: str, p: int, m: in
     assert begins.min() == (p * v - 1) * 2
     total = measure(made.problem, made.schedule).makespan
     assert total == (p * v - 1) * 5 + m * 5
-    assert total == time({"p": p, "m": m, "v": v, "tF": 2, "tB": 3})
+    assert total == Formula(TIME)({"p": p, "m": m, "v": v, "tF": 2, "tB": 3})
 
 
 def simulated(p: int, m: int, v: int, forward: int, backward: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.papers.claims import claims
 from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
-from bubbleproof.papers.claims.field_domains import SOME_RANKS, is_looked_at, shapes
+from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.families import member
@@ -21,8 +21,8 @@ def test_room_for_one_microbatch_makes_them_follow_each_other(m: int) -> None:
     # Two ranks, tF = tB = 1, room for one activation on rank 0: it holds microbatch j from 0Fj to
     # 0Bj, between which lie 1Fj and 1Bj. So each microbatch takes 4 ticks, one after the other.
     problem = member("1f1b", p=2, m=m, tF=1, tB=1).problem
-    assert least_makespan(problem.with_capacity(1)) == 4 * m
-    assert least_makespan(problem) == 2 * (m + 1)  # 1F1B's, the work and the way to rank 1
+    assert makespan_of_any_order(problem.with_capacity(1)) == 4 * m
+    assert makespan_of_any_order(problem) == 2 * (m + 1)  # 1F1B's, the work and the way to rank 1
 
 
 def test_an_answer_without_a_certificate_is_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,4 +39,4 @@ def test_an_answer_without_a_certificate_is_no_optimum(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(module, "solve", boasting)
     with pytest.raises(RuntimeError, match="no certified optimum: optimal"):
-        least_makespan(problem)
+        makespan_of_any_order(problem)

@@ -13,7 +13,7 @@ from bubbleproof.papers.claims.pipemesh import CLAIMS
 from bubbleproof.papers.claims.pipemesh_domains import FILLED
 from bubbleproof.papers.claims.pipemesh_memory import BYTES
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
-from bubbleproof.papers.claims.pipemesh_tables import TABLE
+from bubbleproof.papers.claims.pipemesh_tables import SYSTEMS, TABLE, model
 from bubbleproof.papers.claims.registry import THEOREMS
 from bubbleproof.papers.pipemesh_formulas import buffer
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
@@ -126,12 +126,11 @@ def test_a_layers_bytes_by_hand() -> None:
 def test_table_iv_has_its_rows() -> None:
     assert len(TABLE) == 16
     first, last = TABLE[0], TABLE[-1]
-    assert (first.system, first.M, first.passes, first.mfu) == (
-        "PipeMesh", 6, 72, Fraction("38.7")
-    )  # fmt: skip
-    assert (last.system, last.model, last.P, last.gpu) == (
-        "Fold3D", "Falcon", 4, Fraction("29.1")
-    )  # fmt: skip
+    assert SYSTEMS[0] == "PipeMesh"
+    assert (first["M"], first["passes"]) == (Fraction(6), Fraction(72))
+    assert first["mfu"] == Fraction("38.7")
+    assert (SYSTEMS[3], model({"row": 15}), last["P"]) == ("Fold3D", "Falcon", Fraction(4))
+    assert last["gpu"] == Fraction("29.1")
 
 
 def test_the_buffer_is_that_of_the_family() -> None:

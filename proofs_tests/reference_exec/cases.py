@@ -10,8 +10,8 @@ import torch
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -49,7 +49,7 @@ class Case:
         The lowered program gets its transfers; another one is taken as it is.
         """
         whole = replicated(self.pipeline, self.schedule, spec)
-        plan = replay_plan(whole, lowered_program(whole, spec), spec)
+        plan = replay_plan(whole, lowered_program(whole))
         return plan if program is None else replace(plan, program=program)
 
     def orders(self) -> list[list[str]]:

@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from bubbleproof.reference_exec.drivers.gloo import GlooPool
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -16,3 +20,12 @@ def _one_thread() -> Iterator[None]:
 
     with single_threaded():
         yield
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[GlooPool]:
+    """Processes for the replays of a module; tests of pools have a ``pool`` of their own."""
+    from bubbleproof.reference_exec.drivers.gloo import GlooPool  # needs torch
+
+    with GlooPool(4) as opened:
+        yield opened

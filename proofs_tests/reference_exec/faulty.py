@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from bubbleproof.reference_exec.drivers import gloo_worker
+from bubbleproof.reference_exec.drivers import rank_report
 from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, work
 from bubbleproof.reference_exec.drivers.rank_report import Report
 from bubbleproof.reference_exec.runtime.rank import Rank
@@ -49,7 +49,7 @@ def _sending(change: Callable[[torch.Tensor], torch.Tensor]) -> type[Rank]:
 
 
 def _run(rank: type[Rank], seat: Seat, line: Line) -> Report:
-    gloo_worker.Rank = rank  # type: ignore[attr-defined]  # in this process only, which ends with the run
+    rank_report.Rank = rank  # type: ignore[attr-defined]  # in this process only, which ends with the run
     return work(seat, line)
 
 

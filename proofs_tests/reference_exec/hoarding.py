@@ -15,13 +15,12 @@ import torch
 
 from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import layers, linear, reference
-from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.runtime import (
     compute,
     host,
     rank_messages,
     stage_shards,
-    transfer_buffers,
 )
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action
@@ -38,7 +37,7 @@ def saved_activations(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
     def leave(self: saved.SavedTensors, *error: object) -> None:
         kept.extend(tensor.detach() for tensor in self._packed)
-        right(self, *error)  # type: ignore[arg-type]  # passed on
+        right(self, *error)
 
     patch.setattr(saved.SavedTensors, "__exit__", leave)
 
@@ -227,13 +226,13 @@ def sent(patch: pytest.MonkeyPatch, kept: Kept) -> None:
 
 def evicted(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     """What was evicted stays on its source."""
-    right = transfer_buffers.SampleStorages.free
+    right = saved.SampleStorages.free
 
-    def free(self: transfer_buffers.SampleStorages) -> None:
+    def free(self: saved.SampleStorages) -> None:
         kept.append([tensor.clone() for tensor in self._tensors])
         right(self)
 
-    patch.setattr(transfer_buffers.SampleStorages, "free", free)
+    patch.setattr(saved.SampleStorages, "free", free)
 
 
 def off_loaded(patch: pytest.MonkeyPatch, kept: Kept) -> None:
@@ -252,7 +251,7 @@ def weights_on_the_rank(patch: pytest.MonkeyPatch, kept: Kept) -> None:
     right = host.Host._begin_offload
 
     def begin(self: host.Host, stage: int) -> None:
-        kept.append([parameter.detach().clone() for parameter in self._parameters(stage).values()])
+        kept.append([parameter.detach().clone() for parameter in self._stages[stage].parameters()])
         right(self, stage)
 
     patch.setattr(host.Host, "_begin_offload", begin)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
@@ -53,4 +53,4 @@ def plan_of(made: Made, spec: ModelSpec = TINY, *, replicas: int, levels: str | 
     pipeline, schedule = made
     given = None if levels is None else ZeroLevels.parse(levels)
     whole = replicated(pipeline, schedule, spec, replicas=replicas, levels=given)
-    return replay_plan(whole, lowered_program(whole, spec), spec)
+    return replay_plan(whole, lowered_program(whole))

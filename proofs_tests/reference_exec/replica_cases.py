@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import cache
 
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
@@ -18,7 +17,6 @@ from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY, Case, family_case
 from proofs_tests.reference_exec.test_every_family import ORDINARY, SHAPES
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SPEC = replace(TINY, sequence=2)
 LEVELS = (None, "1", "2", "3", "3,norm=1,up=2")
 TURN = {name: LEVELS[1:][n % 4] for n, name in enumerate(sorted(families()))}
@@ -40,4 +38,4 @@ def placed(case: Case, levels: str | None, spec: ModelSpec = SPEC) -> tuple[Repl
     """The replicated step of a case on two replicas, and its plan."""
     zero = None if levels is None else ZeroLevels.parse(levels)
     whole = replicated(case.pipeline, case.schedule, spec, replicas=2, levels=zero)
-    return whole, replay_plan(whole, lowered_program(whole, spec), spec)
+    return whole, replay_plan(whole, lowered_program(whole))

@@ -55,7 +55,7 @@ def test_families_replay_under_every_semantics(
         spec = replace(WIDE, kind=kind, dtype=dtype, seed=seed)
         report = run(case, spec, seed=seed, semantics=semantics)
         assert report.gradients_equal
-        assert report.measured_peak_bytes == report.predicted_peak_bytes
+        assert report.peak_bytes.measured == report.peak_bytes.predicted
         assert report.ok, str(report)
 
 
@@ -78,7 +78,7 @@ def test_a_forward_is_sampled_before_it_drops() -> None:
     without = run(family_case("tpipe", p=4, m=8), TINY)
     assert report.ok
     assert without.ok
-    assert sum(report.measured_peak_bytes) < sum(without.measured_peak_bytes)
+    assert sum(report.peak_bytes.measured) < sum(without.peak_bytes.measured)
     assert input_bytes(TINY) == 96
 
 
@@ -87,7 +87,7 @@ def test_a_recomputation_with_other_weights_is_noticed(monkeypatch: pytest.Monke
 
     def drifted(self: compute.Compute, key: tuple[int, int, int]) -> None:
         with torch.no_grad():
-            next(self._stages[key[0]].parameters()).mul_(1 + 1e-9)
+            next(self.stages[key[0]].parameters()).mul_(1 + 1e-9)
         right(self, key)
 
     monkeypatch.setattr(compute.Compute, "recompute", drifted)
@@ -120,9 +120,9 @@ def test_bpipe_stays_within_mu_opt_in_measured_bytes_and_1f1b_does_not() -> None
         optimum = -(-(p + 2) // 2)
         unit = footprint(WIDE, p - 1, p).activation_bytes  # the last stage's, the largest
         assert report.ok
-        assert max(report.measured_peak_bytes) <= optimum * unit
-        assert plain.measured_peak_bytes[0] == p * footprint(WIDE, 0, p).activation_bytes
-        assert plain.measured_peak_bytes[0] > optimum * unit
+        assert max(report.peak_bytes.measured) <= optimum * unit
+        assert plain.peak_bytes.measured[0] == p * footprint(WIDE, 0, p).activation_bytes
+        assert plain.peak_bytes.measured[0] > optimum * unit
 
 
 def changes(case: Case, rank: int) -> dict[tuple[str, int], int]:
@@ -155,7 +155,7 @@ def test_measured_peaks_are_the_timed_models(tF: int, tB: int, transfer: int) ->
     profile = memory_profile(problem, problem.locate(schedule.program.actions), schedule.start)
     report = replay(pipeline, schedule, TINY)
     assert report.ok
-    units = [(peak - peak % 720) // 720 for peak in report.measured_peak_bytes]
+    units = [(peak - peak % 720) // 720 for peak in report.peak_bytes.measured]
     assert [1000 * u for u in units] == profile.peaks(problem).tolist()
 
 
@@ -193,7 +193,7 @@ def test_evicted_bytes_are_gone_and_come_back_from_the_peer(
     monkeypatch.setattr(evict_load.EvictLoad, "_cargo", flipped)
     report = run(family_case("bpipe", p=4, m=6), WIDE)
     assert not report.gradients_equal
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
 
 
 # Stages on two ranks

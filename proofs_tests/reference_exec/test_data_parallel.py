@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 
@@ -13,9 +12,8 @@ from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, run
+from proofs_tests.sized import sized
 from proofs_tests.theory.test_pipemesh import filled
-
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 
 
 @pytest.mark.parametrize("zero", [1, 2, 3])
@@ -27,7 +25,7 @@ def test_every_level_replays_on_any_number_of_replicas(zero: int, replicas: int)
     report = run(mesh(zero), spec, data_parallel=replicas, seed=seed, semantics=semantics)
     assert report.ok, str(report)
     assert (report.data_parallel, report.zero) == (replicas, str(zero))
-    assert len(report.measured_peak_bytes) == len(report.measured_state_bytes) == 2 * replicas
+    assert len(report.peak_bytes.measured) == len(report.state_bytes.measured) == 2 * replicas
     assert report.num_updated_stages == 4
 
 
@@ -49,7 +47,7 @@ def test_lower_levels_replay_on_the_collectives_of_higher_ones() -> None:
 def test_random_shapes_ticks_and_levels_replay() -> None:
     choice = random.Random(0)
     shapes = list(filled(range(1, 4), 6))
-    for seed in range(300 if FULL else 5):
+    for seed in range(sized(5, full=300)):
         p, v, m, e, d = choice.choice(shapes)
         zero = choice.randint(1, 3)
         ticks = Sharding(

@@ -66,8 +66,8 @@ def test_a_registered_family_replays(name: str, dtype: str) -> None:
     for seed, semantics in enumerate(PAIRS[NAMES.index(name) % len(PAIRS)]):
         report = report_of(name, dtype, seed=seed, semantics=semantics)
         assert report.gradients_equal
-        assert report.measured_peak_bytes == report.predicted_peak_bytes
-        assert len(report.measured_peak_bytes) == report.ranks * report.data_parallel
+        assert report.peak_bytes.measured == report.peak_bytes.predicted
+        assert len(report.peak_bytes.measured) == report.ranks * report.data_parallel
         assert report.ok, str(report)
 
 
@@ -77,6 +77,6 @@ def test_a_registered_family_replays_without_counting_bytes(name: str) -> None:
     assert report.gradients_equal
     assert report.ok, str(report)
     assert not report.counts_bytes
-    assert not any(report.measured_peak_bytes)
+    assert not any(report.peak_bytes.measured)
     assert not any(report.live_bytes)
     assert str(report).endswith("gradients equal, bytes not counted")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,15 +12,9 @@ from bubbleproof.reference_exec.replay import replay
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.safe_programs import replay_safe_programs
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SPEC = replace(TINY, kind="transformer")
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[GlooPool]:
-    with GlooPool(4) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(
@@ -68,7 +60,7 @@ def test_choices_and_slices_replay_on_gloo(
 @pytest.mark.sweep
 def test_programs_that_are_safe_under_pair_stream_never_stall_on_processes(pool: GlooPool) -> None:
     """200 random programs with ``BUBBLEPROOF_SWEEP=full``, 6 otherwise."""
-    wanted = 200 if FULL else 6
+    wanted = sized(6, full=200)
     found = replay_safe_programs(wanted, pool)
     assert (found.equal, found.failures) == (wanted, ())
     assert found.unsafe >= wanted // 4  # or the moves were too timid to show anything
@@ -84,7 +76,7 @@ def test_replicas_replay_on_gloo(pool: GlooPool) -> None:
     assert report.ok, str(report)
     assert len(report.live_bytes) == 4
     assert report.live_bytes == virtual.live_bytes
-    assert report.measured_state_bytes == virtual.measured_state_bytes
+    assert report.state_bytes.measured == virtual.state_bytes.measured
     assert report.loss == virtual.loss
 
 

@@ -12,7 +12,7 @@ import torch
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.rank import RankResult
@@ -70,7 +70,7 @@ def assert_same(found: list[RankResult], expected: list[RankResult]) -> None:
             one, other = getattr(ours, name), getattr(theirs, name)
             assert one.keys() == other.keys()
             assert all(torch.equal(one[key], other[key]) for key in one), name
-        for name in ("live_bytes", "host_live_bytes", "state_bytes"):
+        for name in ("live_bytes", "host_live_bytes", "model_state"):
             assert getattr(ours, name) == getattr(theirs, name), name
 
 

@@ -18,7 +18,7 @@ import pytest
 from bubbleproof.reference_exec.drivers import gloo_run
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import hanging_script

@@ -13,7 +13,7 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime import host
 from bubbleproof.theory.families.toffload import TOffload
@@ -101,16 +101,16 @@ def test_a_wrong_step_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.failures == ("updated weights differ from a step with the expected gradients",)
 
 
-def test_weights_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_that_stay_on_the_rank_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
-    right = host.Host._free
+    right = host.Host._end_offload
 
-    def hoarding(self: host.Host, what: str, stage: int) -> None:
-        kept.append(self._holds[what, stage])
-        right(self, what, stage)
+    def hoarding(self: host.Host, stage: int) -> None:
+        kept.append(self._gradients[stage])
+        right(self, stage)
 
     case = family_case("toffload", p=2, m=2)
-    monkeypatch.setattr(host.Host, "_free", hoarding)
+    monkeypatch.setattr(host.Host, "_end_offload", hoarding)
     report = replay(case.pipeline, case.schedule, TINY)
     assert report.gradients_equal
     assert any("bytes beyond them at " in failure for failure in report.failures)
@@ -159,7 +159,7 @@ def test_the_order_of_computations_and_their_peaks_are_tpipes() -> None:
     case = family_case("toffload", p=2, m=4)
     report = replay(case.pipeline, case.schedule, TINY)
     gap = [
-        a - b for a, b in zip(report.measured_peak_bytes, plain.measured_peak_bytes, strict=True)
+        a - b for a, b in zip(report.peak_bytes.measured, plain.peak_bytes.measured, strict=True)
     ]
     assert gap == [2 * 1248] * 2  # the weights and gradients of one stage
     assert plain.loss == report.loss
@@ -197,8 +197,8 @@ def test_off_loaded_activations_replay(ticks: tuple[int, int]) -> None:
     for kind in ("mlp", "transformer"):
         report = replay(case.pipeline, case.schedule, replace(TINY, kind=kind))
         assert report.ok, str(report)
-        assert report.measured_host_peak_bytes == report.predicted_host_peak_bytes
-        assert report.measured_host_peak_bytes[0] > 0
+        assert report.host_peak_bytes.measured == report.host_peak_bytes.predicted
+        assert report.host_peak_bytes.measured[0] > 0
         assert report.num_updated_stages == 0
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from proofs_tests.reference_exec import hoarding, injected_faults
 from proofs_tests.reference_exec.fault_cases import CASES
 from proofs_tests.reference_exec.injected_faults import INJECTED, Injected, Marks, sweep
+from proofs_tests.sized import sized
 
 # what is kept too long is in ``test_hoarding`` too
 QUICK = [f for f in INJECTED if "1f1b" in f.case and f.patch.__module__ != hoarding.__name__]
@@ -16,7 +15,7 @@ QUICK = [f for f in INJECTED if "1f1b" in f.case and f.patch.__module__ != hoard
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "fault", INJECTED if os.environ.get("BUBBLEPROOF_SWEEP") == "full" else QUICK,
+    "fault", sized(QUICK, full=INJECTED),
     ids=lambda fault: fault.name,
 )  # fmt: skip
 def test_a_fault_is_seen(fault: Injected) -> None:

@@ -108,7 +108,7 @@ def test_families_replay(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     spec = replace(SMALL, dtype=dtype, layers=2)
     report = replay(case.pipeline, case.schedule, spec, seed=1)
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
     assert report.ok, str(report)
 
 
@@ -121,7 +121,7 @@ def test_uneven_stages_replay_with_a_footprint_of_each() -> None:
     # first stage N = 10 less; rank r of 4 holds 4 - r samples
     units = [(layers * 1820 + 80) * 8 for layers in (2, 3, 3, 2)]
     expected = (4 * (units[0] - 80), 3 * units[1], 2 * units[2], units[3] + 8)
-    assert report.measured_peak_bytes == expected
+    assert report.peak_bytes.measured == expected
 
 
 def test_a_slice_that_forgets_its_position_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

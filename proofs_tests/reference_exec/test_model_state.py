@@ -14,8 +14,7 @@ from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
-from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.state_walk import walked
+from bubbleproof.reference_exec.runtime.optimizers import optimizer_of, walked
 from bubbleproof.reference_exec.runtime.updates import Updates
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.meshes import mesh, run
@@ -35,8 +34,8 @@ def of_family(name: str, optimizer: str | None, **params: int) -> ReplayReport:
     training = None if optimizer is None else replace(ADAM, optimizer=optimizer)
     report = trained(family_case(name, **params), training)  # type: ignore[arg-type]  # no training too
     assert report.ok, str(report)
-    assert report.measured_model_state == report.predicted_model_state
-    assert report.measured_host_model_state == report.predicted_host_model_state
+    assert report.model_state.measured == report.model_state.predicted
+    assert report.host_model_state.measured == report.host_model_state.predicted
     return report
 
 
@@ -46,24 +45,24 @@ def of_family(name: str, optimizer: str | None, **params: int) -> ReplayReport:
 )
 def test_a_stage_on_its_rank_by_hand(optimizer: str | None, kept: int) -> None:
     report = of_family("1f1b", optimizer, p=2, m=2)
-    assert report.measured_model_state == (state(LAYER, LAYER, kept),) * 2
-    assert report.measured_host_model_state == (state(0, 0, 0),) * 2
+    assert report.model_state.measured == (state(LAYER, LAYER, kept),) * 2
+    assert report.host_model_state.measured == (state(0, 0, 0),) * 2
 
 
 def test_replicas_hold_both_stages_and_no_sums() -> None:
     # chimera on two ranks: each rank has both stages, and the sums with the other's are gone
     report = of_family("chimera", "momentum", p=2, m=2)
-    assert report.measured_model_state == (state(2 * LAYER, 2 * LAYER, 2 * LAYER),) * 2
+    assert report.model_state.measured == (state(2 * LAYER, 2 * LAYER, 2 * LAYER),) * 2
 
 
 def test_hosts_hold_master_weights_a_copy_and_the_moments() -> None:
     # of each rank's two stages the deep one is the host's
     report = of_family("toffload", "adam", p=2, m=3)
     adam = 2 * LAYER + 6 * 4
-    assert report.measured_model_state == (state(LAYER, LAYER, adam),) * 2
-    assert report.measured_host_model_state == (state(2 * LAYER, 0, adam),) * 2
+    assert report.model_state.measured == (state(LAYER, LAYER, adam),) * 2
+    assert report.host_model_state.measured == (state(2 * LAYER, 0, adam),) * 2
     report = of_family("toffload", None, p=2, m=3)
-    assert report.measured_host_model_state == (state(2 * LAYER, 0, 0),) * 2
+    assert report.host_model_state.measured == (state(2 * LAYER, 0, 0),) * 2
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
@@ -81,7 +80,7 @@ def test_members_hold_shards_by_hand(optimizer: str) -> None:
     assert report.ok, str(report)
     kept = {"sgd": 0, "momentum": 78 * 8, "adam": 2 * 78 * 8 + 3 * 4}[optimizer]
     one = state((78 + 88) * 8, (78 + 8) * 8, kept)
-    assert report.measured_model_state == report.predicted_model_state == (one + one,) * 4
+    assert report.model_state.measured == report.model_state.predicted == (one + one,) * 4
 
 
 @pytest.mark.parametrize("kind", ["mlp", "transformer", "llama"])
@@ -96,7 +95,7 @@ def test_other_models() -> None:
     for spec in (OWN, replace(TINY, kind="llama", vocabulary=5, tied=True)):
         report = trained(case, ADAM, spec)
         assert report.ok, str(report)
-        assert all(s.optimizer > 2 * s.weights for s in report.measured_model_state)
+        assert all(s.optimizer > 2 * s.weights for s in report.model_state.measured)
 
 
 def test_a_walk_counts_storages_once_with_the_bytes_they_have() -> None:

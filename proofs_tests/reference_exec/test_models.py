@@ -11,13 +11,13 @@ from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
-from bubbleproof.reference_exec.models.losses import squared_error
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import (
     Stage,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
+    squared_error,
 )
 
 SPECS = [ModelSpec(kind=kind, dtype=dtype, layers=2) for kind in ("mlp", "transformer", "llama")
@@ -45,7 +45,7 @@ def test_full_and_split_backwards_have_the_bits_of_plain_torch(spec: ModelSpec) 
     for name, expected in plain.items():
         assert expected is not None
         assert torch.equal(full[name], expected), name  # type: ignore[arg-type]  # None would not be equal
-        deferred = name in stage.gemm_weights()
+        deferred = name in stage.gemms()
         assert (after_input[name] is None) == deferred, name
     store.run()
     for name, parameter in stage.named_parameters():

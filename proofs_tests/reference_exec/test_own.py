@@ -10,8 +10,7 @@ import torch
 
 from bubbleproof.reference_exec.models.examined import examined
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.own import build
-from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.models.own import ReplacedLinear, build
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
@@ -39,7 +38,7 @@ def own(name: str) -> ModelSpec:
 def test_the_example_replays(name: str, params: dict[str, int], dtype: str) -> None:
     case = family_case(name, **params)
     report = replay(case.pipeline, case.schedule, replace(EXAMPLE, dtype=dtype))
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
     assert report.ok, str(report)
 
 
@@ -70,7 +69,7 @@ def test_linears_used_once_are_replaced_and_no_others() -> None:
         ("",),
     ]
     stage = Stage(own("reused"), 0)
-    assert stage.gemm_weights() == {"layers.0.module.once.weight"}
+    assert stage.gemms() == ("layers.0.module.once.weight",)
     case = family_case("zb-h1", p=2, m=3)
     assert replay(case.pipeline, case.schedule, own("reused")).ok
 

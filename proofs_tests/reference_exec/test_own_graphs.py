@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
 
@@ -13,8 +11,8 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.reference_exec.cases import Case, family_case, random_case, run
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 NAMES = ("checkpointed", "part", "turned", "ended", "caching")
 TRAINING = Training(optimizer="momentum", steps=2)
 
@@ -32,7 +30,7 @@ def half_split() -> Case:
 @pytest.mark.parametrize("name", NAMES)
 def test_graphs_of_every_form_replay(name: str) -> None:
     spec = own(name)
-    overlapped = [family_case("dualpipe", p=2, m=4)] if FULL or name == "checkpointed" else []
+    overlapped = [family_case("dualpipe", p=2, m=4)] if name in sized(NAMES[:1], full=NAMES) else []
     for case in (
         family_case("1f1b", p=2, m=3),
         family_case("zb-h1", p=2, m=3),

@@ -21,7 +21,7 @@ from bubbleproof.reference_exec.evidence.training_oracle import matched_training
 from bubbleproof.reference_exec.models.layers import TransformerLayer
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import build
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives

@@ -9,18 +9,7 @@ import pytest
 from bubbleproof.reference_exec.evidence.profile import profile_stages
 from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.runtime.device import CpuDevice, Mark
-
-
-class Moment:
-    """A mark at a time that the test has chosen."""
-
-    def __init__(self, second: float) -> None:
-        self.second = second
-
-    def seconds_since(self, earlier: Mark) -> float:
-        assert isinstance(earlier, Moment)
-        return self.second - earlier.second
+from bubbleproof.reference_exec.runtime.device import CpuDevice
 
 
 class ScriptedDevice(CpuDevice):
@@ -30,9 +19,9 @@ class ScriptedDevice(CpuDevice):
         self.steps = steps
         self.now = 0.0
 
-    def mark(self) -> Mark:
+    def mark(self) -> float:
         self.now += self.steps.pop(0)
-        return Moment(self.now)
+        return self.now
 
 
 def test_medians_are_of_the_counted_rounds_alone() -> None:

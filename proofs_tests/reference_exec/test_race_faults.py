@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime import rank_messages
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice
 from bubbleproof.reference_exec.runtime.device import Lane
-from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
 from bubbleproof.reference_exec.runtime.updates import Updates
+from bubbleproof.reference_exec.saved import SampleStorages
 from proofs_tests.reference_exec import meshes
 from proofs_tests.reference_exec.races.queued import run_queued
 from proofs_tests.reference_exec.races.timelines import Timeline

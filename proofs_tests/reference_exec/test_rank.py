@@ -8,7 +8,7 @@ import torch
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.drivers.virtual import Endpoint, Network, run_virtual
 from bubbleproof.reference_exec.ledger import Hold
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.stepping import with_steps
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime import replica_collectives
@@ -39,9 +38,9 @@ from proofs_tests.reference_exec.races.queued import Stalled, named_actions, run
 from proofs_tests.reference_exec.races.recorder import Recorder
 from proofs_tests.reference_exec.replica_cases import of_family, placed
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
+from proofs_tests.sized import sized
 
-IS_SWEEP = bool(os.environ.get("BUBBLEPROOF_SWEEP"))
-SEEDS = range(3) if IS_SWEEP else range(1)
+SEEDS = range(sized(1, full=3))
 FAMILIES: dict[str, dict[str, int]] = {
     "1f1b": {"p": 2, "m": 3},
     "zb-h1": {"p": 3, "m": 5},
@@ -52,8 +51,9 @@ FAMILIES: dict[str, dict[str, int]] = {
     "toffload": {"p": 2, "m": 2},
     "chimera": {"p": 2, "m": 2},
 }
-if IS_SWEEP:
-    FAMILIES |= {name: SHAPES.get(name, ORDINARY) for name in NAMES if name != "pipemesh"}
+FAMILIES |= sized(
+    {}, full={name: SHAPES.get(name, ORDINARY) for name in NAMES if name != "pipemesh"}
+)
 TRAININGS = {
     "no step": None,
     "own steps": Training(optimizer="adam", steps=2),
@@ -158,7 +158,7 @@ def test_replicas_run_over_nccl_without_races(zero: int, replicas: int) -> None:
             assert torch.equal(found.gradients[name], value)
 
 
-@pytest.mark.parametrize("name", FAMILIES if IS_SWEEP else ["bpipe", "1f1b"])
+@pytest.mark.parametrize("name", sized(["bpipe", "1f1b"], full=[*FAMILIES]))
 def test_headers_go_over_nccl_without_races(name: str) -> None:
     plan = plan_of(name, "own steps" if name == "1f1b" else "no step")
     uncounted = replace(plan, counts_bytes=False)

@@ -21,11 +21,11 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.finding import Rule
 from proofs_tests.reference_exec.cases import Case, family_case
 from proofs_tests.reference_exec.replica_cases import (
-    FULL,
     of_family,
     placed,
     run,
 )
+from proofs_tests.sized import sized
 
 
 def refused(whole: Replicated, program: Program) -> set[Rule]:
@@ -47,7 +47,7 @@ def test_every_dropped_collective_is_refused_and_shows_when_forced(
         assert Rule.COMPLETE in broken
         is_earlier = action.kind is Kind.REDUCE_GRAD and not _is_last(whole, action)
         assert (Rule.DATAFLOW in broken) == (not is_earlier), action  # the next does its work
-        if FULL or number % 4 == 0:
+        if number % sized(4, full=1) == 0:
             with pytest.raises(BrokenProgram, match=r"not here|never freed|never reduced"):
                 run_virtual(replace(plan, program=poorer))
 

@@ -18,7 +18,7 @@ import torch
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime import replica_collectives, updates, whole_sums
+from bubbleproof.reference_exec.runtime import replica_collectives, updates
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.families import families
 from bubbleproof.theory.model.schedule import Program
@@ -30,7 +30,6 @@ from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case
 from proofs_tests.reference_exec.replica_cases import (
-    FULL,
     LEVELS,
     SPEC,
     TURN,
@@ -38,14 +37,15 @@ from proofs_tests.reference_exec.replica_cases import (
     placed,
     run,
 )
+from proofs_tests.sized import sized
 
 
 def whole_and_equal(report: ReplayReport) -> None:
     """Everything that a replay promises, asked one by one."""
     assert report.gradients_equal
     assert report.max_relative_error <= 1e-12
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
-    assert report.measured_state_bytes == report.predicted_state_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
+    assert report.state_bytes.measured == report.state_bytes.predicted
     assert all(trace.predicted for trace in report.traces)
     assert [trace.num_differing for trace in report.traces] == [0] * len(report.traces)
     assert report.ok, str(report)
@@ -66,7 +66,7 @@ def test_a_registered_family_runs_sharded(name: str) -> None:
     report = run(of_family(name), levels)
     whole_and_equal(report)
     assert report.zero == levels
-    assert all(report.measured_state_bytes)
+    assert all(report.state_bytes.measured)
 
 
 @pytest.mark.sweep
@@ -74,7 +74,7 @@ def test_a_registered_family_runs_sharded(name: str) -> None:
 def test_more_families_and_levels(levels: str | None) -> None:
     # split backwards; both directions; slices with parts of W; recomputation; evictions
     names = ("zb-v", "dualpipe", "svpp-w", "trecomp", "bpipe")
-    for name in names if FULL else (names[LEVELS.index(levels)],):
+    for name in sized(names[LEVELS.index(levels) :][:1], full=names):
         spec = replace(SPEC, kind="llama", hidden=8, dtype="float32", seed=3)
         report = run(of_family(name), levels, data_parallel=3, spec=spec)
         assert report.ok, f"{name}: {report}"
@@ -119,7 +119,7 @@ def chosen(choice: random.Random) -> Pipeline:
 @pytest.mark.sweep
 def test_random_choices_and_directions_run_sharded() -> None:
     choice = random.Random(0)
-    for seed in range(200 if FULL else 6):
+    for seed in range(sized(6, full=200)):
         pipeline = chosen(choice)
         if seed % 3 == 2:
             pipeline = Pipeline(
@@ -162,13 +162,15 @@ def test_live_bytes_of_a_split_backward_by_hand() -> None:
     expected = np.cumsum(changes).tolist()
     for result in run_virtual(plan):
         assert list(result.live_bytes) == expected
-        assert result.state_bytes == 2 * 78 * 8  # half of 156 weights and of their gradients
+        assert (
+            result.model_state[0].without_optimizer == 2 * 78 * 8
+        )  # half of 156 weights and of their gradients
 
 
 def test_both_ranks_of_a_stage_hold_its_shards() -> None:
     # two ranks, each with both stages of 156 weights: shards of weights and of gradients
     report = run(of_family("chimera"), "3")
-    assert report.measured_state_bytes == (2 * 2 * 78 * 8,) * 4
+    assert report.state_bytes.measured == (2 * 2 * 78 * 8,) * 4
     assert report.num_updated_stages == 2
 
 
@@ -189,14 +191,14 @@ def test_another_order_of_whole_members_gives_other_bits(monkeypatch: pytest.Mon
 
 
 def test_a_member_with_another_sum_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = whole_sums.WholeSums.put
+    right = replica_collectives.put_gradient
     calls = []
 
-    def astray(self: whole_sums.WholeSums, stage: int, total: torch.Tensor) -> None:
-        calls.append(stage)
-        right(self, stage, total + 1 if len(calls) == 4 else total)
+    def astray(module: torch.nn.Module, total: torch.Tensor) -> None:
+        calls.append(module)
+        right(module, total + 1 if len(calls) == 4 else total)
 
-    monkeypatch.setattr(whole_sums.WholeSums, "put", astray)
+    monkeypatch.setattr(replica_collectives, "put_gradient", astray)
     report = run(of_family("gpipe"), None)  # two stages on each of two replicas: the last to end
     assert not report.gradients_equal
     assert "different" in str(report) or report.failures
@@ -242,8 +244,8 @@ def test_the_host_steps_with_the_sum_of_all_replicas() -> None:
     whole_and_equal(report)
     assert report.weights_equal
     assert report.num_updated_stages == 2
-    assert len(report.measured_host_peak_bytes) == 4
-    assert report.measured_host_peak_bytes == report.predicted_host_peak_bytes
+    assert len(report.host_peak_bytes.measured) == 4
+    assert report.host_peak_bytes.measured == report.host_peak_bytes.predicted
     with pytest.raises(ValueError, match=r"the host updates stages \(2, 3\) with whole gradients"):
         run(of_family("toffload"), "1")
 

@@ -42,7 +42,7 @@ def test_live_bytes_of_each_action_by_hand() -> None:
     for result in run_virtual(plan):
         assert list(result.live_bytes) == expected
         # half of 156 weights and of their gradients
-        assert result.state_bytes == 2 * 78 * 8
+        assert result.model_state[0].without_optimizer == 2 * 78 * 8
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_live_bytes_of_each_action_by_hand() -> None:
 def test_state_bytes_by_hand(levels: str, state: int) -> None:
     made = mesh(3, p=1, v=1, m=2, e=(2,), d=(2,))
     report = run(made, data_parallel=2, zero=ZeroLevels.parse(levels))
-    assert report.measured_state_bytes == report.predicted_state_bytes == (state * 8,) * 2
+    assert report.state_bytes.measured == report.state_bytes.predicted == (state * 8,) * 2
 
 
 def test_what_is_freed_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

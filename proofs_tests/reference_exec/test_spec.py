@@ -87,7 +87,7 @@ def test_footprint_of_a_llama_stage() -> None:
 
 def test_what_needs_no_torch_loads_none() -> None:
     code = (
-        "import sys, bubbleproof.reference_exec.plans.plan;"
+        "import sys, bubbleproof.reference_exec.plans.replay_plan;"
         "import bubbleproof.reference_exec.evidence.replay_report;"
         "sys.exit('torch' in sys.modules)"
     )

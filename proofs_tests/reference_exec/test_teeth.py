@@ -142,7 +142,7 @@ def test_a_broken_rule_is_a_failure_whatever_the_run_shows() -> None:
         progress=said.append,
     )
     assert report.gradients_equal
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
     assert not report.ok
     assert len(report.failures) == 1
     assert report.failures[0].startswith("not verified, memory: ")

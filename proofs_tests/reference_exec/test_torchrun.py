@@ -13,9 +13,8 @@ import pytest
 import torch
 import torch.distributed
 
-from bubbleproof.commands.read_sharded import read_to_replay
+from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replay_options import ReplayRequest, TrainingOptions
-from bubbleproof.reference_exec.drivers.endings import Ending
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
 from bubbleproof.reference_exec.drivers.group_transport import (
     GroupTransport,
@@ -24,7 +23,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     twins,
 )
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.drivers.rank_report import Report, gravest
+from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of
 from bubbleproof.reference_exec.drivers.torchrun import (
     Processes,
     open_backend,
@@ -196,24 +195,20 @@ def test_pairs_that_talk_have_a_group(
 
 
 def test_the_gravest_report_is_the_cause() -> None:
-    stalled = Report(state="stalled", text="stalled: 1F0 waits")
-    failed = Report(state="failed", text="failed: BrokenProgram")
-    died = Report(state="died", text="died with exit code -9")
-    done = Report(state="done")
-    assert gravest({0: done, 1: done}) == []
-    assert gravest({0: stalled, 1: done, 2: stalled}) == [
-        "rank 0 stalled: 1F0 waits",
-        "rank 2 stalled: 1F0 waits",
-    ]
-    assert gravest({0: stalled, 1: failed}) == ["rank 1 failed: BrokenProgram"]
-    assert gravest({0: failed, 1: died, 2: stalled}) == ["rank 1 died with exit code -9"]
+    stalled = Report.stalled("1F0 waits")
+    failed = Report.failed(ValueError("so"))
+    died = Report(ending=Ending.DIED, text="died with exit code -9")
+    assert gravest_of({0: stalled, 2: stalled}, {}) == "ranks 0, 2 stalled: 1F0 waits"
+    assert gravest_of({0: stalled, 1: failed}, {}) == "rank 1 failed: ValueError: so"
+    assert gravest_of({0: failed, 1: died, 2: stalled}, {}) == "rank 1 died with exit code -9"
 
 
 def test_replicas_have_a_process_for_each_rank_and_groups_among_each_other() -> None:
     asked = TrainingOptions(data_parallel=3)
     given = read_to_replay(ReplayRequest(schedule=["pipemesh", "p=2", "m=4"], training=asked))
+    pipeline = known_pipeline(given)
     plan = prepared(
-        given.known_pipeline, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
+        pipeline, given.timed(), TINY, semantics=Semantics.BUFFERED, data_parallel=3
     ).plan
     require_processes(Place(rank=0, world_size=6, local_rank=0), plan)
     with pytest.raises(ValueError, match=r"has 2 ranks in 3 replicas and .* must be 6$"):

@@ -22,6 +22,7 @@ from proofs_tests.reference_exec.launched import (
     wait_for,
 )
 from proofs_tests.reference_exec.processes import HAS_PROC, outlive
+from proofs_tests.sized import sized
 
 WORDS = ("1f1b", "p=2", "m=2", "--model", f"{Path(__file__).parent / 'troubled.py'}:model")
 
@@ -30,9 +31,6 @@ def starts(folder: Path, trouble: str, words: tuple[str, ...] = WORDS) -> list[S
     port = free_port()
     more = {"TROUBLE": trouble, "REACHED": str(folder / "reached")}
     return [Start(words=words, variables=variables(rank, 2, port, **more)) for rank in (0, 1)]
-
-
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 
 
 def ended_by(folder: Path, trouble: str, strike: Callable[[Launched], None]) -> Launched:
@@ -63,7 +61,7 @@ STRIKES = [
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("trouble", "text"), TROUBLES if FULL else TROUBLES[:2])
+@pytest.mark.parametrize(("trouble", "text"), sized(TROUBLES[:2], full=TROUBLES))
 def test_a_rank_that_ends_by_itself_ends_the_others(
     trouble: str, text: str, tmp_path: Path
 ) -> None:
@@ -74,7 +72,7 @@ def test_a_rank_that_ends_by_itself_ends_the_others(
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("number", "signal_", "text"), STRIKES if FULL else STRIKES[:2])
+@pytest.mark.parametrize(("number", "signal_", "text"), sized(STRIKES[:2], full=STRIKES))
 def test_a_rank_that_is_struck_ends_the_others(
     number: int, signal_: signal.Signals, text: str, tmp_path: Path
 ) -> None:
@@ -115,7 +113,7 @@ def under_an_agent() -> None:
 
 @pytest.mark.skipif(not HAS_PROC, reason="needs /proc to know which processes there are")
 @pytest.mark.sweep
-@pytest.mark.parametrize("number", [1, 0] if FULL else [1])
+@pytest.mark.parametrize("number", sized([1], full=[1, 0]))
 def test_the_ranks_of_an_agent_that_is_killed_end_and_are_named(
     number: int, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.training_oracle import matched_training
-from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
@@ -24,8 +23,8 @@ from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
 from proofs_tests.reference_exec.training_cases import trained as run
 from proofs_tests.reference_exec.training_cases import training_plan
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 RULES = (*OPTIMIZERS,)
 
 
@@ -33,7 +32,7 @@ RULES = (*OPTIMIZERS,)
 def test_every_registered_family_trains(name: str) -> None:
     case = family_case(name, **SHAPES.get(name, ORDINARY))
     forms = ((False, "float64"), (True, "float32"))
-    for has_barrier, dtype in forms if FULL else (forms[NAMES.index(name) % 2],):
+    for has_barrier, dtype in sized(forms[NAMES.index(name) % 2 :][:1], full=forms):
         optimizer = RULES[(NAMES.index(name) + has_barrier) % len(RULES)]
         training = Training(optimizer=optimizer, steps=3, has_barrier=has_barrier)
         report = run(case, training, replace(TINY, dtype=dtype, sequence=2))
@@ -46,7 +45,7 @@ def test_every_registered_family_trains(name: str) -> None:
 @pytest.mark.parametrize("name", ["zb-h1", "chimera"])
 def test_exchanges_and_barriers_stall_under_no_semantics(name: str, semantics: Semantics) -> None:
     case = family_case(name, p=4, m=4)
-    for seed in range(10 if FULL else 2):
+    for seed in range(sized(2, full=10)):
         training = Training(optimizer="adam", steps=2, has_barrier=seed == 0)
         assert run(case, training, semantics=semantics, seed=seed).ok
 

@@ -6,7 +6,6 @@ judge the program; the run, under the same semantics, shows whether it ends with
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import dataclass, replace
 
@@ -14,12 +13,11 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.evidence.compare import weights_are_equal
-from bubbleproof.reference_exec.evidence.members import whole_results
+from bubbleproof.reference_exec.evidence.compare import weights_are_equal, whole_results
 from bubbleproof.reference_exec.evidence.training_oracle import Matched, matched_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import lowered_program, replay_plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.stepping import without_training
 from bubbleproof.reference_exec.plans.training import Training
@@ -29,9 +27,10 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.communication.matching import Semantics
 from bubbleproof.verify.verdict import Verdict, join
 from proofs_tests.reference_exec.cases import TINY, family_case
+from proofs_tests.sized import sized
 
 TIED = replace(TINY, vocabulary=5, tied=True)
-MOVES = 400 if os.environ.get("BUBBLEPROOF_SWEEP") == "full" else 8  # two under each semantics
+MOVES = sized(8, full=400)  # two under each semantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +47,6 @@ class Trained:
         levels = ZeroLevels.parse(self.levels) if self.levels else None
         spec = self.spec.on(case.pipeline.num_stages)
         return replicated(case.pipeline, case.schedule, spec, replicas=self.replicas, levels=levels)
-
-    def plan(self, whole: Replicated, training: Training) -> Plan:
-        spec = self.spec.on(whole.pipeline.num_stages)
-        return replay_plan(whole, lowered_program(whole, spec), spec, training)
 
 
 TRAININGS = {
@@ -97,7 +92,7 @@ def goes_right(plan: Plan, semantics: Semantics, seed: int, expected: Matched) -
 def test_what_is_judged_right_runs_right(name: str, has_barrier: bool) -> None:
     training = Training(optimizer="momentum", steps=2, has_barrier=has_barrier)
     whole = TRAININGS[name].whole()
-    plan = TRAININGS[name].plan(whole, training)
+    plan = replay_plan(whole, lowered_program(whole), training)
     expected, choice = matched_training(plan), random.Random(f"{name} {has_barrier}")
     wrong = 0
     for number in range(MOVES):

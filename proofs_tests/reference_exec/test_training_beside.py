@@ -16,7 +16,7 @@ from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.check import check
-from bubbleproof.verify.dataflow import check_training
+from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
 from proofs_tests.reference_exec.cases import family_case

@@ -84,7 +84,7 @@ FAULTS = [
         edit="0STEP after 0F0",
         rank=0,
         refusal="lacks what 0W0 of pass 0 adds",
-        shown="rank 0, action 1: stage 0 .* has no gradient yet",
+        shown="rank 0, action 1: stage 0 .* has no gradient",
     ),
     Fault(
         family="zb-h1",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from bubbleproof.reference_exec.drivers.gloo_pool import GlooPool
+from bubbleproof.reference_exec.drivers.gloo import GlooPool
 from bubbleproof.reference_exec.plans.training import OPTIMIZERS, Training
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.reference_exec.cases import TINY, family_case
@@ -15,12 +14,6 @@ from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.reference_exec.training_cases import trained, training_orders
 
 TIED = replace(TINY, kind="llama", vocabulary=5, tied=True)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[GlooPool]:
-    with GlooPool() as processes:
-        yield processes
 
 
 @pytest.mark.parametrize("has_barrier", [False, True])
@@ -40,7 +33,7 @@ def test_every_optimizer(optimizer: str, has_barrier: bool, pool: GlooPool) -> N
         assert (report.weights_equal, report.steps) == (True, 3)
         alike = trained(case, training, spec)
         assert (report.losses, report.max_weight_error) == (alike.losses, alike.max_weight_error)
-        assert report.measured_model_state == alike.measured_model_state
+        assert report.model_state.measured == alike.model_state.measured
 
 
 def test_replicas(pool: GlooPool) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import Semantics, check_communication

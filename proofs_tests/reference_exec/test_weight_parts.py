@@ -16,18 +16,16 @@ from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.ledger import Ledger
-from bubbleproof.reference_exec.models.footprint import footprint
+from bubbleproof.reference_exec.models.footprint import footprint, shares
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.models.shares import shares
-from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.plans.prediction import predicted_peak_bytes
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch.table import require_sayable
 from bubbleproof.reference_exec.replay import NotVerified, replay
 from bubbleproof.reference_exec.runtime import weight_parts
-from bubbleproof.theory.families.svpp_weights import SVPPWeights
+from bubbleproof.theory.families.svpp import SVPPWeights
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -61,7 +59,7 @@ def svpp_case(pipeline: Pipeline) -> Case:
 def assert_as_predicted(report: ReplayReport) -> None:
     assert report.ok, report.failures
     assert report.gradients_equal
-    assert report.measured_peak_bytes == report.predicted_peak_bytes
+    assert report.peak_bytes.measured == report.peak_bytes.predicted
     assert all(trace.predicted for trace in report.traces)  # ok compares every action's bytes
 
 
@@ -113,13 +111,13 @@ def test_peaks_by_hand() -> None:
     report = run(case)
     assert_as_predicted(report)
     assert report.live_bytes == ((728, 960, 480, 480 + 728, 728, 960, 480, 0),)
-    assert report.measured_peak_bytes == (1208,)
+    assert report.peak_bytes.measured == (1208,)
     whole = retimed(
         pipeline.with_changes(weight_parts=()).problem(),
         [["0F0", "0I0", "0F1", "0W0", "0I1", "0W1"]],
     )
     plain = pipeline.with_changes(weight_parts=())
-    assert predicted_peak_bytes(replicated(plain, whole, TINY), TINY) == (1688,)
+    assert replicated(plain, whole, TINY).peak_bytes() == (1688,)
 
 
 def test_gemms_are_left_in_the_order_of_the_shares() -> None:

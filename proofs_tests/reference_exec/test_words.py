@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,13 @@ import torch
 
 from bubbleproof.reference_exec.drivers.virtual import run_virtual
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes, weight_bytes
-from bubbleproof.reference_exec.models.losses import cross_entropy
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.reference import Stage, microbatch_input, microbatch_target
+from bubbleproof.reference_exec.models.reference import (
+    Stage,
+    cross_entropy,
+    microbatch_input,
+    microbatch_target,
+)
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
@@ -21,9 +24,9 @@ from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.meshes import mesh
 from proofs_tests.reference_exec.training_cases import training_plan
+from proofs_tests.sized import sized
 
 GPT = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2, vocabulary=7, tied=True)
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 STEPS = Training(optimizer="adam", steps=2)
 
 
@@ -44,7 +47,7 @@ def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: s
     for dtype, tied in (("float64", True), ("float32", False)):
         spec = replace(GPT, kind=kind, dtype=dtype, tied=tied)
         report = run(case, spec, training=STEPS)
-        assert report.measured_peak_bytes == report.predicted_peak_bytes
+        assert report.peak_bytes.measured == report.peak_bytes.predicted
         assert report.weights_equal
         assert report.ok, str(report)
 
@@ -53,7 +56,7 @@ def test_tied_models_replay_and_train(name: str, params: dict[str, int], kind: s
 def test_the_exchange_stalls_under_no_semantics(semantics: Semantics) -> None:
     case = family_case("1f1b", p=4, m=4)
     training = replace(STEPS, has_barrier=True)
-    for seed in range(2 if FULL else 1):
+    for seed in range(sized(1, full=2)):
         assert run(case, GPT, semantics=semantics, seed=seed, training=training).ok
 
 

@@ -65,8 +65,8 @@ def test_what_a_member_holds_all_the_time() -> None:
     # whole gradients of level 1: 4.
     shapes = {"a.x": (4,), "b.x": (2, 3), "c.x": (5,)}
     layout = StageLayout.of(shapes, ZeroLevels.parse("3,a=1,b=2"), 2)
-    assert layout.state_size(0) == 2 * (2 + 3 + 3) + 10 + 4
-    assert layout.state_size(1) == 2 * (2 + 3 + 2) + 10 + 4
+    assert sum(layout.kept(0)) == 2 * (2 + 3 + 3) + 10 + 4
+    assert sum(layout.kept(1)) == 2 * (2 + 3 + 2) + 10 + 4
     assert (layout.size(3), layout.size(2, 3)) == (5, 11)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -32,22 +33,22 @@ class _Gone:
 
 def _sending(patch: pytest.MonkeyPatch, marks: Marks, other: Callable[..., Transfer]) -> None:
     """``other(right, self, tag, tensor, destination)`` in the place of the first activation's."""
-    right = Endpoint.isend
+    right = Endpoint.post
 
-    def isend(self: Endpoint, tag: Action, tensor: torch.Tensor, *, destination: int) -> Transfer:
-        if str(tag) != FIRST:
-            return right(self, tag, tensor, destination=destination)
+    def post(
+        self: Endpoint, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool
+    ) -> Transfer:
+        if str(tag) != FIRST or not is_send:
+            return right(self, tag, end, peer, is_send=is_send)
         marks.append(tag)
-        return other(right, self, tag, tensor, destination)
+        return other(partial(right, is_send=True), self, tag, end, peer)
 
-    patch.setattr(Endpoint, "isend", isend)
+    patch.setattr(Endpoint, "post", post)
 
 
 def to_the_wrong_rank(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """One activation goes two ranks on."""
-    _sending(
-        patch, marks, lambda right, me, tag, x, to: right(me, tag, x, destination=(to + 1) % 4)
-    )
+    _sending(patch, marks, lambda right, me, tag, x, to: right(me, tag, x, (to + 1) % 4))
 
 
 def under_a_wrong_tag(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -55,7 +56,7 @@ def under_a_wrong_tag(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     _sending(
         patch,
         marks,
-        lambda right, me, tag, x, to: right(me, replace(tag, microbatch=0), x, destination=to),
+        lambda right, me, tag, x, to: right(me, replace(tag, microbatch=0), x, to),
     )
 
 
@@ -66,7 +67,7 @@ def dropped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
 def of_another_shape(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """One activation is sent without its last token."""
-    _sending(patch, marks, lambda right, me, tag, x, to: right(me, tag, x[:, :-1], destination=to))
+    _sending(patch, marks, lambda right, me, tag, x, to: right(me, tag, x[:, :-1], to))
 
 
 def rounded(patch: pytest.MonkeyPatch, marks: Marks) -> None:
@@ -74,7 +75,7 @@ def rounded(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     _sending(
         patch,
         marks,
-        lambda right, me, tag, x, to: right(me, tag, x.float().double(), destination=to),
+        lambda right, me, tag, x, to: right(me, tag, x.float().double(), to),
     )
 
 
@@ -83,7 +84,7 @@ def unwritten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     _sending(
         patch,
         marks,
-        lambda right, me, tag, x, to: right(me, tag, torch.zeros_like(x), destination=to),
+        lambda right, me, tag, x, to: right(me, tag, torch.zeros_like(x), to),
     )
 
 
@@ -91,8 +92,8 @@ def sent_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """One activation is sent again."""
 
     def twice(right: Send, me: Endpoint, tag: Action, x: torch.Tensor, to: int) -> Transfer:
-        right(me, tag, x, destination=to)
-        return right(me, tag, x, destination=to)
+        right(me, tag, x, to)
+        return right(me, tag, x, to)
 
     _sending(patch, marks, twice)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bubbleproof.reference_exec import saved
 from bubbleproof.reference_exec.models import linear, reference
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime import (
@@ -16,7 +17,6 @@ from bubbleproof.reference_exec.runtime import (
     host,
     sliced,
     stage_shards,
-    transfer_buffers,
 )
 from bubbleproof.reference_exec.saved import SavedTensors
 
@@ -187,12 +187,12 @@ def recomputation_skipped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 def transfer_not_filled(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """What comes back is memory that was never written."""
 
-    def fill(self: transfer_buffers.SampleStorages, buffer: torch.Tensor) -> None:
+    def fill(self: saved.SampleStorages, buffer: torch.Tensor) -> None:
         marks.append(buffer)
         for tensor in self._tensors:
-            transfer_buffers._bytes_of(tensor).zero_()
+            saved._bytes_of(tensor).zero_()
 
-    patch.setattr(transfer_buffers.SampleStorages, "fill", fill)
+    patch.setattr(saved.SampleStorages, "fill", fill)
 
 
 def flipped_on_the_host(patch: pytest.MonkeyPatch, marks: Marks) -> None:

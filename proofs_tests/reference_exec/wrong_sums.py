@@ -129,6 +129,7 @@ def other_learning_rate(patch: pytest.MonkeyPatch, marks: Marks) -> None:
 
     def made(training: Training, parameters: object) -> torch.optim.Optimizer:
         optimizer = right(training, parameters)  # type: ignore[arg-type]  # passed on
+        assert isinstance(optimizer, torch.optim.Optimizer)
         optimizer.param_groups[0]["lr"] *= 1 + 1e-9
         marks.append(optimizer)
         return optimizer
@@ -143,6 +144,7 @@ def moments_forgotten(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     def begin(self: updates.Updates) -> None:
         right(self)
         for optimizer in self.optimizers.values():
+            assert isinstance(optimizer, torch.optim.Optimizer)
             marks.extend(optimizer.state.keys())
             optimizer.state.clear()
 
@@ -169,7 +171,7 @@ def _own_alone(patch: pytest.MonkeyPatch, marks: Marks, name: str) -> None:
         yield from right(self, action)
         for key in self._totals:
             marks.append(key)
-            self._totals[key] = self._own(*key).clone()
+            self._totals[key] = self._own(key[0])[key].clone()
 
     patch.setattr(updates.Updates, name, added)
 

@@ -11,8 +11,13 @@ import pytest
 
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.runtime.trace import RankTrace
-from bubbleproof.report.live_bytes import MAX_PANELS, live_bytes_figure
-from bubbleproof.report.replay_page import ReplayPage, render, write_replay_page
+from bubbleproof.report.replay_page import (
+    MAX_PANELS,
+    ReplayPage,
+    live_bytes_figure,
+    render,
+    write_replay_page,
+)
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action

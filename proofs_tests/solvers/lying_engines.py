@@ -13,7 +13,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,34 +22,38 @@ from unittest.mock import patch
 import numpy as np
 
 from bubbleproof.cli import main
-from bubbleproof.faults import FaultError
 from bubbleproof.solvers import Result, SolveOptions, Status, choices_search, search, solve
 from bubbleproof.solvers import repair as repair_room
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.choices import solve_variants
-from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import ENGINES, Budget, Outcome, cpsat
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, choices_engine
-from bubbleproof.solvers.engines.engine import Engine
 from bubbleproof.solvers.explain import explain
 from bubbleproof.solvers.large import LargeSearch
 from bubbleproof.solvers.pareto import pareto
 from bubbleproof.solvers.propagation import Narrowed
-from bubbleproof.theory.model.actions import Action, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma
-from proofs_tests.patience import PATIENCE
+from proofs_tests.solvers.lies import (
+    LIES,
+    NOTHING,
+    PROBLEM,
+    QUICK,
+    SMALL,
+    STARTS,
+    TRUTH,
+    Lie,
+    alone,
+    in_turn,
+    reasoned,
+    shown,
+    told,
+)
 from proofs_tests.solvers.test_choices import forced_apart
 
-NOTHING = Narrowed(certificate=None, schedule=None)
-Lie = Callable[[Outcome], Outcome]
 Cases = Iterator[tuple[str, str]]
-QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
-# 1F1B's: (m + p - 1)(tF + tB) = 12 ticks at least; one microbatch after the other takes 18.
-SMALL = Pipeline(num_ranks=2, num_microbatches=3)
-PROBLEM = SMALL.problem()
 # 78 by its one-machine bound, 80 the optimum (two engines).
 TOML = """
 ranks = 4
@@ -66,81 +69,6 @@ capacity = 4
 LATE = Pipeline(
     num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4
 ).problem()
-
-
-def in_turn(pipeline: Pipeline) -> tuple[str, Program]:
-    """One microbatch after the other, under its name."""
-    rows = [[Action.parse(f"{g}{kind}{j}") for j in range(pipeline.num_microbatches)
-             for kind in "FB"] for g in range(pipeline.num_ranks)]  # fmt: skip
-    return "in turn", Program.from_orders(rows)
-
-
-def optimal(problem: Problem) -> Ints:
-    """The starts of a best schedule."""
-    budget = Budget(deadline=float("inf"), threads=1)
-    found = cpsat.search(Encoding(problem, lower_bounds(problem)), None, budget).start
-    return np.zeros(0, dtype=np.int64) if found is None else found
-
-
-def shown(result: Result) -> str:
-    proof = "" if result.proof is None else f" {result.proof.name}"
-    return f"{result.status.name} {result.value} bound {result.best_bound}{proof}"
-
-
-def reasoned(result: Result) -> str:
-    """With the certified bound and the reason."""
-    return f"{shown(result)}, {result.lower_bound} is certified; {result.reason}"
-
-
-def told(work: Callable[[], str]) -> str:
-    """What came of it; only a fault is expected, another error is told by its name."""
-    try:
-        return work()
-    except FaultError as error:
-        return f"fault: {error}"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def answering(lie: Lie, truth: Outcome | None = None) -> Callable[[str], Engine]:
-    """In place of ``engine``: by any name, the truth (CP-SAT's unless given) falsified."""
-
-    def searched(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
-        return lie(truth or cpsat.search(encoding, hint, budget))
-
-    return lambda _: searched
-
-
-def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False) -> ExitStack:
-    """While it is open nothing but the engine finds a schedule or a bound."""
-    stack = ExitStack()
-    stack.enter_context(patch.object(search, "greedy_programs", lambda *_: iter(())))
-    stack.enter_context(patch.object(search, "engine", answering(lie, truth)))
-    if not is_certifying:
-        stack.enter_context(patch.object(search, "NARROWING", 0))
-        stack.enter_context(patch.object(search, "CERTIFYING", 0))
-    return stack
-
-
-STARTS = optimal(PROBLEM)
-TRUTH = Outcome(start=STARTS, bound=12)
-LIES: dict[str, Lie] = {
-    "starts at 0": lambda o: replace(o, start=0 * STARTS),
-    "a start too early": lambda o: replace(o, start=STARTS * (STARTS.max() > STARTS)),
-    "a schedule of another problem": lambda o: replace(
-        o, start=optimal(SMALL.with_changes(backward=1).problem())
-    ),
-    "a schedule of more tasks": lambda o: replace(
-        o, start=optimal(SMALL.with_changes(num_microbatches=4).problem())
-    ),
-    "starts that are no integers": lambda o: replace(o, start=STARTS + np.array(0.5)),
-    "starts beyond all time": lambda o: replace(o, start=STARTS + (1 << 62)),
-    "a bound above its schedule": lambda _: Outcome(start=STARTS, bound=13),
-    "a bound above what is known": lambda _: Outcome(bound=19),
-    "a bound that is no integer": lambda o: replace(o, bound=12.5),  # type: ignore[arg-type]  # a lie
-    "refuted what is known": lambda _: Outcome(is_refuted=True),
-    "refuted its own schedule": lambda _: Outcome(start=STARTS, is_refuted=True),
-}
 
 
 def one_search() -> Cases:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 import numpy as np
@@ -31,11 +30,11 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 Case = tuple[Pipeline, Allowed]
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 QUICK = SolveOptions(time_limit=PATIENCE, threads=1)
 
 
@@ -260,11 +259,11 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
     evict = AllowedEvictions(pairs=((0, 3), (1, 2), (2, 1), (3, 0)), duration=1)
     capped = FOUR.with_changes(activation=1, capacity=3)
     assert solve(capped.problem()).value == 96
-    stop = threading.Event()
+    stop, is_full = threading.Event(), sized(False, full=True)
 
     def below_plain(who: str, value: int | None, bound: int, seconds: float) -> None:
         del who, seconds
-        if value is not None and value < 96 and bound >= 72 and not FULL:
+        if value is not None and value < 96 and bound >= 72 and not is_full:
             stop.set()
 
     options = SolveOptions(time_limit=PATIENCE, stop=stop, progress=below_plain)
@@ -273,5 +272,5 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
     # A plain CP-SAT model finds 78 and proves no more than 72, in 30 s.
     assert found.result.value is not None
     assert 72 <= found.result.lower_bound <= 78 <= found.result.value < 96
-    if FULL:
+    if is_full:
         assert (found.result.status, found.result.value) == (Status.OPTIMAL, 78)

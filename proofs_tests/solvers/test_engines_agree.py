@@ -6,7 +6,6 @@ which the checker judges. A disagreement prints the Python that builds the small
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import get_args
 
@@ -22,11 +21,11 @@ from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE, in_time
+from proofs_tests.sized import sized
 from proofs_tests.solvers.agreement_cases import Linked, Source, sources
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
-EXAMPLES = 300 if FULL else 40  # of each objective
+EXAMPLES = sized(40, full=300)  # of each objective
 MOST_MILP_TASKS = {"makespan": 16, "span_idle": 10}  # MILPs are slow on larger problems
 INFEASIBLE = "infeasible"
 Search = Callable[[Encoding, Budget], Outcome]

@@ -8,7 +8,7 @@ import pytest
 
 import bubbleproof as bp
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.solvers.holding import hold
+from bubbleproof.solvers.overloads import avoid_overload
 from bubbleproof.solvers.propagation import decide
 from bubbleproof.solvers.propagator import Propagator
 from bubbleproof.solvers.windows import Windows
@@ -44,7 +44,7 @@ def deduced(problem: Problem, known: Sequence[Order], wanted: Order) -> tuple[Re
     assert not state.prior[after, before]
     propagator = Propagator(problem, bounds)
     for _ in range(2):  # first windows shrink, then orders are learnt
-        hold(state, propagator.chains[0], propagator.homes)
+        avoid_overload(state, propagator.chains[0], propagator.homes)
         state.flush()
     if not state.prior[after, before]:
         return replay, []

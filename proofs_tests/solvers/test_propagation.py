@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 
@@ -19,11 +18,11 @@ from bubbleproof.verify.certificates.certificate import Certificate, Drup
 from bubbleproof.verify.certificates.rule import check_certificate
 from bubbleproof.verify.check import check
 from proofs_tests.patience import ended, in_time
+from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.small import tiny_pipelines
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 UNIT, UNEVEN = (1, 1, 1), (10, 11, 8)
 
 
@@ -75,7 +74,7 @@ CLOSED_BY_SEARCH = [
 ]
 
 
-@pytest.mark.parametrize(("pipeline", "machine", "best"), CLOSED + CLOSED_BY_SEARCH * FULL)
+@pytest.mark.parametrize(("pipeline", "machine", "best"), CLOSED + sized([], full=CLOSED_BY_SEARCH))
 def test_the_optimum_is_proved(pipeline: Pipeline, machine: int, best: int) -> None:
     problem = pipeline.problem()
     bounds = lower_bounds(problem)

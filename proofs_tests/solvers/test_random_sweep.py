@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from random import Random
 
@@ -11,19 +10,18 @@ import pytest
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.verify.certificates.chains import Chain, ForcedOrder, Lifecycle
 from bubbleproof.verify.certificates.index_order import index_order
+from proofs_tests.sized import sized
 from proofs_tests.solvers import random_optima
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork, obeys
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.small import by_hand
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
-
 
 @pytest.mark.sweep
 def test_no_answer_is_wrong() -> None:
     """80 problems, 20,000 with ``BUBBLEPROOF_SWEEP=full``."""
-    counts = random_optima.sweep(20_000 if FULL else 80)
+    counts = random_optima.sweep(sized(80, full=20_000))
     assert counts.wrong == []
     assert counts.by_engine > 0
     assert counts.variants > 0

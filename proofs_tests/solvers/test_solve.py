@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,17 @@ import pytest
 
 from bubbleproof.formats import read_problem
 from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status, search, solve
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.demands import Demands
+from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.theory.families import family
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.certificates.rule import check_certificate
+from proofs_tests.patience import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -21,11 +28,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 HARD = Pipeline(
     num_ranks=8, num_microbatches=16, forward=2, backward=4, latency=1, capacity=8
 ).problem()
-# A V shape in which list scheduling gets stuck: no schedule without the engine.
+# A V shape in which list scheduling that is not careful gets stuck.
 STUCK = Pipeline(
     num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
     forward=10, input_backward=11, weight_backward=8, latency=1, capacity=5,
 ).problem()  # fmt: skip
+# Enough tasks for windows.
+IN_WINDOWS = Pipeline(
+    num_ranks=6, num_microbatches=36, forward=20, backward=40, latency=5, capacity=4
+).problem()
 EASY = Pipeline(num_ranks=2, num_microbatches=4).problem()
 
 
@@ -72,24 +83,64 @@ def test_room_for_less_than_one_activation_is_infeasible() -> None:
     assert solve(pipeline.with_changes(capacity=7).problem()).status is Status.OPTIMAL
 
 
-def test_what_only_search_refutes_is_infeasible_and_says_so() -> None:
-    # One rank, two chunks: 0F, 1F hold one each at once, so room for one never suffices; neither
-    # stage alone needs more.
+def test_a_microbatch_whose_chunks_do_not_fit_together_is_infeasible() -> None:
+    # One rank, two chunks: when 1F0 starts, 0F0 is kept for 0B0, so room for one never suffices;
+    # neither stage alone needs more.
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=1)
     result = solve(pipeline.problem())
+    assert (result.status, result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert result.reason == (
+        "memory of rank 0: 0F0 and 1F0 need at once 2 beside the base load 0, but the capacity is "
+        "1 activation"
+    )
+    # Microbatches that differ are looked at one by one.
+    late = pipeline.problem()
+    late = replace(late, duration=late.duration + (late.actions.microbatch == 1))
+    assert "0F0 and 1F0 need at once 2" in solve(late).reason
+    assert solve(pipeline.with_changes(capacity=2).problem()).status is Status.OPTIMAL
+
+
+def test_what_only_search_refutes_is_infeasible_and_says_so() -> None:
+    # One rank, two chunks, room for three: with both 1F before both 1B all four are kept at once.
+    problem = Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=3).problem()
+    pairs = (("1F1", "1B0"), ("1F0", "1B1"))
+    demands = Demands(orders=tuple((problem.task(a), problem.task(b)) for a, b in pairs))
+    result = solve(problem, demands=demands)
     assert result.status is Status.INFEASIBLE
     assert result.reason == "cpsat refuted every schedule (not certified)"
     assert result.proof is Proof.ENGINE
 
 
-def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> None:
+def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     known = solve(HARD, SolveOptions(time_limit=1e-6))
     assert known.status is Status.FEASIBLE
     assert known.makespan is not None
     assert known.makespan > known.lower_bound
+    assert solve(STUCK, SolveOptions(time_limit=1e-6)).status is Status.FEASIBLE
+    monkeypatch.setattr(search, "greedy_programs", lambda *_: iter(()))
     unknown = solve(STUCK, SolveOptions(time_limit=1e-6))
     assert (unknown.status, unknown.schedule, unknown.reason) == (Status.UNKNOWN, None, "")
     assert unknown.lower_bound > 0
+
+
+def test_where_one_microbatch_fits_there_is_always_a_schedule() -> None:
+    for pipeline in (
+        # 5,120 tasks; the first p - 12 ranks hold less than 1F1B needs.
+        Pipeline(num_ranks=16, num_microbatches=160, forward=2, backward=4, latency=1, capacity=12),
+        # The least that V shapes of two and four chunks take: one microbatch at a time.
+        Pipeline(num_ranks=4, num_microbatches=9, num_chunks=2, placement="wave", capacity=2),
+        Pipeline(num_ranks=4, num_microbatches=9, num_chunks=4, placement="wave", capacity=4),
+        Pipeline(num_ranks=4, num_microbatches=9, num_chunks=3, split_backward=True, capacity=4),
+    ):
+        problem = pipeline.problem()
+        found = [
+            left_shift(problem, program)
+            for program in greedy_programs(problem, lower_bounds(problem), most_tasks=1)
+        ]
+        assert len(found) == 1
+        assert check(problem, found[0]).ok
 
 
 @pytest.mark.parametrize(
@@ -100,6 +151,8 @@ def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible() -> No
         ({"within": -1}, "within must be 0 ticks or more, got -1"),
         ({"time_limit": 0.0}, "time limit must be above 0 seconds, got 0.0"),
         ({"time_limit": float("nan")}, "time limit must be above 0 seconds, got nan"),
+        ({"work": 0.0}, "work must be above 0 units, got 0.0"),
+        ({"work": 1, "engine": "z3"}, "work is counted by engine auto cpsat sat, got 'z3'"),
         ({"seed": -1}, "seed must be 0 to 2\\*\\*31 - 1, got -1"),
         ({"seed": 1 << 31}, "seed must be 0 to 2\\*\\*31 - 1, got 2147483648"),
         ({"threads": 0}, "threads must be 1 or more, got 0"),
@@ -151,6 +204,27 @@ def test_one_seed_gives_one_schedule_and_all_seeds_one_optimum() -> None:
     assert again is not None
     assert np.array_equal(first.start, again.start)
     assert np.array_equal(first.program.actions.keys(), again.program.actions.keys())
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE)),
+        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE, engine="cpsat")),
+        (HARD, SolveOptions(work=0.5, time_limit=PATIENCE, objective="makespan-then-peak")),
+        (IN_WINDOWS, SolveOptions(work=1.0, time_limit=PATIENCE)),
+    ],
+    ids=["auto", "cpsat", "then peak", "windows"],
+)
+def test_limited_work_gives_the_same_answer_each_time(
+    problem: Problem, options: SolveOptions
+) -> None:
+    once, again = (solve(problem, options) for _ in range(2))
+    answers = [(r.status, r.value, r.lower_bound, r.engine_bound, r.work) for r in (once, again)]
+    assert answers[0] == answers[1]
+    assert once.schedule is not None
+    assert again.schedule is not None
+    assert np.array_equal(once.schedule.start, again.schedule.start)
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)

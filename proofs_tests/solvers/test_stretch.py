@@ -126,4 +126,4 @@ def test_a_thousand_microbatches_with_split_backwards_are_optimal_by_a_certifica
     ).problem()  # fmt: skip
     result = solve(problem, SolveOptions(time_limit=PATIENCE))
     assert (result.status, result.proof) == (Status.OPTIMAL, Proof.CERTIFICATE)
-    assert (result.makespan, result.origin) == (29747, "stretch")
+    assert result.makespan == 29747

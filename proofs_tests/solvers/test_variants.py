@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.solvers import Status, solve
 from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
-from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
+from bubbleproof.solvers.option_lifetimes import OptionalLifetime, optional_lifetimes
 from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
@@ -118,27 +118,27 @@ def test_a_pool_has_the_joint_capacity_and_others_none() -> None:
     assert [store.capacity for store in both.floor.stores] == [None, None]
 
 
-def test_holds_of_an_evicted_activation() -> None:
+def test_lifetimes_of_an_evicted_activation() -> None:
     plain = PIPELINE.with_changes(split_backward=False)
     variants = PipelineVariants(plain, ALLOWED["evict"]).variants
     f, b, e, load = (variants.whole.task(text) for text in ("0F0", "0B0", "0EVICT0", "0LOAD0"))
     first = Option(what="evict", stage=0, microbatch=0)
     option = variants.options.index(first)
-    own = optional_holds(variants, (0,))
+    own = optional_lifetimes(variants, (0,))
     assert own is not None
     # Left: on rank 0 from F to B. Taken: from F to the end of EVICT, and from LOAD to B.
-    assert {hold for hold in own if hold.first in (f, load)} == {
-        OptionalHold(f, b, 3, (), (option,)),
-        OptionalHold(f, e, 3, (option,)),
-        OptionalHold(load, b, 3, (option,)),
+    assert {lifetime for lifetime in own if lifetime.first in (f, load)} == {
+        OptionalLifetime(f, b, 3, (), (option,)),
+        OptionalLifetime(f, e, 3, (option,)),
+        OptionalLifetime(load, b, 3, (option,)),
     }
-    joint = optional_holds(variants, (0, 1))
+    joint = optional_lifetimes(variants, (0, 1))
     assert joint is not None
     # Together: from F to B in any case, and once more while it moves.
-    assert {hold for hold in joint if hold.first in (f, e, load)} == {
-        OptionalHold(f, b, 3),
-        OptionalHold(e, e, 3, (option,)),
-        OptionalHold(load, load, 3, (option,)),
+    assert {lifetime for lifetime in joint if lifetime.first in (f, e, load)} == {
+        OptionalLifetime(f, b, 3),
+        OptionalLifetime(e, e, 3, (option,)),
+        OptionalLifetime(load, load, 3, (option,)),
     }
 
 
@@ -158,7 +158,7 @@ def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
         edge_option=np.array([0]),
         event_option=np.array([NONE, 0]),
     )
-    assert optional_holds(variants, (0,)) is None
+    assert optional_lifetimes(variants, (0,)) is None
 
 
 def test_index_order_holds_for_stages_and_for_one_class_of_samples() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given
 
 from bubbleproof.formats import write_table
 from bubbleproof.testing.assertions import InvalidSchedule, assert_valid, assert_valid_file
-from bubbleproof.testing.strategies import ordered_pipelines
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, Semantics
+from proofs_tests.drawn_programs import ordered_pipelines
 
 SMALL = member("1f1b", p=2, m=3)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from bubbleproof.papers.claims.bpipe_search import least_evictions
-from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
-from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
 from bubbleproof.theory.families.bpipe_literal import Decision, dense, literal, replay
 from bubbleproof.theory.families.bpipe_plan import (
     NoPlan,
     Slots,
     computation_slots,
-    evictions_of,
     plan_transfers,
 )
 from bubbleproof.theory.families.parameters import make_parameters
@@ -24,8 +20,8 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
 
 
@@ -58,8 +54,8 @@ def test_every_rank_stays_within_the_objective_and_nothing_is_slower() -> None:
 @pytest.mark.sweep
 def test_every_rank_stays_within_the_objective_up_to_32_ranks() -> None:
     """p <= 32, m <= 3p with ``BUBBLEPROOF_SWEEP=full``; the edges of it otherwise."""
-    for p in range(13, 33) if FULL else (13, 32):
-        for m in range(1, 3 * p + 1) if FULL else (p - 1, p, p + 1, 3 * p):
+    for p in sized([13, 32], full=[*range(13, 33)]):
+        for m in sized([p - 1, p, p + 1, 3 * p], full=[*range(1, 3 * p + 1)]):
             assert measured(BPIPE, step(p, m)).makespan == (m + p - 1) * 3
 
 
@@ -116,9 +112,9 @@ def test_interleaved_stays_within_the_objective_and_is_no_slower() -> None:
 @pytest.mark.sweep
 def test_interleaved_stays_within_the_objective_at_larger_shapes() -> None:
     """p <= 16, v <= 7 with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
-    for p in range(1, 17) if FULL else (8, 13):
+    for p in sized([8, 13], full=[*range(1, 17)]):
         for m in (1, p + 1, 2 * p, 2 * p + 3, 5 * p + 2):
-            for v in (1, 2, 3, 4, 7) if FULL else (3,):
+            for v in sized([3], full=[1, 2, 3, 4, 7]):
                 plain = step(p, m, v)
                 own = measure(plain.problem(), INTERLEAVED.base.schedule(plain)).makespan
                 assert measured(INTERLEAVED, plain).makespan == own, (p, m, v)
@@ -139,7 +135,8 @@ def test_no_plan_evicts_less(m: int) -> None:
     for p in range(2, 8):
         slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
         for s in range(p // 2):
-            ours = evictions_of(plan_transfers(slots[s], most))
+            moves = plan_transfers(slots[s], most)
+            ours = sum(move.kind is Kind.EVICT for move in moves)
             assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, s)
 
 
@@ -147,7 +144,8 @@ def test_no_interleaved_plan_evicts_less() -> None:
     for p, m, v in ((3, 6, 1), (4, 12, 1), (3, 9, 2), (4, 8, 2), (4, 12, 2), (3, 7, 2), (5, 12, 2)):
         slots, most = computation_slots(INTERLEAVED.base, p, m, v), INTERLEAVED.objective(p, m, v)
         for s in range(p // 2):
-            ours = evictions_of(plan_transfers(slots[s], most))
+            moves = plan_transfers(slots[s], most)
+            ours = sum(move.kind is Kind.EVICT for move in moves)
             assert ours == least_evictions(slots[s], slots[p - 1 - s], most), (p, m, v, s)
 
 

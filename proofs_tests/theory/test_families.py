@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -20,8 +19,8 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
 from proofs_tests.cases import shapes, variations
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 TICKS = [(1, 2), (1, 1), (3, 5), (2, 0)]
 SMALL = [(p, m) for p in range(1, 7) for m in range(1, 2 * p + 2)]
 
@@ -75,11 +74,11 @@ def test_a_family_lowers_to_programs_that_never_wait_for_themselves(name: str) -
 @pytest.mark.parametrize("name", families())
 def test_a_family_passes_every_rule_on_large_shapes(name: str) -> None:
     """p <= 16, m <= 4p, v <= 4 with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
-    ranks = range(1, 17) if FULL else (7, 16)
+    ranks = sized([7, 16], full=[*range(1, 17)])
     for p in ranks:
-        counts = range(1, 4 * p + 1) if FULL else (1, p - 1, p + 3, 4 * p - 1)
+        counts = sized([1, p - 1, p + 3, 4 * p - 1], full=[*range(1, 4 * p + 1)])
         for pipeline in shapes(family(name), (p,), tuple(counts), 4):
-            if FULL or pipeline.num_chunks in (1, 3, 4):
+            if pipeline.num_chunks in sized((1, 3, 4), full=(1, 2, 3, 4)):
                 assert_legal(name, pipeline)
 
 

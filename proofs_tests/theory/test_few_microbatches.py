@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,7 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.families.chimera import closed_form_order as chimera_units
 from bubbleproof.theory.families.hanayo import closed_form_order
 from bubbleproof.theory.families.v_shape import RepeatedBlock, squeezed_order
-from bubbleproof.theory.families.zb_h2 import counted_order
+from bubbleproof.theory.families.zb_h import counted_order
 from bubbleproof.theory.families.zb_v import phase_order
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
@@ -35,7 +36,7 @@ PUBLISHED: dict[str, Order] = {
     "zb-v": lambda pipeline: phase_order(pipeline.num_ranks, pipeline.num_microbatches),
     "v-half": squeezed("v-half"),
     "v-min": squeezed("v-min"),
-    "zb-h2": counted_order,
+    "zb-h2": partial(counted_order, ahead=2),
     "chimera": chimera_units,
 }
 TICKS = [(1, 1, 1), (2, 3, 1), (3, 2, 2), (1, 0, 4), (0, 1, 1)]

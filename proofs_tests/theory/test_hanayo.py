@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from itertools import product
 
@@ -18,8 +17,8 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 FASTER = [
     "0F0 0F1 0F2 3F0 3B0 3F1 3B1 0B0 3F2 3B2 0B1 0B2",
     "1F0 2F0 1F1 2F1 2B0 1F2 1B0 2F2 2B1 1B1 2B2 1B2",
@@ -53,8 +52,8 @@ def test_every_rule_holds_for_up_to_six_ranks_and_three_chunks() -> None:
 
 @pytest.mark.sweep
 def test_every_rule_holds_on_large_shapes() -> None:
-    for p in range(7, 17) if FULL else (8,):
-        for m, v in product(range(1, 3 * p) if FULL else (p - 1, 2 * p + 1), (2, 4, 5)):
+    for p in sized(range(8, 9), full=range(7, 17)):
+        for m, v in product(sized((p - 1, 2 * p + 1), full=(*range(1, 3 * p),)), (2, 4, 5)):
             made = member("hanayo", p=p, m=m, v=v)
             assert check(made.problem, made.schedule).ok
             assert check_communication(made.problem, lower(made.problem, made.schedule)).ok

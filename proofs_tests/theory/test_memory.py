@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.testing.strategies import ordered_pipelines
 from bubbleproof.theory.model import memory
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.drawn_programs import ordered_pipelines
 
 Ordered = tuple[Pipeline, Problem, Program]
 some_starts = st.lists(st.integers(-5, 30), min_size=200, max_size=200)

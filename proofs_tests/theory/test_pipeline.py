@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from bubbleproof.testing.strategies import pipelines
 from bubbleproof.theory.model.actions import MAX_PART, Kind
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.links import Link
-from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.stage_numbers import weight_rows
-
-PLAIN = Pipeline(num_ranks=2, num_microbatches=2)
-
-
-def edges(problem: Problem) -> Counter[tuple[str, str, int]]:
-    label = problem.label
-    rows = zip(problem.edges.before, problem.edges.after, problem.edges.lag, strict=True)
-    return Counter((label(int(a)), label(int(b)), int(lag)) for a, b, lag in rows)
-
-
-def events(problem: Problem) -> Counter[tuple[str, str, int, int]]:
-    e = problem.events
-    rows = zip(e.task, e.at_end, e.store, e.delta, strict=True)
-    return Counter(
-        (problem.label(int(t)), "end" if at_end else "start", int(s), int(d))
-        for t, at_end, s, d in rows
-    )
+from proofs_tests.theory.pipeline_rows import PLAIN, edges, events
 
 
 def test_two_ranks_one_microbatch_full_backward() -> None:
@@ -254,36 +234,6 @@ def test_capacities_go_to_their_ranks() -> None:
     assert [s.capacity for s in PLAIN.with_changes(capacity=4).problem().stores] == [4, 4]
 
 
-def test_a_fused_pair_inherits_durations_edges_and_memory() -> None:
-    made = PLAIN.with_changes(overlaps=(((1, 1), (1, 0)),)).problem()
-    pair = "(1F1;1B0)OVERLAP_F_B"
-    assert made.num_tasks == 7
-    assert made.duration[made.task(pair)] == 3  # tF + tB = 1 + 2
-    assert edges(made) == Counter(
-        [("0F0", "1F0", 0), ("0F1", pair, 0), ("0F0", "0B0", 0), ("0F1", "0B1", 0),
-         ("1F0", pair, 0), (pair, "1B1", 0), (pair, "0B0", 0), ("1B1", "0B1", 0)]
-    )  # fmt: skip
-    assert events(made)[pair, "start", 1, 1] == 1
-    assert events(made)[pair, "end", 1, -1] == 1
-
-
-@pytest.mark.parametrize(
-    ("overlaps", "message"),
-    [
-        ([((0, 0), (1, 1))], "overlap needs 0F0 and 1B1 as tasks of one rank"),
-        ([((0, 9), (0, 1))], "overlap needs 0F9 and 0B1 as tasks of one rank"),
-        ([((0, 1), (0, 0)), ((0, 1), (0, 1))], "an action may be part of one overlap only"),
-        ([((0, 0), (0, 1)), ((0, 1), (0, 1))], "an action may be part of one overlap only"),
-    ],
-)
-def test_what_cannot_be_fused(
-    overlaps: list[tuple[tuple[int, int], tuple[int, int]]], message: str
-) -> None:
-    with pytest.raises(ValueError, match=r".") as caught:
-        fuse(PLAIN.problem(), overlaps)
-    assert str(caught.value) == message
-
-
 def test_as_many_parts_as_an_action_can_name() -> None:
     # 0 to MAX_PART: one more than MAX_PART.
     most = MAX_PART + 1
@@ -298,55 +248,3 @@ def test_parts_of_w_count_as_actions() -> None:
     assert Pipeline(num_ranks=1, num_microbatches=800_000, **parts).num_stages == 1  # type: ignore[arg-type]  # fields by name
     with pytest.raises(ValueError, match="at most 4000000 actions, got 4000005"):
         Pipeline(num_ranks=1, num_microbatches=800_001, **parts)  # type: ignore[arg-type]  # fields by name
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
-        *(
-            (name, value, "a whole number, one per stage, or rows of them")
-            for name in ("forward", "weight_backward", "activation", "static", "message")
-            for value in (None, 1.5, "1", {1: 2})
-        ),
-        ("links", [3], "a tuple of Link"),
-        ("links", 3, "a tuple of Link"),
-        ("choices", 3, "Choices"),
-        ("unit", 3, "a name"),
-        ("placement", None, "loop, wave, bidirectional or a rank per stage"),
-        ("split_backward", 1, "a flag, or rows"),
-        ("split_backward", [True], "a flag, or rows"),
-        ("weight_parts", 3, "a row of ticks, or a row per stage"),
-        ("overlaps", [3], "a tuple of"),
-        ("recompute", True, "a Recompute or None"),
-        ("evictions", [3], "a tuple of Eviction"),
-        ("waits", ["0F0"], "a tuple of"),
-        ("offloads", 3, "a tuple of ActivationOffload"),
-        ("host_capacity", "1 GiB", "a whole number or None"),
-        ("state_offload", 3, "a StateOffload or None"),
-        ("sharding", 3, "a Sharding or None"),
-    ],
-)
-def test_a_wrong_type_is_told_by_its_field(field: str, value: object, expected: str) -> None:
-    values = {"num_ranks": 2, "num_microbatches": 2, field: value}
-    with pytest.raises(TypeError, match=re.escape(f"{field} must be {expected}")):
-        Pipeline(**values)  # type: ignore[arg-type]  # on purpose
-
-
-def test_numpys_numbers_and_lists_are_taken_as_ours() -> None:
-    given = Pipeline(
-        num_ranks=np.int64(2),  # type: ignore[arg-type]  # on purpose, as all below
-        num_microbatches=2,
-        forward=np.array([1, 2]),  # type: ignore[arg-type]  # likewise
-        capacity=[3, None],  # type: ignore[arg-type]  # likewise
-        placement=[1, 0],  # type: ignore[arg-type]  # likewise
-        split_backward=np.ones((2, 2), dtype=bool),  # type: ignore[arg-type]  # likewise
-    )
-    assert given == Pipeline(
-        num_ranks=2,
-        num_microbatches=2,
-        forward=(1, 2),
-        capacity=(3, None),
-        placement=(1, 0),
-        split_backward=((True, True), (True, True)),
-    )
-    assert hash(given) == hash(given.with_changes())

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from bubbleproof.theory.families.base import FamilyMember
+from bubbleproof.theory.families.base import FamilyMember, passes
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders, passes
+from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower

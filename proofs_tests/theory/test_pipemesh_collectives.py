@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,11 +20,11 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.visits import visits
 from bubbleproof.verify import Rule, check, check_communication
+from proofs_tests.sized import sized
 from proofs_tests.theory.test_pipemesh import Parts, filled
 
 Shape = tuple[int, int, int, Parts, Parts]
 SHAPES: list[Shape] = list(filled(range(1, 4), 6))
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 
 
 def sharded(shape: Shape, sharding: Sharding, **changes: int) -> tuple[PipeMesh, Pipeline]:
@@ -138,7 +137,7 @@ def test_optimizer_sharding_costs_what_equation_2_says() -> None:
 @pytest.mark.sweep
 def test_optimizer_sharding_costs_what_equation_2_says_on_more_shapes() -> None:
     more = [*SHAPES, *filled(range(4, 5), 9)]
-    for shape in more if FULL else more[::7]:
+    for shape in more[:: sized(7, full=1)]:
         for ticks in (2, 5, 11):
             assert late(shape, Sharding(zero=1, gather=ticks, reduce=ticks)) == optimizer_part(
                 shape, ticks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from itertools import product
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.theory.families import family, member
-from bubbleproof.theory.families.zb_h1 import delayed_weights
+from bubbleproof.theory.families.zb_h import delayed_weights
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program
@@ -18,8 +17,8 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check, check_communication
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 TICKS = [(1, 2), (1, 1), (3, 5), (2, 0)]
 NAMES = ["terapipe", "svpp", "svpp-w"]
 
@@ -45,7 +44,7 @@ def assert_passes_every_rule(name: str, **params: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rule_holds_for_few_ranks_four_slices_and_three_chunks(name: str) -> None:
     """p <= 6 with ``BUBBLEPROOF_SWEEP=full``; p <= 4 otherwise."""
-    for p in range(1, 7 if FULL else 5):
+    for p in range(1, sized(5, full=7)):
         chunks = chunks_of(name, 3)
         for m, s, v in product(range(1, 2 * p + 2), range(1, 5), chunks):
             assert_passes_every_rule(name, p=p, m=m, s=s, **({"v": v} if len(chunks) > 1 else {}))
@@ -55,10 +54,10 @@ def test_every_rule_holds_for_few_ranks_four_slices_and_three_chunks(name: str) 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rule_holds_on_large_shapes(name: str) -> None:
     """p <= 12, m <= 3p, s <= 8, v <= 4 with ``BUBBLEPROOF_SWEEP=full``; a few otherwise."""
-    for p in range(7, 13) if FULL else (7,):
-        counts = range(1, 3 * p + 1) if FULL else (1, 2 * p)
-        chunks = chunks_of(name, 4)[:: 1 if FULL else 3]
-        for m, s, v in product(counts, range(1, 9) if FULL else (3, 6), chunks):
+    for p in range(7, sized(8, full=13)):
+        counts = sized([1, 2 * p], full=[*range(1, 3 * p + 1)])
+        chunks = chunks_of(name, 4)[:: sized(3, full=1)]
+        for m, s, v in product(counts, sized([3, 6], full=[*range(1, 9)]), chunks):
             assert_passes_every_rule(name, p=p, m=m, s=s, **({} if v == 1 else {"v": v}))
 
 

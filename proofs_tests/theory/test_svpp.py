@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from itertools import product
 
@@ -10,14 +9,14 @@ import pytest
 
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
-from bubbleproof.theory.families.svpp_orders import _ListScheduler, _Shape, group_sizes
+from bubbleproof.theory.families.svpp_orders import _ListScheduler, group_sizes
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 SHORTEST = [
     "0F0 0F1 0F2 3F0 0F3 3F1 3B0 3F2 3B1 3F3 0B0 3B2 3B3 0B1 0B2 0B3",
     "1F0 1F1 1F2 4F0 1F3 4F1 4B0 4B1 4F2 1B0 4F3 4B2 4B3 1B1 1B2 1B3",
@@ -112,17 +111,10 @@ def test_a_short_last_group_shares_with_the_one_before() -> None:
 
 def plain_orders(pipeline: Pipeline) -> int:
     """The makespan where a last group that is not full shares nothing."""
-    shape = _Shape(
-        num_ranks=pipeline.num_ranks,
-        num_microbatches=pipeline.num_microbatches,
-        num_chunks=pipeline.num_chunks,
-        num_slices=1,
-        is_split=False,
-        limit=most_forwards(pipeline),
-    )
     sizes = [pipeline.num_ranks, pipeline.num_microbatches - pipeline.num_ranks]
-    problem = pipeline.problem()
-    program, _ = _ListScheduler(shape, sizes).run()
+    problem, limit = pipeline.problem(), most_forwards(pipeline)
+    p, v = pipeline.num_ranks, pipeline.num_chunks
+    program, _ = _ListScheduler(p, v, 1, sizes, is_split=False, limit=limit).run()
     return measure(problem, left_shift(problem, program)).makespan
 
 
@@ -180,8 +172,8 @@ def test_f_forwards_come_before_the_first_backward_and_no_rank_holds_more(name: 
 
 @pytest.mark.sweep
 def test_every_f_is_legal_on_large_shapes() -> None:
-    for p, v, s in product(range(5, 13) if FULL else (7,), (1, 2, 4), (1, 3, 8)):
-        for f in range(v * s, table_3_units(p, 2 * p, v, s) + 1, 1 if FULL else 5):
+    for p, v, s in product(sized(range(7, 8), full=range(5, 13)), (1, 2, 4), (1, 3, 8)):
+        for f in range(v * s, table_3_units(p, 2 * p, v, s) + 1, sized(5, full=1)):
             made = member("svpp", p=p, m=2 * p, v=v, s=s, f=f)
             assert check(made.problem.with_capacity(f), made.schedule).ok
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -27,6 +28,7 @@ def pipeline_of(shape: Shape) -> Pipeline:
     return Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, num_slices=s, backward=1)
 
 
+@cache
 def literal(shape: Shape, forwards: int, *, rescheduled: bool) -> Measures:
     pipeline = pipeline_of(shape)
     problem = pipeline.problem().with_capacity(forwards)
@@ -36,6 +38,7 @@ def literal(shape: Shape, forwards: int, *, rescheduled: bool) -> Measures:
     return measure(problem, schedule)
 
 
+@cache
 def ours(shape: Shape, forwards: int) -> int:
     p, m, v, s = shape
     made = member("svpp", p=p, m=m, v=v, s=s, f=forwards, tB=1)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Edges, Problem
@@ -25,6 +24,7 @@ from bubbleproof.theory.pipelines.timing import (
     rough_times,
 )
 from proofs_tests.cases import hand_built
+from proofs_tests.drawn_programs import ordered_pipelines, shuffled_programs
 from proofs_tests.verify.plain import broken_rules, plain_measures
 
 Ordered = tuple[Pipeline, Problem, Program]

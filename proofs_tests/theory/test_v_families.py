@@ -15,11 +15,9 @@ from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
 from bubbleproof.theory.families import Family
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.dualpipe import DualPipe
-from bubbleproof.theory.families.dualpipev import DualPipeV
+from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.v_half import VHalf
-from bubbleproof.theory.families.v_min import VMin
+from bubbleproof.theory.families.v_memory import VHalf, VMin
 from bubbleproof.theory.families.v_shape import PERIOD, RepeatedBlock
 from bubbleproof.theory.families.zb_v import ZeroBubbleV, phase_order
 from bubbleproof.theory.model.measures import Measures, measure

@@ -18,7 +18,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import check
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
-from proofs_tests.verify.mutations import OPERATORS, Mutant, mutants
+from proofs_tests.verify.mutations import OPERATORS, Mutant, Operator, mutants
 from proofs_tests.verify.plain import broken_rules
 from proofs_tests.verify.tables import Specimen
 
@@ -65,28 +65,61 @@ def cases() -> dict[str, list[Case]]:
     return {**by_family, "hand-built": [hand_built()], "overlapped": [overlapped()]}
 
 
-def mutation_report(
-    judge: Judge = judged,
-    each: int = EACH,
-    chosen: dict[str, list[Case]] | None = None,
-) -> Report:
-    """Apply every operator to every case and compare ``judge`` with the plain checker."""
-    report = Report()
-    for family, members in (chosen or cases()).items():
-        for case in members:
-            specimen = Specimen.of(case.problem, case.schedule)
-            report.needed.update((o.name, family) for o in OPERATORS if o.needs(specimen))
-            for mutant in mutants(specimen, seed=case.name, each=each):
-                report.families[mutant.operator.name, family] += 1
-                _count(report, mutant, case.name, judge)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """A mutant of a family's case, and the rules that it breaks by the plain checker."""
+
+    operator: Operator
+    family: str
+    case: str
+    problem: Problem
+    schedule: Schedule
+    expected: set[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trials:
+    """Mutants to judge, and the (operator, family) pairs that must be among them."""
+
+    needed: set[tuple[str, str]]
+    made: list[Trial]
+
+    @classmethod
+    def of(cls, chosen: dict[str, list[Case]], each: int) -> Trials:
+        """``each`` mutants by every operator of every case."""
+        needed: set[tuple[str, str]] = set()
+        made = []
+        for family, members in chosen.items():
+            for case in members:
+                specimen = Specimen.of(case.problem, case.schedule)
+                needed.update((o.name, family) for o in OPERATORS if o.needs(specimen))
+                made += [
+                    _trial(mutant, family, case.name)
+                    for mutant in mutants(specimen, seed=case.name, each=each)
+                ]
+        return cls(needed=needed, made=made)
+
+
+def _trial(mutant: Mutant, family: str, case: str) -> Trial:
+    problem, schedule = mutant.specimen.problem, mutant.specimen.schedule()
+    return Trial(
+        operator=mutant.operator, family=family, case=case, problem=problem, schedule=schedule,
+        expected=broken_rules(problem, schedule),
+    )  # fmt: skip
+
+
+def mutation_report(trials: Trials, judge: Judge = judged) -> Report:
+    """Compare ``judge`` with the plain checker on every mutant."""
+    report = Report(needed=trials.needed)
+    for trial in trials.made:
+        report.families[trial.operator.name, trial.family] += 1
+        _count(report, trial, judge)
     return report
 
 
-def _count(report: Report, mutant: Mutant, case: str, judge: Judge) -> None:
-    operator, specimen = mutant.operator, mutant.specimen
-    schedule = specimen.schedule()
-    expected = broken_rules(specimen.problem, schedule)
-    found = judge(specimen.problem, schedule)
+def _count(report: Report, trial: Trial, judge: Judge) -> None:
+    operator, expected = trial.operator, trial.expected
+    found = judge(trial.problem, trial.schedule)
     seen = {"mutants", "invalid" if expected else "valid"}
     if expected and found & operator.rules:
         seen.add("caught")
@@ -95,9 +128,10 @@ def _count(report: Report, mutant: Mutant, case: str, judge: Judge) -> None:
     if found != expected:
         seen.add("disagreements")
         if len(report.examples) < 10:
-            report.examples.append(f"{operator.name} on {case}: {found} instead of {expected}")
+            told = f"{found} instead of {expected}"
+            report.examples.append(f"{operator.name} on {trial.case}: {told}")
     report.counts.update((operator.name, column) for column in seen)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{mutation_report()}\n")
+    sys.stdout.write(f"{mutation_report(Trials.of(cases(), EACH))}\n")

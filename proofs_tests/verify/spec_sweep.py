@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
-from benchmarks.machine import this_machine
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem

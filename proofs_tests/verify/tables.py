@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,8 +56,8 @@ class Specimen:
         return replace(self, problem=changed)
 
     def task(self, action: Action) -> int:
-        """The task of an action, found by comparing actions one by one."""
-        return list(self.problem.actions).index(action)
+        """The task of an action, the first of several; ``KeyError`` without one."""
+        return _tasks(self.problem.actions)[action]
 
     def ticks(self, action: Action) -> int:
         return int(self.problem.duration[self.task(action)])
@@ -78,3 +79,12 @@ class Specimen:
 
     def starts(self) -> dict[Action, int]:
         return {action: start for row in self.rows for action, start in row}
+
+
+@lru_cache(maxsize=4)
+def _tasks(actions: ActionTable) -> dict[Action, int]:
+    """The first task of each action: most mutants of a specimen leave its tasks alone."""
+    tasks: dict[Action, int] = {}
+    for task, action in enumerate(actions):
+        tasks.setdefault(action, task)
+    return tasks

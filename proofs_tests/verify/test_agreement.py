@@ -7,19 +7,18 @@ schedule of each family. ``proofs_tests.agreement_page`` writes the counts of su
 from __future__ import annotations
 
 import importlib
-import os
 
 import pytest
 
 from bubbleproof.theory.families import families
 from bubbleproof.verify.communication import evict_load
 from proofs_tests.cases import all_family_cases
+from proofs_tests.sized import sized
 from proofs_tests.verify.agreement import TRANSFERS, Tally, cases, evicting, tally_of
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, TRANSFER_OPERATORS
 from proofs_tests.verify.token_simulator import SEMANTICS
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
-PER_FAMILY, TOTAL = (3, 6000) if FULL else (1, 1)
+PER_FAMILY, TOTAL = sized((1, 1), full=(3, 6000))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def tally() -> Tally:
 @pytest.mark.sweep
 def test_static_verdict_and_simulation_agree_on_every_program(tally: Tally) -> None:
     assert tally.disagreements == []
-    assert tally.programs >= (5000 if FULL else 500)
+    assert tally.programs >= sized(500, full=5000)
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)

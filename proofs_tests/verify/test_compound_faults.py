@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bubbleproof.testing.strategies import ordered_pipelines, shuffled_programs
 from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
@@ -17,6 +16,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check, check_program
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
+from proofs_tests.drawn_programs import ordered_pipelines, shuffled_programs
 from proofs_tests.verify.mutation_report import judged
 from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain import broken_rules, plain_measures

@@ -11,8 +11,8 @@ from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify import Rule
-from proofs_tests.cases import Case, all_family_cases, hand_built
-from proofs_tests.verify.mutation_report import Report, cases, judged, mutation_report
+from proofs_tests.cases import all_family_cases, hand_built
+from proofs_tests.verify.mutation_report import EACH, Report, Trials, cases, judged, mutation_report
 from proofs_tests.verify.mutations import OPERATORS
 from proofs_tests.verify.plain import broken_rules, plain_measures
 
@@ -28,11 +28,13 @@ CHECKED = {
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return mutation_report()
+    return mutation_report(Trials.of(cases(), EACH))
 
 
-def few_cases() -> dict[str, list[Case]]:
-    return {**all_family_cases((3,), (3,), 1), "hand-built": [hand_built()]}
+@pytest.fixture(scope="module")
+def few() -> Trials:
+    """Few mutants, for judges of which something was taken away."""
+    return Trials.of({**all_family_cases((3,), (3,), 1), "hand-built": [hand_built()]}, 1)
 
 
 def test_judge_and_plain_accept_every_case_and_measure_alike() -> None:
@@ -76,11 +78,13 @@ def test_every_operator_mutates_every_family_it_applies_to(report: Report) -> No
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_a_judge_without_one_rule_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_without_one_rule_is_found_out(
+    name: str, few: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rule = CHECKED[name]
     module = importlib.import_module("bubbleproof.verify.check")
     monkeypatch.setattr(module, name, lambda *_: [])
-    crippled = mutation_report(each=1, chosen=few_cases())
+    crippled = mutation_report(few)
     assert crippled.total("disagreements") > 0
     missed = {o.name for o in OPERATORS if crippled.counts[o.name, "disagreements"]}
     always_named = {o.name for o in OPERATORS if o.rules == {rule.name} and o.nature == "wrong"}
@@ -88,17 +92,17 @@ def test_a_judge_without_one_rule_is_found_out(name: str, monkeypatch: pytest.Mo
     assert always_named & made <= missed
 
 
-def test_a_judge_that_allows_one_tick_too_early_is_found_out() -> None:
+def test_a_judge_that_allows_one_tick_too_early_is_found_out(few: Trials) -> None:
     def lenient(problem: Problem, schedule: Schedule) -> set[str]:
         edges = replace(problem.edges, lag=problem.edges.lag - 1)
         return judged(replace(problem, edges=edges), schedule)
 
-    crippled = mutation_report(lenient, each=1, chosen=few_cases())
+    crippled = mutation_report(few, lenient)
     assert crippled.counts["start_one_earlier", "disagreements"] > 0
     assert crippled.counts["slower_message", "disagreements"] > 0
 
 
-def test_a_judge_that_allows_one_unit_too_much_is_found_out() -> None:
+def test_a_judge_that_allows_one_unit_too_much_is_found_out(few: Trials) -> None:
     def lenient(problem: Problem, schedule: Schedule) -> set[str]:
         stores = tuple(
             replace(s, capacity=None if s.capacity is None else s.capacity + 1)
@@ -106,5 +110,5 @@ def test_a_judge_that_allows_one_unit_too_much_is_found_out() -> None:
         )
         return judged(replace(problem, stores=stores), schedule)
 
-    crippled = mutation_report(lenient, each=1, chosen=few_cases())
+    crippled = mutation_report(few, lenient)
     assert crippled.counts["cap_minus_one", "disagreements"] > 0

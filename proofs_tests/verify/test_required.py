@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -26,14 +25,14 @@ from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule
 from bubbleproof.verify.required import check_required, differences
 from proofs_tests.random_choices import combined
+from proofs_tests.sized import sized
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
-RANDOM = 3_000 if FULL else 60
+RANDOM = sized(60, full=3_000)
 
 
 @pytest.mark.sweep
 def test_every_family_poses_what_its_pipeline_requires() -> None:
-    ranks, counts = ((2, 3, 4, 6), (1, 2, 3, 5, 8, 12)) if FULL else ((2, 4), (3, 4))
+    ranks, counts = sized(((2, 4), (3, 4)), full=((2, 3, 4, 6), (1, 2, 3, 5, 8, 12)))
     tried = 0
     for family, p, m in product(families().values(), ranks, counts):
         try:

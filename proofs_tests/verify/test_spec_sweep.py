@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.check import findings
 from bubbleproof.verify.finding import Finding, Rule
+from proofs_tests.sized import sized
 from proofs_tests.verify import spec_sweep
 from proofs_tests.verify.random_schedules import EVENT_KINDS
 from proofs_tests.verify.spec_sweep import EVENTS, RULES, main, sweep
 
 PAGE = Path(__file__).parents[2] / "docs" / "spec-sweep.md"
-TOTAL = 100_000 if os.environ.get("BUBBLEPROOF_SWEEP") == "full" else 1_500
+TOTAL = sized(1_500, full=100_000)
 
 
 @pytest.mark.sweep

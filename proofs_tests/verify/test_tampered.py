@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
+from proofs_tests.sized import sized
 from proofs_tests.verify import tampered
 
-FULL = os.environ.get("BUBBLEPROOF_SWEEP") == "full"
 KINDS = {"one-machine", "propagation", "DRUP", "options"}
 
 
 @pytest.mark.sweep
 def test_what_is_accepted_holds() -> None:
     """60 damaged certificates, 500 with ``BUBBLEPROOF_SWEEP=full``."""
-    counts = tampered.sweep(500 if FULL else 60)
+    counts = tampered.sweep(sized(60, full=500))
     assert counts.above == []
     assert counts.tampered == sum(counts.by_kind.values())
     assert set(counts.by_kind) == KINDS

@@ -23,7 +23,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.timing import left_shift
 
 
-def least_makespan(problem: Problem, starts: Iterable[tuple[str, Program]] = ()) -> int:
+def makespan_of_any_order(problem: Problem, starts: Iterable[tuple[str, Program]] = ()) -> int:
     """The ticks that a checked schedule takes and that a checked certificate proves least.
 
     ``starts`` are named programs to begin from. Raises ``RuntimeError`` where the solver finds no
@@ -75,7 +75,7 @@ def least_idle_ratio(name: str, room: Callable[[Params], int] | None = None) -> 
     def value(at: Params) -> Fraction:
         member = made(name, at)
         problem = member.problem if room is None else member.problem.with_capacity(room(at))
-        least = least_makespan(problem, [(name, member.schedule.program)])
+        least = makespan_of_any_order(problem, [(name, member.schedule.program)])
         return 1 - Fraction(measures(name, at).work, at["p"] * least)
 
     return value

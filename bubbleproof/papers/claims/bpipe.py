@@ -18,11 +18,14 @@ from bubbleproof.papers.claims import bpipe_schedules as on
 from bubbleproof.papers.claims.bpipe_search import least_capacity, least_evictions
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, case
+from bubbleproof.papers.claims.measured_pipelines import peak
 from bubbleproof.theory.families.bpipe_plan import computation_slots
+
+MU_OPT = "ceil((p+2)/2)"  # section 3.3
+MOST_AWAY = f"p - s - {MU_OPT} + 1"
 
 
 def mu_opt(p: int) -> int:
-    """ceil((p+2)/2), section 3.3."""
     return -(-(p + 2) // 2)
 
 
@@ -43,10 +46,6 @@ def count(at: Params) -> int:
     return first + away * (later // every) + min(later % every, away)
 
 
-def _objective(at: Params) -> int:
-    return mu_opt(at["p"])
-
-
 def _least_capacity(at: Params) -> int:
     return least_capacity(computation_slots(on.BPIPE.base, at["p"], at["m"]))
 
@@ -58,70 +57,73 @@ def _fewest_evictions(at: Params) -> int:
     return found
 
 
+def half_of_interleaved_pair(at: Params) -> int:
+    """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
+    pair = on.mu("interleaved")(at) + on.mu("interleaved")(on.of_pair(at))
+    return -(-(int(pair) + 1) // 2)
+
+
 _IMBALANCE = (
     stated("bpipe.eq1", "§3.1 Eq. 1", "A stage's memory is its weights and mu(s) activations.",
-           "peak memory of stage s", on.memory_1f1b, "==",
-           lambda at: at["W"] + at["A"] * min(at["p"] - at["s"], at["m"]), cases.MEMORIES),
+           "peak memory of stage s", on.memory_1f1b, "==", "W + A*min(p-s, m)", cases.MEMORIES),
     stated("bpipe.mu", "§3.1", "1F1B saves mu(s) = min(p - s, m) microbatches on stage s.",
-           "peak activations of stage s", on.mu_1f1b, "==",
-           lambda at: min(at["p"] - at["s"], at["m"]), cases.ALL),
+           "peak activations of stage s", on.mu("1f1b"), "==", "min(p-s, m)", cases.ALL),
     stated("bpipe.eq2", "§3.1 Eq. 2", "With enough microbatches mu(s) = p - s.",
-           "peak activations of stage s", on.mu_1f1b, "==", lambda at: at["p"] - at["s"],
-           cases.FILLED),
+           "peak activations of stage s", on.mu("1f1b"), "==", "p-s", cases.FILLED),
     stated("bpipe.eq3", "§3.2 Eq. 3", "The imbalance of a pair is A_0 (p - 2s - 1).",
-           "M(s) - M(p-s-1)", on.memory_difference, "==",
-           lambda at: at["A"] * (at["p"] - 2 * at["s"] - 1), cases.MEMORIES),
+           "M(s) - M(p-s-1)", lambda at: on.memory_1f1b(at) - on.memory_1f1b(on.of_pair(at)), "==",
+           "A*(p - 2*s - 1)", cases.MEMORIES),
     stated("bpipe.sec3.3.pair", "§3.3", "A pair saves mu(s) + mu(p-s-1) = p + 1 microbatches.",
-           "sum of both peaks", on.mu_1f1b_pair, "==", lambda at: at["p"] + 1, cases.PAIRS),
+           "sum of both peaks", lambda at: on.mu("1f1b")(at) + on.mu("1f1b")(on.of_pair(at)), "==",
+           "p+1", cases.PAIRS),
 )  # fmt: skip
 _OBJECTIVE = (
     stated("bpipe.sec3.3.objective", "§3.3", "BPipe keeps mu(s) <= mu_opt on every stage.",
-           "largest peak of activations", on.peak_bpipe, "<=", _objective, cases.SHAPES),
+           "largest peak of activations", peak("bpipe"), "<=", MU_OPT, cases.SHAPES),
     stated("bpipe.sec3.3.optimal", "§3.3",
            "mu_opt is the optimal balance: from m = p on, no plan of transfers keeps every stage "
-           "below it.", "least mu of any plan", _least_capacity, "==", _objective,
+           "below it.", "least mu of any plan", _least_capacity, "==", MU_OPT,
            cases.SEARCHED_PAIRS),
     stated("bpipe.sec3.3.evictions", "§3.3",
            "An evictor reaches the objective by evicting at most (p-s) - mu_opt + 1 microbatches "
-           "(read as: in all).", "evictions of stage s", on.evictions, "<=",
-           lambda at: at["p"] - at["s"] - mu_opt(at["p"]) + 1, cases.EVICTORS, "sec3.3.parked"),
+           "(read as: in all).", "evictions of stage s", on.evictions, "<=", MOST_AWAY,
+           cases.EVICTORS, "sec3.3.parked"),
     stated("bpipe.sec3.3.parked", "§3.3",
            "At most (p-s) - mu_opt + 1 microbatches of an evictor lie on its acceptor at once, "
            "those in flight included.", "activations of stage s on its acceptor", on.on_acceptor,
-           "<=", lambda at: at["p"] - at["s"] - mu_opt(at["p"]) + 1, cases.EVICTORS),
+           "<=", MOST_AWAY, cases.EVICTORS),
     stated("bpipe.sec3.3.parked-exact", "§3.3", "With enough microbatches that many lie there.",
-           "activations of stage s on its acceptor", on.on_acceptor, "==",
-           lambda at: at["p"] - at["s"] - mu_opt(at["p"]) + 1, cases.STEADY),
+           "activations of stage s on its acceptor", on.on_acceptor, "==", MOST_AWAY, cases.STEADY),
     stated("bpipe.sec3.3.acceptor", "§3.3", "An acceptor's mu(p-s-1) becomes p + 2 - mu_opt.",
-           "peak activations of stage p-s-1", on.mu_bpipe_acceptor, "==",
-           lambda at: at["p"] + 2 - mu_opt(at["p"]), cases.STEADY),
+           "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "==",
+           f"p+2 - {MU_OPT}", cases.STEADY),
     stated("bpipe.sec3.3.acceptor-fits", "§3.3",
            "An acceptor never holds more than p + 2 - mu_opt, which mu_opt covers.",
-           "peak activations of stage p-s-1", on.mu_bpipe_acceptor, "<=",
-           lambda at: min(at["p"] + 2 - mu_opt(at["p"]), mu_opt(at["p"])), cases.EVICTORS),
+           "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "<=",
+           f"min(p+2 - {MU_OPT}, {MU_OPT})", cases.EVICTORS),
     stated("bpipe.sec3.3.stages", "§3.3",
            "Stages transfer from p = 4 on, exactly those with s <= floor((p-4)/2).",
-           "number of stages that evict", on.evicting_stages, "==",
-           lambda at: max(0, (at["p"] - 4) // 2 + 1), cases.FILLED_SHAPES),
+           "number of stages that evict", on.evicting_stages, "==", "max(0, (p-4)//2 + 1)",
+           cases.FILLED_SHAPES),
 )  # fmt: skip
 _ALGORITHM = (
     stated("bpipe.alg1.warm-up", "§3.4 Algorithm 1 line 4",
            "The warm-up evicts n_evict = min(p-s, m) - mu_opt microbatches, where that is "
            "positive.", "evictions of stage s before its first backward",
-           lambda at: on.warm_up_evictions(on.BPIPE, at), "==",
-           lambda at: max(0, min(at["p"] - at["s"], at["m"]) - mu_opt(at["p"])), cases.EVICTORS),
+           lambda at: on.warm_up_evictions(on.BPIPE, at), "==", f"max(0, min(p-s, m) - {MU_OPT})",
+           cases.EVICTORS),
     stated("bpipe.alg1.printed", "§3.4 Algorithm 1",
            "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt (C with its bubbles, T_i "
-           "beside C_i).", "peak activations of stage s", on.peak_printed, "<=", _objective,
+           "beside C_i).", "peak activations of stage s", on.peak_printed, "<=", MU_OPT,
            cases.EVICTORS, "alg1.shipped"),
     stated("bpipe.alg1.printed-dense", "§3.4 Algorithm 1",
            "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt (C without bubbles).",
            "peak activations of stage s", lambda at: on.peak_printed(at, is_dense=True), "<=",
-           _objective, cases.EVICTORS, "alg1.shipped"),
+           MU_OPT, cases.EVICTORS, "alg1.shipped"),
     stated("bpipe.alg1.shipped",
            "§3.4 Algorithm 1, corrected: line 22 evicts the microbatch of the last forward before "
            "C_{i-2}", "The transfers of the algorithm keep mu(s) <= mu_opt.",
-           "peak activations of stage s", on.mu_bpipe, "<=", _objective, cases.EVICTORS),
+           "peak activations of stage s", on.mu("bpipe"), "<=", MU_OPT, cases.EVICTORS),
     stated("bpipe.alg1.minimum", "§3.4", "No plan of transfers evicts fewer microbatches.",
            "evictions of stage s", on.evictions, "==", _fewest_evictions, cases.SEARCHED),
     stated("bpipe.alg1.cooldown", "§3.4",
@@ -148,20 +150,19 @@ _TRANSFERS = (
     stated("bpipe.appB.longest",
            "Appendix B, corrected: two transfers must fit a forward and a backward",
            "A transfer costs no time exactly where 2t <= tF + tB.",
-           "longest transfer that costs no time", on.longest_free_transfer, "==",
-           lambda at: (at["tF"] + at["tB"]) // 2, cases.LONG_TICKS),
+           "longest transfer that costs no time", on.longest_free_transfer, "==", "(tF+tB)//2",
+           cases.LONG_TICKS),
 )  # fmt: skip
 _CHUNKS = (
     stated("bpipe.appA.mu", "Appendix A",
            "Interleaved 1F1B saves p(v-1) + 2(p-s-1) + 1 on stage s.",
-           "peak activations of stage s", on.mu_interleaved, "==",
-           lambda at: at["p"] * (at["v"] - 1) + 2 * (at["p"] - at["s"] - 1) + 1, cases.CHUNKED),
+           "peak activations of stage s", on.mu("interleaved"), "==", "p*(v-1) + 2*(p-s-1) + 1",
+           cases.CHUNKED),
     stated("bpipe.appA.mu-opt", "Appendix A", "ceil((mu(s) + mu(p-s-1) + 1) / 2) = pv + 1.",
-           "half of a pair and one", on.half_of_interleaved_pair, "==",
-           lambda at: at["p"] * at["v"] + 1, cases.CHUNKED),
+           "half of a pair and one", half_of_interleaved_pair, "==", "p*v + 1", cases.CHUNKED),
     stated("bpipe.appA.objective", "Appendix A", "Balanced, every stage saves at most pv + 1.",
-           "largest peak of activations", on.peak_interleaved, "<=",
-           lambda at: at["p"] * at["v"] + 1, cases.CHUNKED_SHAPES),
+           "largest peak of activations", peak("bpipe-interleaved"), "<=", "p*v + 1",
+           cases.CHUNKED_SHAPES),
     stated("bpipe.appA.example", "Appendix A, Figure 10",
            "With p = 4, v = 2, m = 8 stage 0 evicts two microbatches before its first backward.",
            "evictions of stage 0 in the warm-up",

@@ -19,10 +19,10 @@ from bubbleproof.papers.claims.bpipe_schedules import (
     longest_free_transfer,
     makespan,
     makespan_1f1b,
-    measures_of,
 )
 from bubbleproof.papers.claims.claim import Claim, Exact, missing, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
+from bubbleproof.papers.claims.measured_pipelines import measures
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -95,25 +95,13 @@ def inventory(recomputed: str) -> Exact:
     return kept
 
 
-def eq4(at: Params) -> Fraction:
-    """L l b h / (p t) * (34 + 5 H l / h)."""
-    base = Fraction(at["L"] * SEQUENCE * at["b"] * at["h"], at["p"] * at["t"])
-    return base * (34 + Fraction(5 * at["H"] * SEQUENCE, at["h"]))
+BASE = f"L*{SEQUENCE}*b*h/p"  # L l b h / p
+EQ_4, EQ_5, EQ_6 = f"{BASE}/t * (34 + 5*H*{SEQUENCE}/h)", f"34*{BASE}/t", f"2*{BASE}"
 
 
-def eq5(at: Params) -> Fraction:
-    """34 L l b h / (p t)."""
-    return Fraction(34 * at["L"] * SEQUENCE * at["b"] * at["h"], at["p"] * at["t"])
-
-
-def eq6(at: Params) -> Fraction:
-    """2 L l b h / p."""
-    return Fraction(2 * at["L"] * SEQUENCE * at["b"] * at["h"], at["p"])
-
-
-def per_forward(size: Exact, share: Fraction = Fraction(1)) -> Exact:
-    """GB/s that move ``share`` of the bytes within one forward (Eq. 7 to 9; 2/3: Eq. 10 to 12)."""
-    return lambda at: share * size(at) * MICROSECONDS / at["f"] / GIGA
+def per_forward(size: Exact) -> Exact:
+    """GB/s that move the bytes within one forward."""
+    return lambda at: size(at) * MICROSECONDS / at["f"] / GIGA
 
 
 def moved_per_forward(size: Exact) -> Exact:
@@ -158,10 +146,11 @@ def per_free_transfer(size: Exact) -> Exact:
     return bandwidth
 
 
-def _equations(offset: int, scope: str, formula: Exact) -> tuple[Claim, Claim, Claim]:
+def _equations(offset: int, scope: str, formula: str) -> tuple[Claim, Claim, Claim]:
     """The size, the bandwidth and the relaxed bandwidth of one recomputation scope."""
+    bandwidth = f"{formula} * {MICROSECONDS}/f/{GIGA}"
 
-    def equation(first: int, what: str, quantity: str, measured: Exact, predicted: Exact) -> Claim:
+    def equation(first: int, what: str, quantity: str, measured: Exact, predicted: str) -> Claim:
         number, statement = first + offset, f"Recomputation scope {scope} {what}."
         return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}", statement, quantity,
                       measured, "==", predicted, MODELS)  # fmt: skip
@@ -170,17 +159,16 @@ def _equations(offset: int, scope: str, formula: Exact) -> tuple[Claim, Claim, C
         equation(4, "keeps these bytes of a microbatch on each rank", "bytes", inventory(scope),
                  formula),
         equation(7, "needs this bandwidth to transfer within one forward", "GB/s",
-                 moved_per_forward(inventory(scope)), per_forward(formula)),
+                 moved_per_forward(inventory(scope)), bandwidth),
         equation(10,
                  "needs 2/3 of it where an evict and a load share a backward and a forward (tB = "
-                 "2 tF)", "GB/s", per_free_transfer(inventory(scope)),
-                 per_forward(formula, Fraction(2, 3))),
+                 "2 tF)", "GB/s", per_free_transfer(inventory(scope)), f"2/3 * {bandwidth}"),
     )  # fmt: skip
 
 
 def imbalance_13b(at: Params) -> Fraction:
     """GiB between the first and the last stage by Eq. 1: A_0 times the difference of their mu."""
-    peaks = measures_of("1f1b", at["p"], 4 * at["p"]).peak_activations
+    peaks = measures("1f1b", {"p": at["p"], "m": 4 * at["p"]}).peak_activations
     return (peaks[0] - peaks[-1]) * inventory("none")(at) / GIB
 
 
@@ -196,7 +184,7 @@ def over_slowest(_: Params) -> Fraction:
 
 _SCOPES = [
     _equations(offset, *scope)
-    for offset, scope in enumerate((("none", eq4), ("attention", eq5), ("layer", eq6)))
+    for offset, scope in enumerate((("none", EQ_4), ("attention", EQ_5), ("layer", EQ_6)))
 ]
 _WORKED = (
     stated("bpipe.appB.bytes", "Appendix B",
@@ -222,8 +210,8 @@ _MEASURED_BY_THE_AUTHORS = (
             "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
             "the allocator's share; bpipe.sec2.modelled says what Eq. 1, 2 and 4 give"),
     missing("bpipe.sec4.3.balance", "section 4.3, Figure 8",
-            "The memory of GPT-3 134B differs by more than 25 GiB between stages without and by "
-            "10 GiB with activation balancing.",
+            "The memory of GPT-3 134B differs by more than 25 GiB between stages without and by 10 "
+            "GiB with activation balancing.",
             "the memory of each stage apart from activations, and the allocator's share"),
     missing("bpipe.sec4.4.cost", "section 4.4, Figure 9",
             "Balancing costs 1.1 % of the time, 11 % with synchronous transfers.",
@@ -232,8 +220,8 @@ _MEASURED_BY_THE_AUTHORS = (
 _TABLES = (
     stated("bpipe.sec1.states", "section 1",
            "At 20 bytes per parameter GPT-3 175B needs more than 3000 GiB.", "GiB",
-           lambda at: Fraction(20 * at["billions"] * GIGA, GIB), ">=", 3000,
-           case("175 billion parameters", billions=175), slack="a round number; it is 3260 GiB"),
+           f"20*billions*{GIGA}/{GIB}", ">=", 3000, case("175 billion parameters", billions=175),
+           slack="a round number; it is 3260 GiB"),
     stated("bpipe.table7.least", "section 4.2, Table 7",
            "BPipe trains both models at least 1.25 times as fast as Megatron-LM's best.",
            "ratio of MFU", over_fastest, "~2", "1.25", BOTH),

@@ -17,7 +17,7 @@ from fractions import Fraction
 from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.claims.bpipe_schedules import made
 from bubbleproof.papers.claims.claim import Claim, stated
-from bubbleproof.papers.claims.domain import Condition, Domain, Params, Row, domain
+from bubbleproof.papers.claims.domain import Domain, Params, Row, domain
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
 Pairs = set[tuple[int, int]]
@@ -64,13 +64,8 @@ def following(at: Params) -> Pairs:
 
 def crossing(at: Params, assignment: Assignment, pairs: Pairs) -> int:
     """How many links between GPUs of the pairs, all replicas counted, join two nodes."""
-    return sum(
-        here != there
-        for one, other in pairs
-        for here, there in zip(
-            nodes(at, assignment, one), nodes(at, assignment, other), strict=True
-        )
-    )
+    ends = ((nodes(at, assignment, one), nodes(at, assignment, other)) for one, other in pairs)
+    return sum(here != there for both in ends for here, there in zip(*both, strict=True))
 
 
 def share_crossing(at: Params, assignment: Assignment) -> Fraction:
@@ -79,15 +74,14 @@ def share_crossing(at: Params, assignment: Assignment) -> Fraction:
     return Fraction(crossing(at, assignment, pairs), len(pairs) * at["t"] * at["d"])
 
 
-def _placed(text: str, where: Condition, *, tensor: Row = (1, 2, 4)) -> Domain:
+def _placed(text: str, where: str, *, tensor: Row = (1, 2, 4)) -> Domain:
     told = f"4 <= p <= 16, d <= 3, g in 4 8; {text}"
     return domain(told, where=where, p=range(4, 17), t=tensor, d=(1, 2, 3), g=(4, NODE))
 
 
-WITHIN = _placed("t in 1 2 4, t < g", lambda at: at["t"] < at["g"])
-EVEN = _placed("t in 1 2 4, t < g, p even or d = 1",
-               lambda at: at["t"] < at["g"] and (at["p"] % 2 == 0 or at["d"] == 1))  # fmt: skip
-WHOLE = _placed("t = g", lambda at: at["t"] == at["g"], tensor=(4, 8))
+WITHIN = _placed("t in 1 2 4, t < g", "t < g")
+EVEN = _placed("t in 1 2 4, t < g, p even or d = 1", "t < g and (p % 2 == 0 or d == 1)")
+WHOLE = _placed("t = g", "t == g", tensor=(4, 8))
 TWO_NODES = domain(
     "p t = 16 on two nodes of 8 GPUs, t in 1 2 4",
     p_t_d_g=((16 // t, t, 1, NODE) for t in (4, 2, 1)),
@@ -136,5 +130,5 @@ CLAIMS: tuple[Claim, ...] = (
     stated("bpipe.sec3.5.bytes", "§3.5, by Eq. 5",
            "The bytes between pairs are much more than those between consecutive stages: 17 L/p "
            "times as many at the attention scope (85, 170 and 119 times).", "bytes over bytes",
-           pair_bytes_over_boundary, "==", lambda at: Fraction(17 * at["L"], at["p"]), MODELS),
+           pair_bytes_over_boundary, "==", "17*L/p", MODELS),
 )  # fmt: skip

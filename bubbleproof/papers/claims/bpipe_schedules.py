@@ -11,19 +11,17 @@ from functools import lru_cache
 
 import numpy as np
 
+from bubbleproof.papers.claims.claim import Value
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured_pipelines import measures as retimed_measures
-from bubbleproof.papers.claims.measured_pipelines import on_pipeline, peaks_of
+from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
+from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_balancing import BalancedFamily
-from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
 from bubbleproof.theory.families.bpipe_literal import dense, literal, replay
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Kind
-from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
@@ -35,27 +33,14 @@ def made(name: str, p: int, m: int, v: int = 1) -> FamilyMember:
     return member(name, p=p, m=m) if v == 1 else member(name, p=p, m=m, v=v)
 
 
-@lru_cache(maxsize=1024)
-def measures_of(name: str, p: int, m: int, v: int = 1) -> Measures:
-    """The measures of the family's schedule at the default ticks."""
-    schedule = made(name, p, m, v)
-    return measure(schedule.problem, schedule.schedule)
+def mu(name: str) -> Value:
+    """mu(s) of the family's schedule."""
+    return lambda at: measures(name, at).peak_activations[at["s"]]
 
 
-def mu_1f1b(at: Params) -> int:
-    """mu(s) of 1F1B."""
-    return measures_of("1f1b", at["p"], at["m"]).peak_activations[at["s"]]
-
-
-def mu_1f1b_pair(at: Params) -> int:
-    """mu(s) + mu(p-1-s) of 1F1B."""
-    peaks = measures_of("1f1b", at["p"], at["m"]).peak_activations
-    return peaks[at["s"]] + peaks[at["p"] - 1 - at["s"]]
-
-
-def bytes_1f1b(at: Params) -> tuple[int, ...]:
-    """M of every stage of 1F1B with weights W and activations A."""
-    return _bytes_1f1b(at["p"], at["m"], at["W"], at["A"])
+def of_pair(at: Params) -> Params:
+    """The case of stage p-1-s."""
+    return {**at, "s": at["p"] - 1 - at["s"]}
 
 
 @lru_cache(maxsize=256)
@@ -65,29 +50,8 @@ def _bytes_1f1b(p: int, m: int, weights: int, activation: int) -> tuple[int, ...
 
 
 def memory_1f1b(at: Params) -> int:
-    """M(s)."""
-    return bytes_1f1b(at)[at["s"]]
-
-
-def memory_difference(at: Params) -> int:
-    """M(s) - M(p-1-s)."""
-    memory = bytes_1f1b(at)
-    return memory[at["s"]] - memory[at["p"] - 1 - at["s"]]
-
-
-def peak_bpipe(at: Params) -> int:
-    """The largest mu of any stage under BPipe."""
-    return max(measures_of("bpipe", at["p"], at["m"]).peak_activations)
-
-
-def mu_bpipe(at: Params) -> int:
-    """mu(s) under BPipe."""
-    return measures_of("bpipe", at["p"], at["m"]).peak_activations[at["s"]]
-
-
-def mu_bpipe_acceptor(at: Params) -> int:
-    """mu(p-1-s) under BPipe."""
-    return mu_bpipe({**at, "s": at["p"] - 1 - at["s"]})
+    """M(s) of 1F1B with weights W and activations A."""
+    return _bytes_1f1b(at["p"], at["m"], at["W"], at["A"])[at["s"]]
 
 
 def on_acceptor(at: Params) -> int:
@@ -95,35 +59,41 @@ def on_acceptor(at: Params) -> int:
 
     The schedule's own memory events, less those that are no transfer, measured on the acceptor.
     """
-    schedule = made("bpipe", at["p"], at["m"])
+    return _on_acceptor(at["p"], at["m"], at["s"])
+
+
+@lru_cache(maxsize=8192)  # numbers only, for three claims
+def _on_acceptor(p: int, m: int, s: int) -> int:
+    schedule = made("bpipe", p, m)
     actions, events = schedule.problem.actions, schedule.problem.events
     rows = actions.is_kind(Kind.EVICT, Kind.LOAD)[events.task]
-    rows &= (actions.stage[events.task] == at["s"]) & (events.store != at["s"])
-    return peaks_of(schedule, rows)[at["p"] - 1 - at["s"]]
+    rows &= (actions.stage[events.task] == s) & (events.store != s)
+    return peaks_of(schedule, rows)[p - 1 - s]
 
 
 def evictions(at: Params) -> int:
     """How many EVICTs stage s has in its schedule."""
-    return _moves(at["p"], at["m"], Kind.EVICT)[at["s"]]
+    return _moves(at["p"], at["m"])[Kind.EVICT][at["s"]]
 
 
 def loads(at: Params) -> int:
     """How many LOADs it has."""
-    return _moves(at["p"], at["m"], Kind.LOAD)[at["s"]]
+    return _moves(at["p"], at["m"])[Kind.LOAD][at["s"]]
 
 
 @lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
-def _moves(p: int, m: int, kind: Kind) -> list[int]:
-    """How many tasks of a kind each stage has."""
+def _moves(p: int, m: int) -> dict[Kind, list[int]]:
+    """How many EVICTs and how many LOADs each stage has."""
     actions = made("bpipe", p, m).schedule.program.actions
-    moves: list[int] = np.bincount(actions.stage[actions.is_kind(kind)], minlength=p).tolist()
-    return moves
+    return {
+        kind: np.bincount(actions.stage[actions.is_kind(kind)], minlength=p).tolist()
+        for kind in (Kind.EVICT, Kind.LOAD)
+    }
 
 
 def evicting_stages(at: Params) -> int:
     """How many stages have an EVICT."""
-    actions = made("bpipe", at["p"], at["m"]).schedule.program.actions
-    return len(np.unique(actions.stage[actions.is_kind(Kind.EVICT)]))
+    return sum(n > 0 for n in _moves(at["p"], at["m"])[Kind.EVICT])
 
 
 def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
@@ -162,9 +132,7 @@ def _makespan(p: int, m: int, forward: int, backward: int, transfer: int) -> int
     return on_pipeline(BPIPE, BPIPE.balanced(pipeline, transfer=transfer)).makespan
 
 
-def makespan_1f1b(at: Params) -> int:
-    """The makespan of 1F1B, measured."""
-    return retimed_measures("1f1b", at).makespan
+makespan_1f1b = makespan_of("1f1b")
 
 
 def longest_free_transfer(at: Params) -> int:
@@ -173,19 +141,3 @@ def longest_free_transfer(at: Params) -> int:
     while makespan(at, ticks + 1) == plain:
         ticks += 1
     return ticks
-
-
-def mu_interleaved(at: Params) -> int:
-    """mu(s) of interleaved 1F1B."""
-    return measures_of("interleaved", at["p"], at["m"], at["v"]).peak_activations[at["s"]]
-
-
-def half_of_interleaved_pair(at: Params) -> int:
-    """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
-    pair = mu_interleaved(at) + mu_interleaved({**at, "s": at["p"] - 1 - at["s"]})
-    return -(-(pair + 1) // 2)
-
-
-def peak_interleaved(at: Params) -> int:
-    """The largest mu of any stage under balanced interleaved 1F1B."""
-    return max(measures_of("bpipe-interleaved", at["p"], at["m"], at["v"]).peak_activations)

@@ -29,13 +29,17 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from math import lcm
+from typing import cast
 
+from bubbleproof.papers import pipemesh_formulas, tpipe_formulas
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.standing import Standing, watched
+from bubbleproof.papers.formula import Formula
 
 Number = int | Fraction
 Value = Callable[[Params], Number]
 Exact = Callable[[Params], Fraction]  # a value that goes on into a quotient
+_FORMULAS = {"pipemesh": vars(pipemesh_formulas), "tpipe": vars(tpipe_formulas)}
 TITLES = {"bpipe": "BPipe", "mepipe": "MEPipe", "pipemesh": "PipeMesh", "tpipe": "T-Pipe"}
 
 
@@ -145,7 +149,7 @@ def stated(
     source: str,
     statement: str,
     quantity: str,
-    measured: Value,
+    measured: Value | str,
     relation: str,
     predicted: Value | Number | str,
     cases: Domain,
@@ -156,12 +160,12 @@ def stated(
 
     ``source`` is the place in the paper; one that begins with "ours", and any of the field's, is
     the whole source. ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals.
-    ``predicted`` may be a number, or its text as the paper prints it. ``corrected`` is an id within
-    the same paper.
+    Either value may be a number or a formula of the cases' parameters; the formulas of T-Pipe's and
+    PipeMesh's claims may call the functions of ``papers.tpipe_formulas`` and
+    ``papers.pipemesh_formulas``. ``corrected`` is an id within the same paper. Raises
+    ``ValueError`` for a formula with other names.
     """
     paper = name.partition(".")[0]
-    if not callable(predicted):
-        predicted = _constant(Fraction(predicted))
     return Claim(
         id=name,
         paper=paper,
@@ -170,8 +174,8 @@ def stated(
         quantity=quantity,
         relation=Relation(relation.rstrip("0123456789")),
         domain=cases,
-        predicted=predicted,
-        measured=measured,
+        predicted=_value(name, predicted, cases),
+        measured=_value(name, measured, cases),
         corrected=None if corrected is None else f"{paper}.{corrected}",
         places=int(relation.lstrip("=<>~") or 0),
         slack=slack,
@@ -195,8 +199,13 @@ def missing(
     )
 
 
-def _constant(value: Fraction) -> Value:
-    return lambda _: value
+def _value(name: str, given: Value | Number | str, cases: Domain) -> Value:
+    if callable(given):
+        return given
+    formula = Formula(str(given), _FORMULAS.get(name.partition(".")[0]))
+    if unknown := formula.parameters.difference(cases.names):
+        raise ValueError(f"{name}: {formula.text} names {', '.join(sorted(unknown))}, no parameter")
+    return cast("Value", formula)
 
 
 def _source(paper: str, place: str) -> str:

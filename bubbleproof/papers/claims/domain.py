@@ -14,15 +14,18 @@ ratios tF:tB, of which the small domain takes the first three.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, overload
 
 import numpy as np
 
+from bubbleproof.papers.formula import Formula
+
 Params = Mapping[str, int]
 Row = tuple[int, ...]
 Values = Iterable[int] | Iterable[Row]  # rows where a column names several parameters
-Choice = Values | Callable[[Params], Values]
+Chooser = Callable[[Params], Values]
+Choice = Values | Chooser | str  # a formula
 Words = tuple[str, Choice]  # what is said of a column, and its values
 Condition = Callable[[Params], bool]
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -85,11 +88,14 @@ class Points(Sequence[Params]):
 class Domain:
     """The cases of a claim: ``text`` for people, ``points`` for the machine.
 
-    ``wide``, where there is one, holds these cases and more, for an audit.
+    ``columns`` and ``where`` are what they were made of. ``wide``, where there is one, holds these
+    cases and more, for an audit.
     """
 
     text: str
     points: Points
+    columns: Mapping[str, Choice]
+    where: Condition
     wide: Domain | None = None
 
     @property
@@ -102,6 +108,10 @@ class Domain:
         """The values of every case, shape (cases, parameters), in the order of ``points``."""
         return self.points.table
 
+    def widened(self, text: str, **columns: Choice) -> Domain:
+        """This domain, with a wide one that has these columns in place of its own."""
+        return replace(self, wide=domain(text, {**self.columns, **columns}, where=self.where))
+
 
 def is_any(at: Params) -> bool:
     """Every case."""
@@ -109,21 +119,11 @@ def is_any(at: Params) -> bool:
     return True
 
 
-def is_filled(at: Params) -> bool:
-    """At least one microbatch per rank."""
-    return at["m"] >= at["p"]
-
-
-def divides(at: Params) -> bool:
-    """p divides m."""
-    return at["m"] % at["p"] == 0
-
-
 def domain(
     text: str,
     columns: Mapping[str, Choice] | None = None,
     *,
-    where: Condition = is_any,
+    where: Condition | str = is_any,
     wide: Domain | None = None,
     as_printed: bool = False,
     **named: Choice,
@@ -131,22 +131,23 @@ def domain(
     """Every combination of the columns' values that ``where`` accepts.
 
     A column names one parameter, or several (``tF_tB``), whose values are rows. Values may be a
-    function of the parameters before. Rows of a table may stand ``as_printed``.
+    function or a formula of the parameters before. Rows of a table may stand ``as_printed``.
 
-    >>> pairs = domain("p = 2 3, m < p", p=(2, 3), m=lambda at: range(1, at["p"]))
+    >>> pairs = domain("p = 2 3, m < p", p=(2, 3), m="range(1, p)")
     >>> pairs.points[:]
     ({'p': 2, 'm': 1}, {'p': 3, 'm': 1}, {'p': 3, 'm': 2})
     """
-    columns = {**(columns or {}), **named}
-    names = [name for column in columns for name in column.split("_")]
-    choices = [_kept(choice) for choice in columns.values()]
+    kept = {column: _kept(choice) for column, choice in {**(columns or {}), **named}.items()}
+    names = [name for column in kept for name in column.split("_")]
+    accepts = cast("Condition", Formula(where)) if isinstance(where, str) else where
 
     def rows() -> Iterator[Row]:
-        for row in _combined(names, choices, ()):
-            if where is is_any or where(dict(zip(names, row, strict=True))):
+        for row in _combined(names, list(kept.values()), ()):
+            if accepts is is_any or accepts(dict(zip(names, row, strict=True))):
                 yield row
 
-    return Domain(text=text, points=Points(names, rows, as_printed=as_printed), wide=wide)
+    points = Points(names, rows, as_printed=as_printed)
+    return Domain(text=text, points=points, columns=kept, where=accepts, wide=wide)
 
 
 def case(text: str, **values: int) -> Domain:
@@ -155,7 +156,9 @@ def case(text: str, **values: int) -> Domain:
 
 
 def _kept(choice: Choice) -> Choice:
-    """The values, for more than one look."""
+    """The values, for more than one look, or what gives them."""
+    if isinstance(choice, str):
+        return cast("Chooser", Formula(choice))
     return choice if callable(choice) else cast("Values", tuple(choice))
 
 
@@ -164,7 +167,7 @@ def _combined(names: Sequence[str], choices: Sequence[Choice], begun: Row) -> It
     if not choices:
         yield begun
         return
-    first = choices[0]
+    first = cast("Values | Chooser", choices[0])
     for value in first(dict(zip(names, begun, strict=False))) if callable(first) else first:
         own = value if isinstance(value, tuple) else (value,)
         yield from _combined(names, choices[1:], (*begun, *own))
@@ -173,13 +176,22 @@ def _combined(names: Sequence[str], choices: Sequence[Choice], begun: Row) -> It
 def worded(
     parts: Mapping[str, Words],
     condition: str,
-    where: Condition = is_any,
-    wide: Domain | None = None,
+    where: Condition | str = is_any,
+    wider: Mapping[str, Words] | None = None,
 ) -> Domain:
-    """The domain whose text is the columns' words and the condition, which ``where`` is."""
-    text = "; ".join([*(words for words, _ in parts.values() if words), condition])
-    columns = {column: values for column, (_, values) in parts.items()}
-    return domain(text, columns, where=where, wide=wide)
+    """The domain whose text is the columns' words and the condition, which ``where`` is.
+
+    ``wider`` are the columns that its wide one has in place of these.
+    """
+
+    def text(parts: Mapping[str, Words]) -> str:
+        return "; ".join([*(words for words, _ in parts.values() if words), condition])
+
+    found = domain(text(parts), {name: values for name, (_, values) in parts.items()}, where=where)
+    if wider is None:
+        return found
+    values = {name: values for name, (_, values) in wider.items()}
+    return found.widened(text({**parts, **wider}), **values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -207,7 +219,7 @@ COUNTS_TEXT = f"2 <= p <= 16, {SOME.text}"
 
 def scope(
     condition: str,
-    where: Condition = is_any,
+    where: Condition | str = is_any,
     *,
     ranks: Ranges = (SMALL_RANKS, RANKS),
     looked_at: Counts = SOME,
@@ -216,17 +228,15 @@ def scope(
 ) -> Domain:
     """The cases that meet the condition, which ``condition`` says in words, on few and on all p."""
 
-    def cases(size: int, ratios: Ratios, wide: Domain | None) -> Domain:
-        parts: dict[str, Words] = {
+    def parts(size: int, ratios: Ratios) -> dict[str, Words]:
+        found: dict[str, Words] = {
             "p": among("p", ranks[size]),
             "m": (looked_at.text, lambda at: looked_at.of(at["p"])),
             **{name: among(name, values[size]) for name, values in others.items()},
         }
-        if ratios:
-            parts["tF_tB"] = (ratios_text(ratios), ratios)
-        return worded(parts, condition, where, wide)
+        return {**found, "tF_tB": (ratios_text(ratios), ratios)} if ratios else found
 
-    return cases(0, ratios[:3], cases(1, ratios, None))
+    return worded(parts(0, ratios[:3]), condition, where, parts(1, ratios))
 
 
 def among(name: str, values: Iterable[int]) -> Words:

@@ -12,9 +12,7 @@ and both take no more.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import CHUNKS, Counts, Params, domain, scope
 from bubbleproof.papers.claims.field_first import BREADTH, MEGATRON
@@ -29,33 +27,15 @@ FEW = scope(
 )
 ANY_ORDER = domain(
     "3 <= p <= 5, 2 <= m < p, v in 2 3, tF:tB in 1:1 1:2 2:1",
-    p=(3, 4, 5),
-    m=lambda at: range(2, at["p"]),
-    v=lambda at: (2, 3) if at["p"] == 3 else (2,),
-    tF_tB=((1, 1), (1, 2), (2, 1)),
-)
-
-
-def slots(at: Params) -> int:
-    """pv + m-1."""
-    return at["p"] * at["v"] + at["m"] - 1
-
-
-def time(at: Params) -> int:
-    """(pv + m-1)(tF + tB)."""
-    return slots(at) * (at["tF"] + at["tB"])
-
-
-def bubble(at: Params) -> Fraction:
-    """(pv + m-1 - mv)/(mv)."""
-    work = at["m"] * at["v"]
-    return Fraction(slots(at) - work, work)
+    p=(3, 4, 5), m="range(2, p)", v="(2, 3) if p == 3 else (2,)", tF_tB=((1, 1), (1, 2), (2, 1)),
+)  # fmt: skip
+TIME, BUBBLE = "(p*v + m-1)*(tF + tB)", "(p*v + m-1 - m*v)/(m*v)"
 
 
 def least(at: Params) -> int:
     """The least makespan of any order of v chunks in loop placement."""
     made = member("bfs", p=at["p"], m=at["m"], v=at["v"], tF=at["tF"], tB=at["tB"])
-    return least_makespan(made.problem, [("bfs", made.schedule.program)])
+    return makespan_of_any_order(made.problem, [("bfs", made.schedule.program)])
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -68,13 +48,13 @@ CLAIMS: tuple[Claim, ...] = (
         for claim in (
             stated(f"field.{name}.makespan-few", f"ours, for {source}",
                    f"{title} takes (pv + m-1)(tF + tB) with m < p, at any durations.",
-                   "makespan (ticks)", makespan(name), "==", time, FEW),
+                   "makespan (ticks)", makespan(name), "==", TIME, FEW),
             stated(f"field.{name}.bubble-few", f"ours, for {source}",
                    f"{title} has the bubble (pv + m-1 - mv)/(mv) with m < p.", "idle_over_work",
-                   idle_over_work(name), "==", bubble, FEW),
+                   idle_over_work(name), "==", BUBBLE, FEW),
         )
     ),
     stated("field.few.least", "ours",
            "With m < p no order of v chunks, stage g on rank g mod p, is shorter.",
-           "least makespan of any order (ticks)", least, "==", time, ANY_ORDER),
+           "least makespan of any order (ticks)", least, "==", TIME, ANY_ORDER),
 )  # fmt: skip

@@ -3,16 +3,32 @@
 Symbols: p ranks, m microbatches, v chunks per rank, tF and tB the ticks of one action. A bubble is
 either idle_ratio, the idle share of all time, or idle_over_work, idle time over working time; the
 papers call both "bubble".
+
+``shapes`` makes the cases of these and of the zero-bubble family's claims: up to ``EVERY_M`` ranks
+every m <= 4p is looked at, beyond it those around the multiples of p; an audit looks at every m on
+every p up to 16.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections.abc import Sequence
+from itertools import product
 
 from bubbleproof.papers.claims.any_order import least_idle_over_work
 from bubbleproof.papers.claims.claim import Claim, stated
-from bubbleproof.papers.claims.domain import Params, divides, domain, is_filled
-from bubbleproof.papers.claims.field_domains import ANY, FEWER_RANKS, OF_RANKS, shapes
+from bubbleproof.papers.claims.domain import (
+    EVERY,
+    RANKS,
+    RATIOS,
+    Condition,
+    Counts,
+    Domain,
+    Row,
+    Words,
+    domain,
+    is_any,
+    worded,
+)
 from bubbleproof.papers.claims.measured_pipelines import (
     idle_over_work,
     idle_ratio,
@@ -22,49 +38,98 @@ from bubbleproof.papers.claims.measured_pipelines import (
     span_idle,
 )
 
+SOME_RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
+FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)
+EVERY_M = 5
+FULL = ("tF", "tB")
+FULL_TICKS = ((1, 1), (1, 2), (2, 1), (3, 5))
+
+
+def is_looked_at(p: int, m: int) -> bool:
+    """m <= 4p; beyond ``EVERY_M`` ranks only m within 1 of a multiple of p, and m <= 2."""
+    return m <= 4 * p and (p <= EVERY_M or m <= 2 or m % p in (0, 1, p - 1))
+
+
+NEAR = Counts(
+    text="m <= 4p (from p = 6 on only m <= 2 and m within 1 of a multiple of p)",
+    of=lambda p: (m for m in range(1, 4 * p + 1) if is_looked_at(p, m)),
+)
+
+
+def shapes(
+    condition: str = "any durations",
+    where: Condition | str = is_any,
+    *,
+    ranks: Sequence[int] = SOME_RANKS,
+    names: Sequence[str] = FULL,
+    ticks: Sequence[Row] = FULL_TICKS,
+    wide_ticks: Sequence[Row] = RATIOS,
+    **others: Sequence[int],
+) -> Domain:
+    """The m looked at on the given ranks, and every m on up to 16, where ``where`` holds.
+
+    Both with all durations and other parameters. The text names all of it and ends with
+    ``condition``, which says in words what ``where`` does.
+    """
+
+    def parts(ranks: Words, looked_at: Counts, ticks: Sequence[Row]) -> dict[str, Words]:
+        return {
+            "p": ranks,
+            "m": (looked_at.text, lambda at: looked_at.of(at["p"])),
+            **{name: (f"{name} in {_spelled(values)}", values) for name, values in others.items()},
+            "_".join(names): (_spelled_ticks(names, ticks), ticks),
+        }
+
+    few = parts((f"p in {_spelled(ranks)}", ranks), NEAR, ticks)
+    return worded(few, condition, where, parts(("2 <= p <= 16", RANKS), EVERY, wide_ticks))
+
+
+def _spelled_ticks(names: Sequence[str], ticks: Sequence[Row]) -> str:
+    """Each row of ticks, or that each of them runs through the same range."""
+    most = max(map(max, ticks))
+    if len(ticks) > 1 and list(ticks) == list(product(range(1, most + 1), repeat=len(names))):
+        return f"{' '.join(names)} each in 1 to {most}"
+    return f"{' '.join(names)} in {', '.join(map(_spelled, ticks))}"
+
+
+def _spelled(values: Sequence[int]) -> str:
+    return " ".join(map(str, values))
+
+
+ANY = shapes()
+OF_RANKS = domain(
+    f"p in {_spelled(SOME_RANKS)}; {NEAR.text}; every rank r",
+    p=SOME_RANKS, m=lambda at: NEAR.of(at["p"]), r="range(p)",
+).widened("2 <= p <= 16; m <= 4p; every rank r", p=RANKS, m="range(1, 4*p + 1)")  # fmt: skip
+
+
 CHUNKS = (2, 3, 4)
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
 GPIPE = "Huang et al., GPipe (NeurIPS 2019) section 2.3"
 BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
 CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=CHUNKS)
-FILLED = shapes("m >= p", is_filled, ranks=FEWER_RANKS, v=CHUNKS)
-DIVIDED = shapes("p divides m", divides, ranks=FEWER_RANKS, v=CHUNKS)
+FILLED = shapes("m >= p", "m >= p", ranks=FEWER_RANKS, v=CHUNKS)
+DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=CHUNKS)
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
     p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
 )  # fmt: skip
 
 
-def share(at: Params) -> Fraction:
-    """(p-1)/(m+p-1)."""
-    return Fraction(at["p"] - 1, at["m"] + at["p"] - 1)
-
-
-def overhead(at: Params) -> Fraction:
-    """(p-1)/(vm)."""
-    return Fraction(at["p"] - 1, at.get("v", 1) * at["m"])
-
-
-def plain_makespan(at: Params) -> int:
-    """(m+p-1)(tF+tB)."""
-    return (at["m"] + at["p"] - 1) * (at["tF"] + at["tB"])
-
-
-def korthikanti(at: Params) -> int:
-    """pv(1 + (p-1)/(pv)) units."""
-    return at["p"] * at["v"] + at["p"] - 1
+SHARE, OVERHEAD = "(p-1)/(m+p-1)", "(p-1)/(v*m)"
+KORTHIKANTI = "p*v + p-1"  # units, which are pv(1 + (p-1)/(pv))
 
 
 def _plain_claims(name: str, source: str) -> tuple[Claim, ...]:
     return (
         stated(f"field.{name}.makespan", source, "A step takes (m+p-1)(tF+tB).", "makespan (ticks)",
-               makespan(name), "==", plain_makespan, ANY),
+               makespan(name), "==", "(m+p-1)*(tF+tB)", ANY),
         stated(f"field.{name}.idle-ratio", source, "The share of idle time is (p-1)/(m+p-1).",
-               "idle_ratio", idle_ratio(name), "==", share, ANY),
+               "idle_ratio", idle_ratio(name), "==", SHARE, ANY),
         stated(f"field.{name}.idle-over-work", f"{MEGATRON} section 2.2",
                "Idle time over ideal working time is (p-1)/m.", "idle_over_work",
-               idle_over_work(name), "==", overhead, ANY),
+               idle_over_work(name), "==", "(p-1)/m", ANY),
     )  # fmt: skip
 
 
@@ -72,47 +137,46 @@ CLAIMS: tuple[Claim, ...] = (
     *_plain_claims("gpipe", GPIPE),
     stated("field.gpipe.peak", f"{MEGATRON} section 2.2",
            "Every rank keeps the activations of all m microbatches.", "peak activations (units)",
-           peak("gpipe"), "==", lambda at: at["m"], ANY),
+           peak("gpipe"), "==", "m", ANY),
     *_plain_claims("1f1b", f"{MEGATRON} section 2.2; DAPPLE (PPoPP 2021)"),
     stated("field.1f1b.span-idle",
            "Qi et al., Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3, table for 1F1B",
            "1F1B idles (p-1)(tF+tB) within a rank's span.", "span_idle (ticks)", span_idle("1f1b"),
-           "==", lambda at: (at["p"] - 1) * (at["tF"] + at["tB"]), ANY),
+           "==", "(p-1)*(tF+tB)", ANY),
     stated("field.1f1b.peak", f"{MEGATRON} section 2.2",
            "1F1B keeps the activations of p microbatches.", "peak activations (units)",
-           peak("1f1b"), "==", lambda at: at["p"], ANY, "1f1b.peak-of-rank"),
+           peak("1f1b"), "==", "p", ANY, "1f1b.peak-of-rank"),
     stated("field.1f1b.peak-of-rank",
            "ours; PipeDream (SOSP 2019) section 3.2 for many microbatches",
            "Rank r keeps the activations of min(p-r, m) microbatches.",
-           "peak activations of rank r (units)", peak_of_rank("1f1b"), "==",
-           lambda at: min(at["p"] - at["r"], at["m"]), OF_RANKS),
+           "peak activations of rank r (units)", peak_of_rank("1f1b"), "==", "min(p-r, m)",
+           OF_RANKS),
     stated("field.interleaved.bubble", f"{MEGATRON} section 2.2",
            "Interleaving divides the bubble by v: some order has (p-1)/(vm), here for any m.",
-           "least idle_over_work of any order", least_idle_over_work("interleaved"), "==", overhead,
+           "least idle_over_work of any order", least_idle_over_work("interleaved"), "==", OVERHEAD,
            ORDERS, "interleaved.bubble-divided"),
     stated("field.interleaved.bubble-divided", f"{MEGATRON} section 2.2",
            "Where p divides m, as the schedule requires, the bubble is (p-1)/(vm).",
-           "idle_over_work", idle_over_work("interleaved"), "==", overhead, DIVIDED),
+           "idle_over_work", idle_over_work("interleaved"), "==", OVERHEAD, DIVIDED),
     stated("field.interleaved.bubble-filled", "ours",
            "The bubble is (p-1)/(vm) for every m >= p when the remainder is spread over the "
-           "groups.", "idle_over_work", idle_over_work("interleaved-spread"), "==", overhead,
+           "groups.", "idle_over_work", idle_over_work("interleaved-spread"), "==", OVERHEAD,
            FILLED),
     stated("field.interleaved.peak", "Korthikanti et al. (MLSys 2023) section 4.2.3",
            "The first rank keeps 1 + (p-1)/(pv) times 1F1B's activations.",
-           "peak activations (units of one chunk)", peak("interleaved"), "==", korthikanti, DIVIDED,
+           "peak activations (units of one chunk)", peak("interleaved"), "==", KORTHIKANTI, DIVIDED,
            "interleaved.peak-bounded"),
     stated("field.interleaved.peak-bounded", "ours",
            "The first rank keeps that many, or all mv where there are no more.",
            "peak activations (units of one chunk)", peak("interleaved"), "==",
-           lambda at: min(korthikanti(at), at["m"] * at["v"]), DIVIDED),
+           f"min({KORTHIKANTI}, m*v)", DIVIDED),
     stated("field.bfs.bubble", f"{BREADTH} section 4",
            "Breadth-first order has the interleaved bubble, (p-1)/(vm), here for any m.",
-           "idle_over_work", idle_over_work("bfs"), "==", overhead, CHUNKED, "bfs.bubble-filled"),
+           "idle_over_work", idle_over_work("bfs"), "==", OVERHEAD, CHUNKED, "bfs.bubble-filled"),
     stated("field.bfs.bubble-filled", f"{BREADTH} section 4",
            "With m >= p the bubble is (p-1)/(vm); p need not divide m.", "idle_over_work",
-           idle_over_work("bfs"), "==", overhead, FILLED),
+           idle_over_work("bfs"), "==", OVERHEAD, FILLED),
     stated("field.bfs.peak", f"{BREADTH} section 4",
            "Every rank keeps all m microbatches on all its v chunks.",
-           "peak activations (units of one chunk)", peak("bfs"), "==", lambda at: at["m"] * at["v"],
-           CHUNKED),
+           "peak activations (units of one chunk)", peak("bfs"), "==", "m*v", CHUNKED),
 )  # fmt: skip

@@ -16,16 +16,8 @@ from fractions import Fraction
 from itertools import product
 
 from bubbleproof.papers.claims.claim import Claim, Exact, Value, stated
-from bubbleproof.papers.claims.domain import (
-    SMALL_RANKS,
-    Condition,
-    Domain,
-    Params,
-    Row,
-    is_any,
-    is_filled,
-)
-from bubbleproof.papers.claims.field_domains import SOME_RANKS, shapes
+from bubbleproof.papers.claims.domain import SMALL_RANKS, Domain, Params, Row
+from bubbleproof.papers.claims.field_first import SOME_RANKS, shapes
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
@@ -35,12 +27,8 @@ TICKS = list(product((1, 2, 3), repeat=3))
 UNIT = TICKS[:1]
 
 
-def is_full(at: Params) -> bool:
-    return at["m"] >= 2 * at["p"] - 1
-
-
 def _split(
-    condition: str, where: Condition, ticks: list[Row] = TICKS, wide_ticks: list[Row] = TICKS
+    condition: str, where: str, ticks: list[Row] = TICKS, wide_ticks: list[Row] = TICKS
 ) -> Domain:
     """Split backwards; at unit ticks on more ranks."""
     ranks = SOME_RANKS if ticks is UNIT else SMALL_RANKS
@@ -49,26 +37,11 @@ def _split(
     )
 
 
-ANY = _split("any m", is_any)
-H1 = _split("m >= p and tW <= tF", lambda at: is_filled(at) and at["tW"] <= at["tF"])
-H2 = _split(
-    "m >= 2p-1 and tW <= min(tF, tI)",
-    lambda at: is_full(at) and at["tW"] <= min(at["tF"], at["tI"]),
-)
-UNIT_FILLED = _split("m >= p", is_filled, UNIT, UNIT)
-UNIT_FULL = _split("m >= 2p-1", is_full, UNIT, UNIT)
-V_ANY = _split("m >= p", is_filled, TICKS[:6])
-V_FULL = _split("m >= 2p-1", is_full)
-
-
-def h1(at: Params) -> int:
-    """(p-1)(tF+tI-tW)."""
-    return (at["p"] - 1) * (at["tF"] + at["tI"] - at["tW"])
-
-
-def h2(at: Params) -> int:
-    """(p-1)(tF+tI-2tW)."""
-    return (at["p"] - 1) * (at["tF"] + at["tI"] - 2 * at["tW"])
+ANY = _split("any m", "True")
+UNIT_FILLED = _split("m >= p", "m >= p", UNIT, UNIT)
+UNIT_FULL = _split("m >= 2p-1", "m >= 2*p-1", UNIT, UNIT)
+V_ANY = _split("m >= p", "m >= p", TICKS[:6])
+V_FULL = _split("m >= 2p-1", "m >= 2*p-1")
 
 
 def _one_f_one_b(at: Params) -> dict[str, int]:
@@ -76,9 +49,9 @@ def _one_f_one_b(at: Params) -> dict[str, int]:
     return {"p": at["p"], "m": at["m"], "tF": 2 * at["tF"], "tB": 2 * (at["tI"] + at["tW"])}
 
 
-def part_of_1f1b(part: Fraction) -> Value:
+def part_of_1f1b(part: str) -> Value:
     """The part of 1F1B's bubble, measured on 1F1B."""
-    return lambda at: part * measures("1f1b", _one_f_one_b(at)).span_idle
+    return lambda at: Fraction(part) * measures("1f1b", _one_f_one_b(at)).span_idle
 
 
 def peak_part(name: str) -> Exact:
@@ -91,9 +64,7 @@ def peak_part(name: str) -> Exact:
     return value
 
 
-def _v_claims(
-    name: str, title: str, memory: Fraction, exact: Value, bubble: Fraction
-) -> tuple[Claim, ...]:
+def _v_claims(name: str, title: str, memory: str, exact: str, bubble: str) -> tuple[Claim, ...]:
     return (
         stated(f"field.{name}.peak", CONTROLLABLE, f"{title} holds {memory} of 1F1B's activations.",
                "peak over 1F1B's peak", peak_part(name), "==", memory, UNIT_FILLED,
@@ -115,28 +86,31 @@ def _v_claims(
     )  # fmt: skip
 
 
-def _h_claims(name: str, title: str, formula: Value, text: str, most: str) -> tuple[Claim, ...]:
-    condition = "m >= p and tW <= tF" if name == "zb-h1" else "m >= 2p-1 and tW <= min(tF, tI)"
-    ahead = 1 if name == "zb-h1" else 2
+def _h_claims(name: str, title: str, ahead: int, filled: Domain, least: str) -> tuple[Claim, ...]:
+    """W delayed by ``ahead`` microbatches per hop, so that as many W fill a hop's wait."""
+    weights, most = ("tW", "p") if ahead == 1 else ("2tW", "2p-1")
+    condition = f"m >= {most} and tW <= {least}"
+    conditions = _split(condition, f"m >= {ahead}*(p-1) + 1 and tW <= {least}")
+    bubble = f"(p-1)*(tF + tI - {ahead}*tW)"
+    idles = f"{title} idles (p-1)(tF+tI-{weights})"
     return (
-        stated(f"field.{name}.bubble", ZERO_BUBBLE,
-               f"{title} idles {text}, here for any m and any durations.", "span_idle (ticks)",
-               span_idle(name), "==", formula, ANY, f"{name}.bubble-conditions"),
+        stated(f"field.{name}.bubble", ZERO_BUBBLE, f"{idles}, here for any m and any durations.",
+               "span_idle (ticks)", span_idle(name), "==", bubble, ANY,
+               f"{name}.bubble-conditions"),
         stated(f"field.{name}.bubble-conditions", "ours: the conditions",
-               f"{title} idles {text} where {condition}.", "span_idle (ticks)", span_idle(name),
-               "==", formula, H1 if ahead == 1 else H2),
+               f"{idles} where {condition}.", "span_idle (ticks)", span_idle(name), "==", bubble,
+               conditions),
         stated(f"field.{name}.peak", ZERO_BUBBLE, f"{title} keeps {most} activations.",
-               "peak activations (units)", peak(name), "==", lambda at: ahead * (at["p"] - 1) + 1,
-               UNIT_FILLED if ahead == 1 else UNIT_FULL),
+               "peak activations (units)", peak(name), "==", f"{ahead}*(p-1) + 1", filled),
     )  # fmt: skip
 
 
 CLAIMS: tuple[Claim, ...] = (
-    *_h_claims("zb-h1", "ZB-H1", h1, "(p-1)(tF+tI-tW)", "p"),
+    *_h_claims("zb-h1", "ZB-H1", 1, UNIT_FILLED, "tF"),
     stated("field.zb-h1.third", "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.2",
            "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.", "span_idle (ticks)",
-           span_idle("zb-h1"), "==", part_of_1f1b(Fraction(1, 6)), UNIT_FILLED),
-    *_h_claims("zb-h2", "ZB-H2", h2, "(p-1)(tF+tI-2tW)", "2p-1"),
+           span_idle("zb-h1"), "==", part_of_1f1b("1/6"), UNIT_FILLED),
+    *_h_claims("zb-h2", "ZB-H2", 2, UNIT_FULL, "min(tF, tI)"),
     stated("field.zb-v.bubble-any-ticks", ZB_V,
            "ZB-V's order for equal ticks idles nowhere, here at any durations.",
            "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, V_FULL, "zb-v.bubble"),
@@ -148,18 +122,6 @@ CLAIMS: tuple[Claim, ...] = (
     stated("field.zb-v.peak", ZB_V,
            "ZB-V keeps as many activations as 1F1B, those of p microbatches.",
            "peak over 1F1B's peak", peak_part("zb-v"), "==", 1, UNIT_FILLED),
-    *_v_claims(
-        "v-half",
-        "V-Half",
-        Fraction(1, 2),
-        lambda at: Fraction((at["p"] + 2) // 2, at["p"]),
-        Fraction(1, 2),
-    ),
-    *_v_claims(
-        "v-min",
-        "V-Min",
-        Fraction(1, 3),
-        lambda at: Fraction((at["p"] + 4) // 3, at["p"]),
-        Fraction(2, 3),
-    ),
+    *_v_claims("v-half", "V-Half", "1/2", "(p+2)//2 / p", "1/2"),
+    *_v_claims("v-min", "V-Min", "1/3", "(p+4)//3 / p", "2/3"),
 )  # fmt: skip

@@ -17,15 +17,12 @@ from bubbleproof.papers.claims.domain import (
     SLICES,
     SMALL_RANKS,
     SOME,
-    Condition,
     Counts,
     Domain,
-    Params,
     Ratios,
     Words,
     among,
     counts,
-    is_any,
     scope,
     worded,
 )
@@ -51,47 +48,37 @@ FEW = Counts(
 )
 
 
-def is_few(at: Params) -> bool:
-    return at["m"] < at["p"]
+# v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer.
+FILLS_GROUPS = "(v == 1 or s >= p or m <= max(1, p//s) or m % max(1, p//s) == 0)"
+# The same, with v = 1, s = 1 or s >= p.
+HAS_NO_INNER_SLICES = f"{FILLS_GROUPS} and (v == 1 or s == 1 or s >= p)"
 
 
-def fills_groups(at: Params) -> bool:
-    """v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer."""
-    group = max(1, at["p"] // at["s"])
-    return at["v"] == 1 or at["s"] >= at["p"] or at["m"] <= group or at["m"] % group == 0
-
-
-def has_no_inner_slices(at: Params) -> bool:
-    """``fills_groups``, with v = 1, s = 1 or s >= p."""
-    return fills_groups(at) and (1 in (at["v"], at["s"]) or at["s"] >= at["p"])
-
-
-def svpp_scope(condition: str, where: Condition, ratios: Ratios = EQUAL) -> Domain:
+def svpp_scope(condition: str, where: str, ratios: Ratios = EQUAL) -> Domain:
     """A scope of SVPP's schedules, with v and s."""
     return scope(condition, where, looked_at=FEW, ratios=ratios, v=V, s=S)
 
 
-def thin_scope(condition: str, where: Condition) -> Domain:
+def thin_scope(condition: str, where: str = "True") -> Domain:
     """A scope of SVPP's schedules at equal ticks, with few v and s between the ends."""
     chunks, slices = ((1, 2), (1, 2, 4)), ((1, 2), (1, 2, 8))
     return scope(condition, where, looked_at=FEW, ratios=EQUAL, v=chunks, s=slices)
 
 
-GRAPHS = thin_scope("problems, not schedules", is_any)
+GRAPHS = thin_scope("problems, not schedules")
 
 
-def _children(
-    ranks: Iterable[int], chunks: Iterable[int], slices: Iterable[int], wide: Domain | None = None
-) -> Domain:
-    parts: dict[str, Words] = {
+def _children(ranks: Iterable[int], size: int) -> dict[str, Words]:
+    return {
         "p": among("p", ranks),
-        "m": ("n in 1 2 4p", lambda at: (1, 2, 4 * at["p"])),
-        "v": among("v", chunks),
-        "s": among("s", slices),
-        "k": ("", lambda at: range(at["s"])),
-        "c": ("", lambda at: range(at["v"])),
+        "m": ("n in 1 2 4p", "(1, 2, 4*p)"),
+        "v": among("v", V[size]),
+        "s": among("s", S[size]),
+        "k": ("", "range(s)"),
+        "c": ("", "range(v)"),
     }
-    return worded(parts, "every slice k and chunk c of rank 0", wide=wide)
 
 
-CHILDREN = _children((2, 3), V[0], S[0], _children(RANKS, V[1], S[1]))
+CHILDREN = worded(
+    _children((2, 3), 0), "every slice k and chunk c of rank 0", wider=_children(RANKS, 1)
+)

@@ -38,10 +38,8 @@ def optimizer_bytes(at: Params, *, master: int) -> Fraction:
 
 MEMORY = domain(
     "7, 13 and 34 units of parameters, 2 <= p <= 16, d <= 8",
-    params=(7, 13, 34),
-    p=range(2, 17),
-    d=range(1, 9),
-)
+    params=(7, 13, 34), p=range(2, 17), d=range(1, 9),
+)  # fmt: skip
 ON_64 = case("34 G parameters, p d = 64", params=34, p=16, d=4)
 ON_8 = case("34 G parameters, p = 8, d = 8", params=34, p=8, d=8)
 
@@ -126,20 +124,19 @@ POWER = case(
 _FLOPS: tuple[Claim, ...] = (
     stated("mepipe.table9.tflops", "Table 9",
            "The six TFLOPS figures follow from the models and the iteration times.",
-           "TFLOPS per device, to one decimal", teraflops, "~1",
-           lambda at: Fraction(at["tenths"], 10), TABLE_9),
+           "TFLOPS per device, to one decimal", teraflops, "~1", "tenths/10", TABLE_9),
     stated("mepipe.section-1.mfu", "section 1", "Llama 13B reaches 35% of an RTX 4090's peak.",
-           "share of the peak, to two decimals", lambda at: teraflops(at) / PEAK_4090, "~2",
-           Fraction(35, 100), BEST),
+           "share of the peak, to two decimals", lambda at: teraflops(at) / PEAK_4090, "~2", "0.35",
+           BEST),
     stated("mepipe.section-4.4.scores", "sections 4.4 and 5",
-           "Attention scores are less than 10% of a 7B model's computation at 4096 tokens, "
-           "counted as Table 9 counts them.", "share of all operations",
-           lambda at: share(at, is_masked=False), "<=", Fraction(1, 10), SMALLEST,
+           "Attention scores are less than 10% of a 7B model's computation at 4096 tokens, counted "
+           "as Table 9 counts them.", "share of all operations",
+           lambda at: share(at, is_masked=False), "<=", "0.1", SMALLEST,
            "section-4.4.scores-masked"),
     stated("mepipe.section-4.4.scores-masked", "sections 4.4 and 5",
            "They are less than 10% when only the pairs under the causal mask are computed.",
-           "share of all operations", lambda at: share(at, is_masked=True), "<=", Fraction(1, 10),
-           SMALLEST, slack="a round number; it is 7.5%"),
+           "share of all operations", lambda at: share(at, is_masked=True), "<=", "0.1", SMALLEST,
+           slack="a round number; it is 7.5%"),
     stated("mepipe.section-4.4.scores-larger", "section 4.4",
            "The share is smaller for larger models.", "share of all operations",
            lambda at: share(at, is_masked=True), "<=", share(LLAMAS[0], is_masked=True), LARGER,
@@ -149,11 +146,11 @@ _FLOPS: tuple[Claim, ...] = (
 _COSTS: tuple[Claim, ...] = (
     stated("mepipe.section-7.6.cost", "abstract and section 7.6",
            "For each model the RTX 4090 cluster is 2.5 times as cost-effective.",
-           "price times time over price times time", cost_ratio, ">=", Fraction(5, 2), PAIRS,
+           "price times time over price times time", cost_ratio, ">=", "2.5", PAIRS,
            "section-7.6.cost-corrected"),
     stated("mepipe.section-7.6.cost-corrected", "ours, for MEPipe Table 9",
            "It is at least 2.37 times as cost-effective, the least for 34B.",
-           "price times time over price times time", cost_ratio, ">=", Fraction(237, 100), PAIRS,
+           "price times time over price times time", cost_ratio, ">=", "2.37", PAIRS,
            slack="rounded down"),
     stated("mepipe.section-9.years", "section 9",
            "After about 24 years the power bill has made up for the A100's price.",
@@ -169,23 +166,21 @@ _MEMORY = (
     stated("mepipe.section-4.5.static", "section 4.5",
            "Static memory is 4m/p + 8m/(dp): weights and gradients in 16 bits, two moments in 32.",
            "bytes per device, in units of parameters", static_bytes, "==",
-           lambda at: (Fraction(4 * at["params"], at["p"]) + Fraction(8 * at["params"], at["d"] *
-           at["p"])), MEMORY),
+           "4*params/p + 8*params/(d*p)", MEMORY),
     stated("mepipe.section-7.4.optimizer", "sections 4.5 and 7.4",
            "The optimizer of Llama 34B takes 6.375 GB of each of 64 devices, by section 4.5's "
-           "model.", "GB", lambda at: optimizer_bytes(at, master=0), "==", Fraction(6375, 1000),
-           ON_64, "section-7.4.optimizer-master"),
+           "model.", "GB", lambda at: optimizer_bytes(at, master=0), "==", "6.375", ON_64,
+           "section-7.4.optimizer-master"),
     stated("mepipe.section-7.4.optimizer-master", "ours, for MEPipe section 7.4",
            "6.375 GB are 12 bytes per parameter: the moments and a 32-bit copy of the weights, "
            "which section 4.5's 8m/(dp) leaves out.", "GB",
-           lambda at: optimizer_bytes(at, master=4), "==", Fraction(6375, 1000), ON_64),
+           lambda at: optimizer_bytes(at, master=4), "==", "6.375", ON_64),
     stated("mepipe.section-7.4.exceeds", "section 7.4",
            "With 8 stages the static memory of Llama 34B exceeds 24 GB.", "GB",
            lambda at: static_bytes(at, master=4), ">=", 24, ON_8, "section-7.4.exceeds-corrected"),
     stated("mepipe.section-7.4.exceeds-corrected", "ours, for MEPipe section 7.4",
            "By the section's own terms, 34*4/8 + 6.375, it takes 23.375 GB and leaves 0.625.", "GB",
-           lambda at: static_bytes(at, master=4), "==", Fraction(34 * 4, 8) + Fraction(6375, 1000),
-           ON_8),
+           lambda at: static_bytes(at, master=4), "==", "34*4/8 + 6.375", ON_8),
 )  # fmt: skip
 
 

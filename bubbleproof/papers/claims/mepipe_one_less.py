@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.theory.families import member
@@ -63,7 +63,7 @@ def _least(p: int, m: int, v: int, s: int, fewer: int) -> int:
     forwards = most_forwards(widest.pipeline) - fewer
     made = member("svpp", p=p, m=m, v=v, s=s, f=forwards, tF=1, tB=1)
     begun = [("svpp", made.schedule.program)]
-    return least_makespan(made.problem.with_capacity(forwards), begun)
+    return makespan_of_any_order(made.problem.with_capacity(forwards), begun)
 
 
 def least(at: Params, fewer: int) -> int:

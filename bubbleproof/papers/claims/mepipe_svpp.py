@@ -22,9 +22,9 @@ from bubbleproof.papers.claims.any_order import (
     peak_over_ties,
 )
 from bubbleproof.papers.claims.claim import Claim, Value, stated
-from bubbleproof.papers.claims.domain import Params, case, divides, is_any, is_filled
+from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measures, peak, peak_of_a
-from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, is_few, thin_scope
+from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, thin_scope
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -56,10 +56,11 @@ def bubble_rise(at: Params) -> Fraction:
     return filled({**at, "f": at["v"] * at["s"]}) / filled(at)
 
 
-ALL = thin_scope("every n", is_any)
-MANY = thin_scope("n >= p", is_filled)
-FEW = thin_scope("n < p", is_few)
-DIVIDED = thin_scope("p divides n", divides)
+ALL = thin_scope("every n")
+MANY = thin_scope("n >= p", "m >= p")
+FEW = thin_scope("n < p", "m < p")
+DIVIDED = thin_scope("p divides n", "m % p == 0")
+INVERSE_MIN = "1/min(s, p)"
 
 
 def least_peak(at: Params) -> int:
@@ -70,11 +71,6 @@ def least_peak(at: Params) -> int:
 def least_bubble(*names: str) -> Value:
     """The least idle ratio of the families."""
     return lambda at: min(idle_ratio(name)(at) for name in names)
-
-
-def inverse_min(at: Params) -> Fraction:
-    """1/min(s,p)."""
-    return Fraction(1, min(at["s"], at["p"]))
 
 
 def first_rank(name: str) -> Value:
@@ -130,12 +126,8 @@ def _children(p: int, m: int, v: int, s: int) -> Counter[tuple[int, int]]:
     problem = _problem({"p": p, "m": m, "v": v, "s": s})
     actions = problem.actions
     mine = (problem.rank_of_task == 0) & actions.is_kind(Kind.B) & (actions.microbatch == 0)
-    places = [
-        (stage // p, slice_)
-        for stage, slice_ in zip(
-            actions.stage[mine].tolist(), actions.slice[mine].tolist(), strict=True
-        )
-    ]
+    chunk, slice_ = (actions.stage[mine] // p).tolist(), actions.slice[mine].tolist()
+    places = list(zip(chunk, slice_, strict=True))
     before = _ancestors(problem, mine)
     found: Counter[tuple[int, int]] = Counter()
     for task in np.flatnonzero(mine).tolist():
@@ -149,39 +141,38 @@ _FIGURES = (
                f"The peak is {value} A.", "peak activations over A", peak_of_a("svpp"), "==", value,
                domain)
         for letter, value, domain in (
-            ("a", Fraction(5, 8), FIGURE_4A),
-            ("b", Fraction(9, 16), FIGURE_4B),
+            ("a", "5/8", FIGURE_4A),
+            ("b", "9/16", FIGURE_4B),
         )
     ),
     stated("mepipe.figure-6.memory", "Figure 6",
            "The rescheduled form of Figure 5(a) peaks at A/2, by every tie-break.",
-           "largest peak activations over A of any tie-break", peak_over_ties, "==", Fraction(1, 2),
+           "largest peak activations over A of any tie-break", peak_over_ties, "==", "1/2",
            FIGURE_5),
     stated("mepipe.figure-6.bubble", "section 4.3, Figure 6, and Table 3",
            "Rescheduling gives Figure 5(a) the bubble ratio of Table 3, 3/11: some tie-break does.",
-           "least idle_ratio of any tie-break", least_over_ties, "==", Fraction(3, 11), FIGURE_5),
+           "least idle_ratio of any tie-break", least_over_ties, "==", "3/11", FIGURE_5),
     stated("mepipe.figure-6.bubble-every", "section 4.3, Figure 6, and Table 3",
            "Rescheduling gives Figure 5(a) the bubble ratio of Table 3, 3/11, by every tie-break; "
            "the text says nothing of equal numbers of children.",
-           "largest idle_ratio of any tie-break", most_over_ties, "==", Fraction(3, 11), FIGURE_5,
+           "largest idle_ratio of any tie-break", most_over_ties, "==", "3/11", FIGURE_5,
            "figure-6.bubble"),
     stated("mepipe.figure-5.memory", "section 4.2",
            "Figure 5(c), with the least f, needs half the memory of 5(a).", "peak over peak",
-           memory_drop, "==", Fraction(1, 2), FIGURE_5),
+           memory_drop, "==", "1/2", FIGURE_5),
     stated("mepipe.figure-5.bubble", "section 4.2",
            "Figure 5(c) has a bubble ratio 50% above that of 5(a), both made by the steps of "
            "section 4.3 as we read them (16 idle ticks of 32 against 9 of 25; against Table 3's 6 "
-           "of 22 it is 83% above).", "idle_ratio over idle_ratio", bubble_rise, "==",
-           Fraction(3, 2), FIGURE_5, "figure-5.bubble-to"),
+           "of 22 it is 83% above).", "idle_ratio over idle_ratio", bubble_rise, "==", "3/2",
+           FIGURE_5, "figure-5.bubble-to"),
     stated("mepipe.figure-5.bubble-to", 'section 4.2, "by 50%" read as "to 50%"',
            "Figure 5(c), with the least f, has a bubble ratio of 50%: no order within its memory "
            "has less.", "least idle_ratio of any order",
-           least_idle_ratio("svpp", room=lambda at: at["v"] * at["s"]), "==", Fraction(1, 2),
-           FIGURE_5),
+           least_idle_ratio("svpp", room=lambda at: at["v"] * at["s"]), "==", "1/2", FIGURE_5),
     *(
         stated(f"mepipe.figure-1.memory-{s}", "section 1, Figure 1",
                f"With {s} slices the peak falls by more than {percent}% against the other "
-               "schedules.", "reduction of the peak", reduction, ">=", Fraction(percent, 100),
+               "schedules.", "reduction of the peak", reduction, ">=", f"{percent}/100",
                case(f"p=8, v=2, n=8, s={s}", p=8, m=8, v=2, s=s, tF=1, tB=1),
                slack="a round number")
         for s, percent in ((4, 70), (8, 80))
@@ -200,26 +191,24 @@ _TEXT = (
     stated("mepipe.section-4.2.least-f", "section 4.2",
            "No order may start a backward on rank 0 before v*s of its forwards.",
            "forwards of rank 0 that its first possible backward depends on", least_forwards, "==",
-           lambda at: at["v"] * at["s"], GRAPHS),
+           "v*s", GRAPHS),
     stated("mepipe.section-4.2.least-f-runs", "section 4.2",
            "The variant with f = v*s exists and needs v*s units.",
-           "peak activations of the fullest rank (units)", least_peak, "==",
-           lambda at: at["v"] * at["s"], ALL),
+           "peak activations of the fullest rank (units)", least_peak, "==", "v*s", ALL),
     stated("mepipe.section-4.3.children", "section 4.3; the example gives 3 for slice 1 of chunk 1",
            "The backward of slice k on chunk c has (k+1)(c+1) - 1 children in its sample.",
-           "backwards of the sample on rank 0 that depend on it", children, "==",
-           lambda at: (at["k"] + 1) * (at["c"] + 1) - 1, CHILDREN),
+           "backwards of the sample on rank 0 that depend on it", children, "==", "(k+1)*(c+1) - 1",
+           CHILDREN),
     stated("mepipe.section-4.4.around", "section 4.4",
            "SVPP's memory is about A/min(s,p), here taken as exact.", "peak activations over A",
-           peak_of_a("svpp"), "==", inverse_min, MANY, "section-4.4.around-below"),
+           peak_of_a("svpp"), "==", INVERSE_MIN, MANY, "section-4.4.around-below"),
     stated("mepipe.section-4.4.around-below", "ours, for MEPipe section 4.4",
            "SVPP's memory is at most 1 + (min(s,p)-1)/(v max(s,p)), below 2, times A/min(s,p).",
            "peak activations over A", peak_of_a("svpp"), "<=",
-           lambda at: (inverse_min(at) * (1 + Fraction(min(at["s"], at["p"]) - 1, at["v"] *
-           max(at["s"], at["p"])))), MANY),
+           f"{INVERSE_MIN} * (1 + (min(s, p) - 1)/(v*max(s, p)))", MANY),
     stated("mepipe.section-4.4.bubble-many", "section 4.4",
-           "With n >= p, where VPP takes n, some order of SVPP (ours) has no higher a bubble "
-           "ratio than any other.", "idle_ratio", idle_ratio("svpp"), "<=",
+           "With n >= p, where VPP takes n, some order of SVPP (ours) has no higher a bubble ratio "
+           "than any other.", "idle_ratio", idle_ratio("svpp"), "<=",
            least_bubble("1f1b", "interleaved", "hanayo", "terapipe"), DIVIDED),
     stated("mepipe.section-4.4.bubble-few", "section 4.4",
            "With n < p some order of SVPP (ours) has no higher a bubble ratio than any other.",

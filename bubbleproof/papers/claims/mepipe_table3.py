@@ -16,44 +16,28 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4.3 and 4.4, Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fractions import Fraction
-
 from bubbleproof.papers.claims.any_order import least_idle_ratio, least_over_ties
 from bubbleproof.papers.claims.claim import Claim, Value, stated
-from bubbleproof.papers.claims.domain import (
-    RATIOS,
-    Domain,
-    Params,
-    Words,
-    among,
-    divides,
-    domain,
-    is_any,
-    is_filled,
-    scope,
-    worded,
-)
+from bubbleproof.papers.claims.domain import RATIOS, Domain, Words, among, domain, scope, worded
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import (
     EQUAL,
+    FILLS_GROUPS,
+    HAS_NO_INNER_SLICES,
     LONGER,
     S,
     V,
-    fills_groups,
-    has_no_inner_slices,
-    is_few,
     svpp_scope,
 )
 from bubbleproof.theory.families.svpp import most_forwards
 
 SOURCE = "Table 3"
-PLAIN_MANY = scope("n >= p", is_filled)
-PLAIN_FEW = scope("n < p", is_few)
-SLICED_MANY = scope("n >= p", is_filled, s=S)
-SLICED_FEW = scope("n < p", is_few, s=S)
-VPP_MANY = scope("p divides n", divides, v=V)
-WAVES_MANY = scope("n >= p", is_filled, v=V)
+PLAIN_MANY = scope("n >= p", "m >= p")
+PLAIN_FEW = scope("n < p", "m < p")
+SLICED_MANY = scope("n >= p", "m >= p", s=S)
+SLICED_FEW = scope("n < p", "m < p", s=S)
+VPP_MANY = scope("p divides n", "m % p == 0", v=V)
+WAVES_MANY = scope("n >= p", "m >= p", v=V)
 ORDERS_MANY = domain(
     "p = 2; n in 2 3; v in 1 2; tF and tB in 1 2, every order",
     p=(2,), m=(2, 3), v=(1, 2), tF=(1, 2), tB=(1, 2),
@@ -62,37 +46,20 @@ ORDERS_FEW = domain(
     "p = 3; n in 1 2; v in 1 2; tF and tB in 1 2, every order",
     p=(3,), m=(1, 2), v=(1, 2), tF=(1, 2), tB=(1, 2),
 )  # fmt: skip
-WAVES_DIVIDED = scope("p divides n", divides, v=V, ratios=EQUAL)
-WAVES_FEW = scope("n < p", is_few, v=V)
-WAVES_FEW_EQUAL = scope("n < p", is_few, v=V, ratios=EQUAL)
+WAVES_DIVIDED = scope("p divides n", "m % p == 0", v=V, ratios=EQUAL)
+WAVES_FEW = scope("n < p", "m < p", v=V)
+WAVES_FEW_EQUAL = scope("n < p", "m < p", v=V, ratios=EQUAL)
 
 
-def ratio(at: Params, slots: int) -> Fraction:
-    """idle/(idle + work) for a work of ``slots``, and p-1 idle."""
-    return Fraction(at["p"] - 1, at["p"] - 1 + slots)
-
-
-def share_of_n(at: Params) -> Fraction:
-    """n/p."""
-    return Fraction(at["m"], at["p"])
-
-
-def hanayo_few(at: Params) -> Fraction:
-    """(vp + n-1 - nv)/(vp + n-1)."""
-    slots = at["v"] * at["p"] + at["m"] - 1
-    return Fraction(slots - at["m"] * at["v"], slots)
-
-
-def vpp_memory(at: Params, last: Fraction) -> Fraction:
-    """min(1 + (p-1)/(pv), last)."""
-    return min(1 + Fraction(at["p"] - 1, at["p"] * at["v"]), last)
+HANAYO_FEW = "(v*p + m-1 - m*v)/(v*p + m-1)"
+VPP_BUBBLE, VPP_MEMORY = "(p-1)/(p-1 + m*v)", "1 + (p-1)/(p*v)"
 
 
 def row(
     name: str,
     statement: str,
     measured: Value,
-    predicted: Value | int,
+    predicted: str | int,
     cases: Domain,
     corrected: str | None = None,
     source: str = SOURCE,
@@ -108,35 +75,34 @@ def row(
 _BASELINES: tuple[Claim, ...] = (
     *(
         row(f"dapple.bubble-{column}", "DAPPLE's bubble ratio is (p-1)/(p-1+n).",
-            idle_ratio("1f1b"), lambda at: ratio(at, at["m"]), cases)
+            idle_ratio("1f1b"), "(p-1)/(p-1+m)", cases)
         for column, cases in (("many", PLAIN_MANY), ("few", PLAIN_FEW))
     ),
     row("dapple.memory-many", "DAPPLE keeps A.", peak_of_a("1f1b"), 1, PLAIN_MANY),
-    row("dapple.memory-few", "DAPPLE keeps n/p A.", peak_of_a("1f1b"), share_of_n, PLAIN_FEW),
+    row("dapple.memory-few", "DAPPLE keeps n/p A.", peak_of_a("1f1b"), "m/p", PLAIN_FEW),
     row("vpp.bubble-many", "VPP's bubble ratio is (p-1)/(p-1+nv); VPP needs p to divide n.",
-        idle_ratio("interleaved"), lambda at: ratio(at, at["m"] * at["v"]), VPP_MANY),
+        idle_ratio("interleaved"), VPP_BUBBLE, VPP_MANY),
     row("vpp.memory-many", "VPP keeps min(1 + (p-1)/(pv), n/(vp)) A.", peak_of_a("interleaved"),
-        lambda at: vpp_memory(at, Fraction(at["m"], at["v"] * at["p"])), VPP_MANY,
-        "vpp.memory-corrected"),
+        f"min({VPP_MEMORY}, m/(v*p))", VPP_MANY, "vpp.memory-corrected"),
     row("vpp.memory-corrected",
         "VPP keeps min(1 + (p-1)/(pv), n/p) A: n samples on v of vp chunks are n/p A.",
-        peak_of_a("interleaved"), lambda at: vpp_memory(at, share_of_n(at)), VPP_MANY,
+        peak_of_a("interleaved"), f"min({VPP_MEMORY}, m/p)", VPP_MANY,
         source="ours, for MEPipe Table 3"),
     row("hanayo.bubble-many",
         "On Hanayo's placement some order has the bubble ratio (p-1)/(p-1+nv), at any durations "
-        "and any n >= p.", least_idle_ratio("hanayo"), lambda at: ratio(at, at["m"] * at["v"]),
-        ORDERS_MANY, "hanayo.bubble-divided"),
+        "and any n >= p.", least_idle_ratio("hanayo"), VPP_BUBBLE, ORDERS_MANY,
+        "hanayo.bubble-divided"),
     row("hanayo.bubble-divided",
         "Hanayo's bubble ratio is (p-1)/(p-1+nv) at tF = tB where p divides n.",
-        idle_ratio("hanayo"), lambda at: ratio(at, at["m"] * at["v"]), WAVES_DIVIDED),
+        idle_ratio("hanayo"), VPP_BUBBLE, WAVES_DIVIDED),
     row("hanayo.memory-many", "Hanayo keeps A.", peak_of_a("hanayo"), 1, WAVES_MANY),
     row("hanayo.bubble-few",
         "On Hanayo's placement some order has the bubble ratio (vp+n-1-nv)/(vp+n-1), at any "
-        "durations.", least_idle_ratio("hanayo"), hanayo_few, ORDERS_FEW,
+        "durations.", least_idle_ratio("hanayo"), HANAYO_FEW, ORDERS_FEW,
         "hanayo.bubble-few-equal"),
     row("hanayo.bubble-few-equal", "Hanayo's bubble ratio is (vp+n-1-nv)/(vp+n-1) at tF = tB.",
-        idle_ratio("hanayo"), hanayo_few, WAVES_FEW_EQUAL),
-    row("hanayo.memory-few", "Hanayo keeps n/p A.", peak_of_a("hanayo"), share_of_n, WAVES_FEW),
+        idle_ratio("hanayo"), HANAYO_FEW, WAVES_FEW_EQUAL),
+    row("hanayo.memory-few", "Hanayo keeps n/p A.", peak_of_a("hanayo"), "m/p", WAVES_FEW),
 )  # fmt: skip
 
 _SLICED: tuple[Claim, ...] = (
@@ -145,9 +111,9 @@ _SLICED: tuple[Claim, ...] = (
         for column, cases in (("many", SLICED_MANY), ("few", SLICED_FEW))
         for claim in (
             row(f"terapipe.bubble-{column}", "TeraPipe's bubble ratio is (p-1)/(ns+p-1).",
-                idle_ratio("terapipe"), lambda at: ratio(at, at["m"] * at["s"]), cases),
-            row(f"terapipe.memory-{column}", "TeraPipe keeps n/p A.", peak_of_a("terapipe"),
-                share_of_n, cases),
+                idle_ratio("terapipe"), "(p-1)/(m*s + p-1)", cases),
+            row(f"terapipe.memory-{column}", "TeraPipe keeps n/p A.", peak_of_a("terapipe"), "m/p",
+                cases),
         )
     ),
 )  # fmt: skip
@@ -155,80 +121,58 @@ _SLICED: tuple[Claim, ...] = (
 
 TIES_MANY = domain(
     "p in 2 3; n <= 4, v in 1 2, s in 1 2 with n v s <= 8; tF:tB = 1:1; n >= p, all tie-breaks",
-    where=lambda at: is_filled(at) and at["m"] * at["v"] * at["s"] <= 8,
+    where="m >= p and m*v*s <= 8",
     p=(2, 3), m=range(1, 5), v=(1, 2), s=(1, 2), tF=(1,), tB=(1,),
 )  # fmt: skip
 TIES_FEW = domain(
     "p in 2 3 4; n <= 3, v in 1 2, s in 1 2 4 with n v s <= 8; tF:tB = 1:1; n < p, all tie-breaks",
-    where=lambda at: is_few(at) and at["m"] * at["v"] * at["s"] <= 8,
+    where="m < p and m*v*s <= 8",
     p=(2, 3, 4), m=range(1, 4), v=(1, 2), s=(1, 2, 4), tF=(1,), tB=(1,),
 )  # fmt: skip
-TIMED_MANY = svpp_scope("n >= p", is_filled, ratios=RATIOS)
-TIMED_FEW = svpp_scope("n < p", is_few, ratios=RATIOS)
+TIMED_MANY = svpp_scope("n >= p", "m >= p", ratios=RATIOS)
+TIMED_FEW = svpp_scope("n < p", "m < p", ratios=RATIOS)
 GROUPS_MANY = svpp_scope(
-    "n >= p; v = 1, s >= p, or p div s divides n", lambda at: is_filled(at) and fills_groups(at)
+    "n >= p; v = 1, s >= p, or p div s divides n", f"m >= p and {FILLS_GROUPS}"
 )
 GROUPS_FEW = svpp_scope(
-    "n < p; v = 1, s >= p, n <= p div s, or p div s divides n",
-    lambda at: is_few(at) and fills_groups(at),
+    "n < p; v = 1, s >= p, n <= p div s, or p div s divides n", f"m < p and {FILLS_GROUPS}"
 )
 ORDERS = domain(
     "p in 2 3; n <= 4, v in 1 2, s in 1 2 4 with n v s <= 8; tF:tB in 1:1 1:2 2:1 2:3 3:2 3:5; "
     "v = 1, s >= p, n <= p div s, or p div s divides n; every order",
-    where=lambda at: at["m"] * at["v"] * at["s"] <= 8 and fills_groups(at),
+    where=f"m*v*s <= 8 and {FILLS_GROUPS}",
     p=(2, 3), m=range(1, 5), v=(1, 2), s=(1, 2, 4), tF_tB=RATIOS,
 )  # fmt: skip
 ENDS = svpp_scope(
     "tB >= tF; v = 1, s >= p, or s = 1 and n <= p or p divides n",
-    has_no_inner_slices,
+    HAS_NO_INNER_SLICES,
     ratios=LONGER,
 )
-UNEQUAL = svpp_scope("every n", is_any, ratios=RATIOS)
+UNEQUAL = svpp_scope("every n", "True", ratios=RATIOS)
 
 
-def _long(ranks: Iterable[int], chunks: Iterable[int], wide: Domain | None = None) -> Domain:
-    """Very many slices, n = 1 and 2; more samples only make the bubble smaller."""
-    parts: dict[str, Words] = {
-        "p": among("p", ranks),
-        "m": among("n", (1, 2)),
-        "v": among("v", chunks),
-        "s": ("s = 200 p", lambda at: (200 * at["p"],)),
-        "tF_tB": ("", EQUAL),
-    }
-    return worded(parts, "tF:tB = 1:1", wide=wide)
-
-
-LONG = _long((2, 3), (1, 2), _long((2, 3, 4, 5, 7, 8, 11, 16), (1, 2, 4)))
-
-
-def svpp_many(at: Params) -> Fraction:
-    """(p-1)/(nsv + p-1)."""
-    return ratio(at, at["m"] * at["s"] * at["v"])
-
-
-def svpp_few(at: Params) -> Fraction:
-    """(p-1 + (v-1)max(p-sn, 0)) over itself plus nvs."""
-    idle = at["p"] - 1 + (at["v"] - 1) * max(at["p"] - at["s"] * at["m"], 0)
-    return Fraction(idle, idle + at["m"] * at["v"] * at["s"])
-
-
-def svpp_bubble(at: Params) -> Fraction:
-    """The column that n belongs to."""
-    return svpp_many(at) if is_filled(at) else svpp_few(at)
-
-
-def svpp_memory(at: Params) -> Fraction:
-    """(v max(p,s) + min(p,s) - 1)/(vsp)."""
-    p, v, s = at["p"], at["v"], at["s"]
-    return Fraction(v * max(p, s) + min(p, s) - 1, v * s * p)
+_LONG: dict[str, Words] = {
+    "p": among("p", (2, 3)),
+    "m": among("n", (1, 2)),  # more samples only make the bubble smaller
+    "v": among("v", (1, 2)),
+    "s": ("s = 200 p", "(200*p,)"),
+    "tF_tB": ("", EQUAL),
+}
+_LONGER = {"p": among("p", (2, 3, 4, 5, 7, 8, 11, 16)), "v": among("v", (1, 2, 4))}
+LONG = worded(_LONG, "tF:tB = 1:1", wider=_LONGER)
+SVPP_MANY = "(p-1)/(m*s*v + p-1)"
+_IDLE = "(p-1 + (v-1)*max(p - s*m, 0))"
+SVPP_FEW = f"{_IDLE}/({_IDLE} + m*v*s)"
+SVPP_BUBBLE = f"{SVPP_MANY} if m >= p else {SVPP_FEW}"  # the column that n belongs to
+SVPP_MEMORY = "(v*max(p, s) + min(p, s) - 1)/(v*s*p)"
 
 
 _SVPP: tuple[Claim, ...] = (
     *(
         claim
         for column, text, formula, every, groups in (
-            ("many", "(p-1)/(nsv+p-1)", svpp_many, TIES_MANY, GROUPS_MANY),
-            ("few", "x/(x+nvs), x = p-1+(v-1)max(p-sn,0)", svpp_few, TIES_FEW, GROUPS_FEW),
+            ("many", "(p-1)/(nsv+p-1)", SVPP_MANY, TIES_MANY, GROUPS_MANY),
+            ("few", "x/(x+nvs), x = p-1+(v-1)max(p-sn,0)", SVPP_FEW, TIES_FEW, GROUPS_FEW),
         )
         for claim in (
             row(f"svpp.bubble-{column}",
@@ -241,9 +185,9 @@ _SVPP: tuple[Claim, ...] = (
         )
     ),
     row("svpp.memory-many", "SVPP keeps (v max(p,s) + min(p,s) - 1)/(vsp) A.", peak_of_a("svpp"),
-        svpp_memory, TIMED_MANY),
+        SVPP_MEMORY, TIMED_MANY),
     row("svpp.memory-few", "SVPP keeps min((v max(p,s) + min(p,s) - 1)/(vsp), n/p) A.",
-        peak_of_a("svpp"), lambda at: min(svpp_memory(at), share_of_n(at)), TIMED_FEW),
+        peak_of_a("svpp"), f"min({SVPP_MEMORY}, m/p)", TIMED_FEW),
 )  # fmt: skip
 
 
@@ -253,21 +197,20 @@ CLAIMS: tuple[Claim, ...] = (
     *_SVPP,
     stated("mepipe.table3.svpp.bubble-least", "ours, for MEPipe Table 3",
            "No order of ours with the same f idles less than Table 3 says, at any size and "
-           "durations.", "idle_ratio", idle_ratio("svpp"), ">=", svpp_bubble, UNEQUAL),
+           "durations.", "idle_ratio", idle_ratio("svpp"), ">=", SVPP_BUBBLE, UNEQUAL),
     stated("mepipe.table3.svpp.bubble-durations", SOURCE,
            "At any durations some order within f has Table 3's bubble ratio, and none has less, "
            "where the samples that share a bubble come in full groups.",
            "least idle_ratio of any order",
            least_idle_ratio("svpp", room=lambda at: most_forwards(made("svpp", at).pipeline)), "==",
-           svpp_bubble, ORDERS),
+           SVPP_BUBBLE, ORDERS),
     stated("mepipe.table3.svpp.bubble-durations-ends", "ours, for MEPipe Table 3",
            "Our order has it where tB >= tF and, of these, v = 1, s = 1 or s >= p.", "idle_ratio",
-           idle_ratio("svpp"), "==", svpp_bubble, ENDS),
+           idle_ratio("svpp"), "==", SVPP_BUBBLE, ENDS),
     stated("mepipe.table3.svpp-limit.bubble", SOURCE,
            "With ever more slices the bubble vanishes; here 200 p.", "idle_ratio, to two decimals",
            idle_ratio("svpp"), "~2", 0, LONG),
     stated("mepipe.table3.svpp-limit.memory", SOURCE,
            "With ever more slices SVPP keeps A/p; here 200 p.",
-           "peak activations over A, to two decimals", peak_of_a("svpp"), "~2",
-           lambda at: Fraction(1, at["p"]), LONG),
+           "peak activations over A, to two decimals", peak_of_a("svpp"), "~2", "1/p", LONG),
 )  # fmt: skip

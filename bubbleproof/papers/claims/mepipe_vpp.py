@@ -15,7 +15,6 @@ Source: Sun et al., "MEPipe" (EuroSys 2025) Table 3; Narayanan et al. (SC 2021) 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -34,47 +33,32 @@ from bubbleproof.papers.claims.domain import (
     worded,
 )
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio
-from bubbleproof.papers.claims.mepipe_table3 import SOURCE, hanayo_few, ratio
-from bubbleproof.theory.families.base import one_forward_one_backward, program_of_ranks
-from bubbleproof.theory.families.interleaved import depth_first_table
+from bubbleproof.papers.claims.mepipe_table3 import HANAYO_FEW, SOURCE, VPP_BUBBLE
+from bubbleproof.theory.families.base import one_forward_one_backward, passes, program_of_ranks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
 CHUNKS = (2, 4)
-Counted = Callable[[Params], set[int]]
 
 
-def few(at: Params) -> set[int]:
-    """n < p: 1, p/2, p-1."""
-    return {1, at["p"] // 2, at["p"] - 1}
-
-
-def many(at: Params) -> set[int]:
-    """n that p divides: p, 2p, 4p."""
-    return {at["p"], 2 * at["p"], 4 * at["p"]}
-
-
-def _cases(text: str, of: Counted, ratios: Ratios = RATIOS[:3], **rank: Words) -> Domain:
+def _cases(text: str, counts: str, ratios: Ratios = RATIOS[:3], **rank: Words) -> Domain:
     """The m of each p, two v, the ratios; and some ranks r where asked for."""
-
-    def cases(ranks: tuple[int, ...], wide: Domain | None) -> Domain:
-        parts: dict[str, Words] = {
-            "p": among("p", ranks), "m": (f"n in {text}", of), "v": among("v", CHUNKS), **rank,
-        }  # fmt: skip
-        return worded({**parts, "tF_tB": ("", ratios)}, ratios_text(ratios), wide=wide)
-
-    return cases((2, 3, 4), cases((2, 3, 4, 5, 7, 11, 16), None))
+    parts: dict[str, Words] = {
+        "p": among("p", (2, 3, 4)), "m": (f"n in {text}", counts), "v": among("v", CHUNKS), **rank,
+        "tF_tB": ("", ratios),
+    }  # fmt: skip
+    return worded(parts, ratios_text(ratios), wider={"p": among("p", (2, 3, 4, 5, 7, 11, 16))})
 
 
-FEW = _cases("1 p/2 p-1", few)
-MANY = _cases("p 2p 4p", many)
+FEW = _cases("1 p/2 p-1", "{1, p//2, p-1}")
+MANY = _cases("p 2p 4p", "{p, 2*p, 4*p}")
 BOTH = _cases(
     "1 p/2 p-1 p 2p 4p",
-    lambda at: few(at) | many(at),
+    "{1, p//2, p-1, p, 2*p, 4*p}",
     RATIOS[1:2],
-    r=("r in 0 p/2 p-1", lambda at: {0, at["p"] // 2, at["p"] - 1}),
+    r=("r in 0 p/2 p-1", "{0, p//2, p-1}"),
 )
 
 
@@ -102,7 +86,7 @@ def _measured(p: int, m: int, v: int, ticks: Row, warm_up: tuple[int, ...]) -> M
         num_ranks=p, num_microbatches=m, num_chunks=v, forward=ticks[0], backward=ticks[1]
     )
     size = min(m, p)
-    chunk, microbatch = depth_first_table(np.full(m // size, size), v)
+    chunk, microbatch = passes(np.full(m // size, size), range(v))
     rows = []
     for rank, forwards in enumerate(warm_up):
         kind, position = one_forward_one_backward(forwards, m * v)
@@ -161,8 +145,7 @@ CLAIMS: tuple[Claim, ...] = (
            lambda at: least(at, at["r"]), BOTH),
     stated("mepipe.table3.vpp.least-bubble", "ours, for MEPipe Table 3",
            "So warmed up on every rank VPP still has the bubble ratio (p-1)/(p-1+nv).",
-           "idle_ratio", lambda at: at_least_warm_up(at).idle_ratio, "==",
-           lambda at: ratio(at, at["m"] * at["v"]), MANY),
+           "idle_ratio", lambda at: at_least_warm_up(at).idle_ratio, "==", VPP_BUBBLE, MANY),
     stated("mepipe.table3.vpp.least-memory", "ours, for MEPipe Table 3",
            "So warmed up VPP keeps A, not (1 + (p-1)/(pv)) A.",
            "peak activations of the fullest rank over A", least_peak, "==", 1, MANY),
@@ -170,14 +153,12 @@ CLAIMS: tuple[Claim, ...] = (
            "VPP does not support n < p (read as: its order, one group of n samples, does not run).",
            "1 where it runs", runs, "==", 0, FEW, "table3.vpp.bubble-few"),
     stated("mepipe.table3.vpp.bubble-few", "ours, for MEPipe Table 3",
-           "With n < p one group of n samples has the bubble ratio (vp+n-1-nv)/(vp+n-1), "
-           "Hanayo's, at any durations.", "idle_ratio", idle_ratio("interleaved"), "==", hanayo_few,
-           FEW),
+           "With n < p one group of n samples has the bubble ratio (vp+n-1-nv)/(vp+n-1), Hanayo's, "
+           "at any durations.", "idle_ratio", idle_ratio("interleaved"), "==", HANAYO_FEW, FEW),
     stated("mepipe.table3.vpp.bubble-few-least", "ours, for MEPipe Table 3",
            "With n < p the least warm-up has that bubble ratio.", "idle_ratio",
-           lambda at: at_least_warm_up(at).idle_ratio, "==", hanayo_few, FEW),
+           lambda at: at_least_warm_up(at).idle_ratio, "==", HANAYO_FEW, FEW),
     stated("mepipe.table3.vpp.memory-few", "ours, for MEPipe Table 3",
            "With n < p the least warm-up keeps n/p A.",
-           "peak activations of the fullest rank over A", least_peak, "==",
-           lambda at: Fraction(at["m"], at["p"]), FEW),
+           "peak activations of the fullest rank over A", least_peak, "==", "m/p", FEW),
 )  # fmt: skip

@@ -32,10 +32,6 @@ from bubbleproof.papers.claims.pipemesh_schedules import sequences
 from bubbleproof.theory.model.actions import Kind
 
 
-def warm_up(at: Params) -> int:
-    return forms.warm_up_forwards(at["p"], at["v"], at["e"], at.get("r", 0))
-
-
 def consecutive(at: Params) -> int:
     """Forwards in a row: with the buffer for e_1, and at most all M B."""
     q = forms.buffer(*sequences(at))
@@ -58,41 +54,24 @@ def _eq2_and_3(at: Params) -> int:
     return _eq2(at) + late
 
 
-def _bubble(at: Params) -> int:
-    return forms.bubble_ticks(at["p"], at.get("tF", 1) + at.get("tB", 2))
-
-
-def _messages(at: Params) -> int:
-    return forms.message_ticks(at["p"], at["c"])
-
-
-def _bound(at: Params) -> int:
-    return forms.least_iteration(at["p"], at["v"], at["m"], 3, at.get("c", 0), at["C"])
-
-
-def _next_printed(at: Params) -> int:
-    return (at["k"] + 1) % at["v"]
-
-
 _ORDER = (
     stated("pipemesh.sec2A.warm-up", "§II-A",
-           "Depth first, the first stage warms up with (M-1)P + 2(P-1) forwards before one "
-           "forward and one backward alternate.", "forwards before the alternation",
-           lambda at: on.consecutive(on.depth_first(at), at) - 1, "==",
-           lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2, cases.DEPTH_FIRST),
+           "Depth first, the first stage warms up with (M-1)P + 2(P-1) forwards before one forward "
+           "and one backward alternate.", "forwards before the alternation",
+           lambda at: on.consecutive(on.depth_first(at), at) - 1, "==", "(v-1)*p + 2*(p-1)",
+           cases.DEPTH_FIRST),
     stated("pipemesh.sec2A.consecutive", "§II-A",
            "Depth first, the first stage performs (M-1)P + 2(P-1) consecutive forwards.",
            "forwards before the first backward", lambda at: on.consecutive(on.depth_first(at), at),
-           "==", lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 2, cases.DEPTH_FIRST,
-           "sec2A.consecutive-1"),
+           "==", "(v-1)*p + 2*(p-1)", cases.DEPTH_FIRST, "sec2A.consecutive-1"),
     stated("pipemesh.sec2A.consecutive-1", "§II-A, corrected as §IV-A counts: one more",
            "Depth first, the first stage performs (M-1)P + 2(P-1) + 1 consecutive forwards.",
            "forwards before the first backward", lambda at: on.consecutive(on.depth_first(at), at),
-           "==", lambda at: (at["v"] - 1) * at["p"] + 2 * at["p"] - 1, cases.DEPTH_FIRST),
+           "==", "(v-1)*p + 2*(p-1) + 1", cases.DEPTH_FIRST),
     stated("pipemesh.sec4A.forwards", "§IV-A, of Algorithm 1 as printed",
            "Where it ends, stage i performs up to e_1(M-1) + 2(P-i) + 1 consecutive forwards.",
            "forwards before the first backward", on.printed_forwards, "<=",
-           lambda at: warm_up(at) + 1, cases.PRINTED),
+           "warm_up_forwards(p, v, e, r) + 1", cases.PRINTED),
     stated("pipemesh.sec4A.forwards-repaired",
            "§IV-A, of Algorithm 1 repaired: e_1 is too few where dequeues run ahead of enqueues, "
            "and there are no more than M B",
@@ -103,16 +82,16 @@ _ORDER = (
     stated("pipemesh.sec4A.peak", "§IV-A, of Algorithm 1 as printed",
            "Where it ends, the activations of stage i peak at e_1(M-1) + 2(P-i) + 1.",
            "peak activations of a chunk", lambda at: on.printed(at).peak_activations[at["r"]], "==",
-           lambda at: warm_up(at) + 1, cases.PRINTED, "sec4A.peak-all"),
+           "warm_up_forwards(p, v, e, r) + 1", cases.PRINTED, "sec4A.peak-all"),
     stated("pipemesh.sec4A.peak-all",
            "§IV-A, of Algorithm 1 as printed, corrected: there are no more than M B",
            "Where it ends, the activations of stage i peak at min(e_1(M-1) + 2(P-i) + 1, M B).",
            "peak activations of a chunk", lambda at: on.printed(at).peak_activations[at["r"]], "==",
-           lambda at: min(warm_up(at) + 1, at["v"] * at["m"]), cases.PRINTED),
+           "min(warm_up_forwards(p, v, e, r) + 1, v*m)", cases.PRINTED),
     stated("pipemesh.sec4A.peak-halves", "§IV-A",
            "With two halves the activations of the first stage peak at e_1(M-1) + 2(P-1) + 1.",
            "peak activations of a chunk", lambda at: on.peak_on({**at, "r": 0}), "==",
-           lambda at: warm_up(at) + 1, cases.HALVES),
+           "warm_up_forwards(p, v, e, 0) + 1", cases.HALVES),
     stated("pipemesh.sec4A.peak-repaired", "§IV-A, of Algorithm 1 repaired, as the forwards are",
            "The activations of stage i peak at min(q(M-1) + 2(P-i) + 1, M B).",
            "peak activations of a chunk", on.peak_on, "==", consecutive, cases.STAGES),
@@ -123,50 +102,48 @@ _ORDER = (
            cases.FILLED),
     stated("pipemesh.alg1.next-forward", "Algorithm 1 line 20",
            "The chunk after chunk k is (k+1) mod M, chunks counted from 1.",
-           "chunk of the next forwards", lambda at: on.next_chunk(at, Kind.F), "==", _next_printed,
+           "chunk of the next forwards", lambda at: on.next_chunk(at, Kind.F), "==", "(k+1) % v",
            cases.CHUNKS, "alg1.next-forward-1"),
     stated("pipemesh.alg1.next-forward-1", "Algorithm 1 line 20, corrected",
            "The chunk after chunk k is 1 + (k mod M).", "chunk of the next forwards",
-           lambda at: on.next_chunk(at, Kind.F), "==", lambda at: 1 + at["k"] % at["v"],
-           cases.CHUNKS),
+           lambda at: on.next_chunk(at, Kind.F), "==", "1 + k % v", cases.CHUNKS),
     stated("pipemesh.alg1.next-backward", "Algorithm 1 line 28",
            "The chunk after chunk k is (k-1) mod M backwards, chunks counted from 1.",
-           "chunk of the next backwards", lambda at: on.next_chunk(at, Kind.B), "==",
-           lambda at: (at["k"] - 1) % at["v"], cases.CHUNKS, "alg1.next-backward-1"),
+           "chunk of the next backwards", lambda at: on.next_chunk(at, Kind.B), "==", "(k-1) % v",
+           cases.CHUNKS, "alg1.next-backward-1"),
     stated("pipemesh.alg1.next-backward-1", "Algorithm 1 line 28, corrected",
            "The chunk after chunk k is 1 + ((k-2) mod M) backwards.", "chunk of the next backwards",
-           lambda at: on.next_chunk(at, Kind.B), "==", lambda at: 1 + (at["k"] - 2) % at["v"],
-           cases.CHUNKS),
+           lambda at: on.next_chunk(at, Kind.B), "==", "1 + (k-2) % v", cases.CHUNKS),
 )  # fmt: skip
 _TIME = (
     stated("pipemesh.sec4A.bubble", "§IV-A, of Algorithm 1 as printed",
            "Where it ends, T_bubble is (P-1) C_comp.", "idle ticks per rank",
-           lambda at: max(on.printed(at).idle_ticks), "==", _bubble, cases.PRINTED_TIMED),
+           lambda at: max(on.printed(at).idle_ticks), "==", "bubble_ticks(p, tF+tB)",
+           cases.PRINTED_TIMED),
     stated("pipemesh.sec4A.bubble-repaired", "§IV-A", "T_bubble is (P-1) C_comp.",
-           "idle ticks per rank", on.bubble, "==", _bubble, cases.TIMED),
+           "idle ticks per rank", on.bubble, "==", "bubble_ticks(p, tF+tB)", cases.TIMED),
     stated("pipemesh.sec4A.bubble-halves", "§IV-A", "T_bubble is (P-1) C_comp (two halves).",
-           "idle ticks per rank", on.bubble, "==", _bubble, cases.HALVES),
+           "idle ticks per rank", on.bubble, "==", "bubble_ticks(p, tF+tB)", cases.HALVES),
     stated("pipemesh.sec4B.recompute", "§IV-B, Eq. 8",
            "Recomputing u more ticks of every chunk costs (M B + P - 1) u.", "makespan, longer by",
-           lambda at: on.slower_by(at, 2), "==", lambda at: 2 * (at["v"] * at["m"] + at["p"] - 1),
-           cases.FILLED),
+           lambda at: on.slower_by(at, 2), "==", "2*(v*m + p-1)", cases.FILLED),
     stated("pipemesh.sec3B.requirement-printed", "§III-B, of Algorithm 1 as printed",
            "Where it ends, an element below P adds a bubble (M >= 2).", "idle ticks per rank",
-           lambda at: max(on.printed(at).idle_ticks), ">=", lambda at: _bubble(at) + 1,
+           lambda at: max(on.printed(at).idle_ticks), ">=", "bubble_ticks(p, 3) + 1",
            cases.SHORT_PRINTED, "sec3B.requirement-ends"),
     stated("pipemesh.sec3B.requirement", "§III-B", "An element below P adds a bubble (M >= 2).",
-           "idle ticks per rank", on.bubble, ">=", lambda at: _bubble(at) + 1, cases.SHORT,
+           "idle ticks per rank", on.bubble, ">=", "bubble_ticks(p, 3) + 1", cases.SHORT,
            "sec3B.requirement-ends"),
     stated("pipemesh.sec3B.requirement-ends", "§III-B, corrected: only at the ends",
            "A first enqueue or a last dequeue below P adds a bubble (M >= 2).",
-           "idle ticks per rank", on.bubble, ">=", lambda at: _bubble(at) + 1, cases.SHORT_ENDS),
+           "idle ticks per rank", on.bubble, ">=", "bubble_ticks(p, 3) + 1", cases.SHORT_ENDS),
     stated("pipemesh.sec4A.messages", "§IV-A", "Where C_PP < C_fwd, T_PP is 2(P-1) C_PP.",
-           "makespan, longer by", on.with_latency, "==", _messages, cases.LINKS,
+           "makespan, longer by", on.with_latency, "==", "message_ticks(p, c)", cases.LINKS,
            "sec4A.messages-2"),
     stated("pipemesh.sec4A.messages-2",
            "§IV-A, corrected: operations must have microbatches to spare",
            "Where C_PP < C_fwd and every element is at least 2P, T_PP is 2(P-1) C_PP.",
-           "makespan, longer by", on.with_latency, "==", _messages, cases.WIDE),
+           "makespan, longer by", on.with_latency, "==", "message_ticks(p, c)", cases.WIDE),
 )  # fmt: skip
 _COMMUNICATION = (
     stated("pipemesh.eq2", "§IV-A Eq. 2", "Optimizer sharding adds D_o.", "ticks added", on.late,
@@ -188,17 +165,17 @@ _COMMUNICATION = (
     stated("pipemesh.eq3.count", "§IV-A Eq. 3",
            "Gradients are reduced (S-1)M times before the last dequeue.",
            "changes of chunk of the backwards before it",
-           lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], "==",
-           lambda at: forms.reductions(at["v"], len(sequences(at)[1])), cases.VISITS),
+           lambda at: len(on.chunk_runs(at, Kind.B)) - at["v"], "==", "reductions(v, S)",
+           cases.VISITS),
     stated("pipemesh.eq4.count", "§IV-A Eq. 4",
            "Parameters are gathered (R-1)M times for forwards after the first enqueue.",
            "changes of chunk of the forwards after it",
-           lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], "==",
-           lambda at: forms.forward_gathers(at["v"], len(sequences(at)[0])), cases.VISITS),
+           lambda at: len(on.chunk_runs(at, Kind.F)) - at["v"], "==", "forward_gathers(v, R)",
+           cases.VISITS),
     stated("pipemesh.eq5.count", "§IV-A Eq. 5",
            "Parameters are gathered S M - 1 times for backwards.",
            "changes of chunk of the backwards", lambda at: len(on.chunk_runs(at, Kind.B)) - 1, "==",
-           lambda at: forms.backward_gathers(at["v"], len(sequences(at)[1])), cases.VISITS),
+           "backward_gathers(v, S)", cases.VISITS),
     stated("pipemesh.eq5", "§IV-A Eq. 3 to 5",
            "Parameter sharding adds nothing where each kind of collective fits its passes alone.",
            "ticks added", lambda at: on.late(at, zero=3), "==", _eq2, cases.HIDDEN, "eq5.shared"),
@@ -207,13 +184,13 @@ _COMMUNICATION = (
            "ticks added", lambda at: on.late(at, zero=3), "==", _eq2, cases.SHARED),
     stated("pipemesh.sec4A.bound", "§IV-A",
            "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.", "T_iter with ZeRO-1",
-           lambda at: on.iteration(at, gather=at["C"], reduce=at["C"]), ">=", _bound,
-           cases.COLLECTIVES),
+           lambda at: on.iteration(at, gather=at["C"], reduce=at["C"]), ">=",
+           "least_iteration(p, v, m, 3, 0, C)", cases.COLLECTIVES),
     stated("pipemesh.sec4A.bound-3", "§IV-A",
            "T_iter is at least (M B + P - 1) C_comp + T_PP + 2 C_DP.",
            "T_iter with ZeRO-3 and messages of 2 ticks",
-           lambda at: on.iteration(at, zero=3, gather=at["C"], reduce=at["C"]), ">=", _bound,
-           cases.LATE),
+           lambda at: on.iteration(at, zero=3, gather=at["C"], reduce=at["C"]), ">=",
+           "least_iteration(p, v, m, 3, c, C)", cases.LATE),
     stated("pipemesh.sec4A.gradient-buffers", "§IV-A",
            "Full gradients of at most two chunks lie on a rank (4/M psi_g bytes).", "chunks",
            lambda at: on.sharded_peak(at, 2), "<=", 2, cases.COLLECTIVES),

@@ -45,10 +45,10 @@ def _few_ranks(text: str, ranks: int, chunks: int, most: int, *, filled: bool) -
         p=range(2, ranks + 1),
         m=range(1, most + 1),
         v=range(1, chunks + 1),
-        e=lambda at: range(1, at["m"] + 1),
-        d=lambda at: range(1, at["m"] + 1),
-        R=lambda at: (1,) if at["e"] == at["m"] else (2, 3),
-        S=lambda at: (1,) if at["d"] == at["m"] else (2, 3),
+        e="range(1, m + 1)",
+        d="range(1, m + 1)",
+        R="(1,) if e == m else (2, 3)",
+        S="(1,) if d == m else (2, 3)",
         where=lambda at: _has_parts(at) and (is_filled(at) or not filled),
     )
 
@@ -71,14 +71,14 @@ PLANNED = domain(
 
 CLAIMS: tuple[Claim, ...] = (
     stated("pipemesh.alg1.ends", "Algorithm 1, ours: a criterion",
-           "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M "
-           "B, and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
+           "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, "
+           "and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
            "begins.", "1 where it ends", runs_literally, "==", is_free, FILLED),
     stated("pipemesh.alg1.ends-only", "Algorithm 1, ours: a criterion",
            "Whatever the elements, the printed program ends nowhere else.", "1 where it ends",
            runs_literally, "<=", is_free, ANY),
     stated("pipemesh.alg1.ends-planned", "Algorithm 1 with §IV-B, ours: a criterion",
-           "For the planner's sequences, filled, only the length matters: the printed program "
-           "ends exactly where (M-1) q + 2(P-1) <= M B.", "1 where it ends", runs_literally, "==",
+           "For the planner's sequences, filled, only the length matters: the printed program ends "
+           "exactly where (M-1) q + 2(P-1) <= M B.", "1 where it ends", runs_literally, "==",
            lambda at: int(has_enough(at)), PLANNED),
 )  # fmt: skip

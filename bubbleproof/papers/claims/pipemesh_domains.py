@@ -128,11 +128,6 @@ def _ranks(at: Params) -> set[int]:
     return {r for r in (0, 1, p // 2, p - 2, p - 1) if 0 <= r < p}
 
 
-def _collective_ticks(at: Params) -> set[int]:
-    """Collectives that operations of P microbatches hide, and one that they do not."""
-    return {1, 4, 2 * at["p"] + 3}
-
-
 def _hidden(share: int) -> Choice:
     """C_DP of which ``share`` fit every operation: 1, 2, 3 and the largest."""
 
@@ -156,98 +151,47 @@ def _is_printed(at: Params) -> bool:
     return is_filled(at) and ends_as_printed(at)
 
 
+_ALL_RANKS = "ranks 0, 1, P div 2, P-2, P-1"
+_PRINTED = "filled, and Algorithm 1 as printed ends: q = e_1 or M = 1, n_fwd <= M B"
+_TIMED = ratios_text(RATIOS)
 FILLED = mesh_scope("filled", is_filled)
-TIMED = mesh_scope(
-    f"filled, {ratios_text(RATIOS)}",
-    is_filled,
-    chunks=(1, 2),
-    most=5,
-    few=True,
-    tF_tB=RATIOS,
-)
-STAGES = mesh_scope("filled, ranks 0, 1, P div 2, P-2, P-1", is_filled, r=_ranks)
-PRINTED_TEXT = "filled, and Algorithm 1 as printed ends: q = e_1 or M = 1, n_fwd <= M B"
-PRINTED = mesh_scope(f"{PRINTED_TEXT}; ranks 0, 1, P div 2, P-2, P-1", _is_printed, r=_ranks)
-PRINTED_TIMED = mesh_scope(
-    f"{PRINTED_TEXT}; {ratios_text(RATIOS)}",
-    _is_printed,
-    chunks=(1, 2),
-    most=5,
-    few=True,
-    tF_tB=RATIOS,
-)
+STAGES = mesh_scope(f"filled, {_ALL_RANKS}", is_filled, r=_ranks)
+PRINTED = mesh_scope(f"{_PRINTED}; {_ALL_RANKS}", _is_printed, r=_ranks)
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)
-LINKS = mesh_scope(
-    "filled, C_PP = 1, tF = 2, tB = 4",
-    is_filled,
-    tF_tB_c=((2, 4, 1),),
+LINKS = mesh_scope("filled, C_PP = 1, tF = 2, tB = 4", is_filled, tF_tB_c=((2, 4, 1),))
+TIMED = mesh_scope(f"filled, {_TIMED}", is_filled, chunks=(1, 2), most=5, few=True, tF_tB=RATIOS)
+PRINTED_TIMED = mesh_scope(
+    f"{_PRINTED}; {_TIMED}", _is_printed, chunks=(1, 2), most=5, few=True, tF_tB=RATIOS
 )
 WIDE = mesh_scope(
     "every element at least 2P, C_PP of 1 and 2, tF:tB in 3:5 4:4 5:3",
-    _is_wide,
-    chunks=(1, 2),
-    tF_tB=((3, 5), (4, 4), (5, 3)),
-    c=(1, 2),
-)
+    _is_wide, chunks=(1, 2), tF_tB=((3, 5), (4, 4), (5, 3)), c=(1, 2),
+)  # fmt: skip
+# Collectives that operations of P microbatches hide, and one that they do not.
 COLLECTIVES = mesh_scope(
-    "filled, C_DP in 1 4 2P+3",
-    is_filled,
-    chunks=(1, 2),
-    most=4,
-    few=True,
-    C=_collective_ticks,
+    "filled, C_DP in 1 4 2P+3", is_filled, chunks=(1, 2), most=4, few=True, C="{1, 4, 2*p + 3}"
 )
 LATE = mesh_scope(
-    "filled, C_DP = 4, C_PP = 2",
-    is_filled,
-    chunks=(1, 2),
-    most=4,
-    few=True,
-    C_c=((4, 2),),
+    "filled, C_DP = 4, C_PP = 2", is_filled, chunks=(1, 2), most=4, few=True, C_c=((4, 2),)
 )
 HIDDEN = mesh_scope(
     "filled, C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
-    is_filled,
-    chunks=(1, 2),
-    few=True,
-    C=_hidden(1),
-)
+    is_filled, chunks=(1, 2), few=True, C=_hidden(1),
+)  # fmt: skip
 SHARED = mesh_scope(
     "filled, 3 C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
-    is_filled,
-    few=True,
-    C=_hidden(3),
-)
-
-
-def _halves(ranks: range, chunks: Sequence[int], wide: Domain | None = None) -> Domain:
-    text = f"2 <= P <= {ranks[-1]}, M <= {chunks[-1]}, B in 2P 4P, two halves"
-    return domain(
-        f"{text}, {ratios_text(RATIOS)}",
-        p=ranks,
-        m=lambda at: (2 * at["p"], 4 * at["p"]),
-        v=chunks,
-        e_d_R_S=lambda at: ((at["m"] // 2, at["m"] // 2, 2, 2),),
-        tF_tB=RATIOS,
-        wide=wide,
-    )
-
-
-HALVES = _halves(range(2, 5), (1, 2, 3), _halves(RANKS, (1, 2, 3, 4)))
-
-
-def _depth_first(most: int, wide: Domain | None = None) -> Domain:
-    return domain(
-        f"2 <= P <= {most}, M <= 4, B in 2P 3P 4P, rank 0",
-        p=range(2, most + 1),
-        m=lambda at: (n * at["p"] for n in (2, 3, 4)),
-        v=range(1, 5),
-        r=(0,),
-        wide=wide,
-    )
-
-
-DEPTH_FIRST = _depth_first(6, _depth_first(16))
+    is_filled, few=True, C=_hidden(3),
+)  # fmt: skip
+HALVES = domain(
+    f"2 <= P <= 4, M <= 3, B in 2P 4P, two halves, {_TIMED}",
+    p=range(2, 5), m="(2*p, 4*p)", v=(1, 2, 3), e_d_R_S="((m//2, m//2, 2, 2),)", tF_tB=RATIOS,
+).widened(
+    f"2 <= P <= 16, M <= 4, B in 2P 4P, two halves, {_TIMED}", p=RANKS, v=(1, 2, 3, 4)
+)  # fmt: skip
+DEPTH_FIRST = domain(
+    "2 <= P <= 6, M <= 4, B in 2P 3P 4P, rank 0",
+    p=range(2, 7), m="(2*p, 3*p, 4*p)", v=range(1, 5), r=(0,),
+).widened("2 <= P <= 16, M <= 4, B in 2P 3P 4P, rank 0", p=RANKS)  # fmt: skip
 
 
 def _short(text: str, where: Condition) -> Domain:
@@ -276,22 +220,13 @@ SHORT = _short("an element below P", lambda at: not is_filled(at))
 SHORT_ENDS = _short("e_1 or d_S below P", lambda at: min(at["e"], sequences(at)[1][-1]) < at["p"])
 
 
-def _chunk_cases(ranks: range, wide: Domain | None = None) -> Domain:
-    return domain(
-        f"2 <= P <= {ranks[-1]}, 2 <= M <= 4, B = 2P, two halves, every chunk k",
-        p=ranks,
-        m=lambda at: (2 * at["p"],),
-        v=(2, 3, 4),
-        e_d_R_S=lambda at: ((at["p"], at["p"], 2, 2),),
-        k=lambda at: range(1, at["v"] + 1),
-        wide=wide,
-    )
-
-
 SHORT_PRINTED = shaped(
     "2 <= P <= 3, M in 2 3, B <= 6, 1 or 2 operations each; an element below P, and Algorithm 1 as "
     "printed ends",
     lambda: near((2, 3), (2, 3), 6),
     lambda at: not is_filled(at) and runs_literally(at) == 1,
 )
-CHUNKS = _chunk_cases(range(2, 4), _chunk_cases(RANKS))
+CHUNKS = domain(
+    "2 <= P <= 3, 2 <= M <= 4, B = 2P, two halves, every chunk k",
+    p=(2, 3), m="(2*p,)", v=(2, 3, 4), e_d_R_S="((p, p, 2, 2),)", k="range(1, v + 1)",
+).widened("2 <= P <= 16, 2 <= M <= 4, B = 2P, two halves, every chunk k", p=RANKS)  # fmt: skip

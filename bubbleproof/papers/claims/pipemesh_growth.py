@@ -114,7 +114,7 @@ CLAIMS: tuple[Claim, ...] = (
            "ticks added", lambda at: growth(at, 3, gradients=1), "==", reductions, SLOW),
     stated("pipemesh.eq2.magnitude", "§IV-A Eq. 2",
            "A tick more of C_DP adds 2M ticks, where computation hides none of it.", "ticks added",
-           lambda at: growth(at, 3, whole=1), "==", lambda at: 2 * at["v"], SLOW),
+           lambda at: growth(at, 3, whole=1), "==", "2*v", SLOW),
     stated("pipemesh.sec4A.sum", "§IV-A, after Eq. 5",
            "T_DP is D_o + D_g + D_p (B_Z2 and B_Z3 each all passes of an operation).",
            "ticks added", lambda at: late(at, zero=3), "==", undivided, TICKED,

@@ -17,9 +17,8 @@ from functools import lru_cache
 
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import last_end, on_pipeline
+from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.interleaved import Interleaved
-from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import buffer_size, literal_orders
 from bubbleproof.theory.model.actions import Kind
@@ -29,7 +28,6 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 
-DEPTH_FIRST = Interleaved()
 Sequences = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -78,16 +76,8 @@ def mesh(at: Params) -> FamilyMember:
 @lru_cache(maxsize=64)
 def _mesh(shape: Shape) -> FamilyMember:
     e, d = shape.sequences
-    params: dict[str, int | tuple[int, ...]] = {
-        "p": shape.p,
-        "m": shape.m,
-        "v": shape.v,
-        "e": e,
-        "d": d,
-        "tF": shape.forward,
-        "tB": shape.backward,
-    }
-    return PipeMesh(e, d).member(make_parameters(params))
+    ticks = {"tF": shape.forward, "tB": shape.backward}
+    return member("pipemesh", p=shape.p, m=shape.m, v=shape.v, e=e, d=d, **ticks)
 
 
 def measured(at: Params) -> Measures:
@@ -120,7 +110,7 @@ def consecutive(made: FamilyMember, at: Params) -> int:
 
 def depth_first(at: Params) -> FamilyMember:
     """Megatron's schedule."""
-    return DEPTH_FIRST.member(make_parameters({name: at[name] for name in "pmv"}))
+    return member("interleaved", p=at["p"], m=at["m"], v=at["v"])
 
 
 def depth_first_peak(at: Params) -> int:

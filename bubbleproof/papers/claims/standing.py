@@ -4,16 +4,17 @@ A claim is worth more where its measured side builds a schedule and measures it 
 sides are sums over a table. Nobody types that in: ``watched`` runs the measurement and looks which
 functions it enters, those that time an order (``timing.left_shift``) or measure one
 (``measures.measure_rows``), or those that make a problem. Results that an earlier case left behind
-would hide them, so the memories of ``theory`` and of the claims (``lru_cache``) are emptied first.
+would hide them, so meanwhile all that remembers results (``lru_cache``) has an empty memory.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from fractions import Fraction
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, lru_cache
 from types import CodeType, FrameType
 
 from bubbleproof.papers.claims.domain import Params
@@ -48,7 +49,6 @@ def watched(measured: Measurement, params: Params) -> Standing:
 
 def fresh_standing(measured: Measurement, params: Params) -> Standing:
     """``watched``, whatever is known."""
-    forget()
     entered: set[CodeType] = set()
     before = sys.getprofile()
 
@@ -58,20 +58,30 @@ def fresh_standing(measured: Measurement, params: Params) -> Standing:
             if frame.f_code in _OF_A_SCHEDULE:
                 sys.setprofile(before)  # all is known; the rest runs at its own speed
 
-    sys.setprofile(note)
-    try:
-        measured(params)
-    finally:
-        sys.setprofile(before)
+    with without_memories():
+        sys.setprofile(note)
+        try:
+            measured(params)
+        finally:
+            sys.setprofile(before)
     if entered & _OF_A_SCHEDULE:
         return Standing.MEASURED
     return Standing.COUNTED if _OF_A_PROBLEM in entered else Standing.ARITHMETIC
 
 
-def forget() -> None:
-    """Empty every ``lru_cache`` at the top of a module of ``theory`` and of the claims."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith(_ROOMS):
-            for value in list(vars(module).values()):
-                if isinstance(value, _lru_cache_wrapper):
-                    value.cache_clear()
+@contextmanager
+def without_memories() -> Iterator[None]:
+    """A context in which ``theory`` and the claims remember nothing, to go on as before after it.
+
+    Each ``lru_cache`` at the top of their modules is replaced by an empty one.
+    """
+    with ExitStack() as stack:
+        fresh: dict[object, object] = {}
+        for name, module in list(sys.modules.items()):
+            if name.startswith(_ROOMS):
+                for known, value in list(vars(module).items()):
+                    if isinstance(value, _lru_cache_wrapper):
+                        again = lru_cache(**value.cache_parameters())(value.__wrapped__)
+                        setattr(module, known, fresh.setdefault(value, again))
+                        stack.callback(setattr, module, known, value)
+        yield

@@ -10,14 +10,10 @@ from __future__ import annotations
 from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
-    Condition,
     Domain,
-    Params,
+    Words,
     among,
-    divides,
     domain,
-    is_any,
-    is_filled,
     scope,
     worded,
 )
@@ -28,56 +24,40 @@ EACH = (SMALL_RANKS, RANKS)
 V = ((2, 3), (2, 3, 4))
 
 
-def is_steady(at: Params) -> bool:
-    return at["m"] >= 3 * at["p"]
-
-
-def exceeds(at: Params) -> bool:
-    return at["m"] > at["p"]
-
-
-def is_multiple(at: Params) -> bool:
-    return divides(at) and at["m"] > at["p"]
-
-
-ALL = scope("any m", is_any, ranks=EACH, looked_at=EVERY, ratios=())
-STEADY = scope("m >= 3p", is_steady, ranks=EACH, looked_at=EVERY, ratios=())
-GROUPS = scope("p divides m", divides, ranks=EACH, looked_at=EVERY, ratios=())
+ALL = scope("any m", ranks=EACH, looked_at=EVERY, ratios=())
+STEADY = scope("m >= 3p", "m >= 3*p", ranks=EACH, looked_at=EVERY, ratios=())
+GROUPS = scope("p divides m", "m % p == 0", ranks=EACH, looked_at=EVERY, ratios=())
 TO_6 = scope(
-    "p divides m", divides, ranks=(SMALL_RANKS[:-1], RANKS[:5]), looked_at=EVERY, ratios=()
+    "p divides m", "m % p == 0", ranks=(SMALL_RANKS[:-1], RANKS[:5]), looked_at=EVERY, ratios=()
 )
-PAIRS = scope("m in 2p 3p 4p", is_multiple, ranks=EACH, looked_at=EVERY, ratios=())
+PAIRS = scope("m in 2p 3p 4p", "m % p == 0 and m > p", ranks=EACH, looked_at=EVERY, ratios=())
 # With durations.
-TIMED = scope("any m", is_any)
-TIMED_STEADY = scope("m >= 3p", is_steady)
-TIMED_FILLED = scope("m >= p", is_filled)
-TIMED_EXCEEDING = scope("m > p", exceeds)
-TIMED_PAIRS = scope("m in 2p 3p 4p", is_multiple)
-CHUNKS = scope("p divides m", divides, v=V)
-DEEP = scope("m in 2p 3p 4p", is_multiple, v=V)
-TICKS = scope("tB = 2 tF", is_any, ratios=ROUND)
+TIMED = scope("any m")
+TIMED_STEADY = scope("m >= 3p", "m >= 3*p")
+TIMED_FILLED = scope("m >= p", "m >= p")
+TIMED_EXCEEDING = scope("m > p", "m > p")
+TIMED_PAIRS = scope("m in 2p 3p 4p", "m % p == 0 and m > p")
+CHUNKS = scope("p divides m", "m % p == 0", v=V)
+DEEP = scope("m in 2p 3p 4p", "m % p == 0 and m > p", v=V)
+TICKS = scope("tB = 2 tF", ratios=ROUND)
 
 
-def _windows(condition: str, where: Condition = is_any) -> Domain:
-    def cases(size: int, most: int, wide: Domain | None) -> Domain:
-        parts = {
-            "p": among("p", EACH[size]),
-            "m": (f"m <= {most}p", lambda at: range(1, most * at["p"] + 1)),
-            "r": ("every rank", lambda at: range(at["p"])),
+def _windows(condition: str, where: str) -> Domain:
+    def counts(most: int) -> dict[str, Words]:
+        return {
+            "p": among("p", SMALL_RANKS if most == 2 else RANKS),
+            "m": (f"m <= {most}p", f"range(1, {most}*p + 1)"),
         }
-        return worded(parts, condition, where, wide)
 
-    return cases(0, 2, cases(1, 4, None))
+    every_rank: Words = ("every rank", "range(p)")
+    return worded({**counts(2), "r": every_rank}, condition, where, counts(4))
 
 
-WINDOWS, ANY = _windows("m >= p", is_filled), _windows("any m")
-LAST = domain("2 <= p <= 16, m = p, rank 0", p=RANKS, m=lambda at: (at["p"],), r=(0,))
+WINDOWS, ANY = _windows("m >= p", "m >= p"), _windows("any m", "True")
+LAST = domain("2 <= p <= 16, m = p, rank 0", p=RANKS, m="(p,)", r=(0,))
 
 
 def delays(first: int, last: int) -> Domain:
     """One case per p with enough microbatches for the rounds between T-Recomp's chunks."""
-    return domain(
-        f"{first} <= p <= {last}, m = floor(p/3) + 4",
-        p=range(first, last + 1),
-        m=lambda at: (at["p"] // 3 + 4,),
-    )
+    text = f"{first} <= p <= {last}, m = floor(p/3) + 4"
+    return domain(text, p=range(first, last + 1), m="(p//3 + 4,)")

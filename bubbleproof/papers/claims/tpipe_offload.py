@@ -21,14 +21,6 @@ KEPT = {"parameter": 2, "gradient": 4}
 STATES = {"copy of the parameter": 4, "momentum": 4, "variance": 4}
 
 
-def offload_window(at: Params) -> int:
-    return forms.offload_window(at["p"])
-
-
-def reload_window(at: Params) -> int:
-    return forms.reload_window(at["p"])
-
-
 def _plain(at: Params) -> int:
     return on.makespan(TPIPE, at)
 
@@ -61,36 +53,34 @@ def saved(at: Params) -> Fraction:
 
 _WINDOWS = (
     stated("tpipe.appD.eq5", "Appendix D, Eq. 5",
-           "In the cool-down (p - y - 1) T_bwd / 2p are idle between chunk 2 and chunk 1, on "
-           "every rank.", "idle units", on.cool_down_window, "==", offload_window, WINDOWS),
+           "In the cool-down (p - y - 1) T_bwd / 2p are idle between chunk 2 and chunk 1, on every "
+           "rank.", "idle units", on.cool_down_window, "==", "offload_window(p)", WINDOWS),
     stated("tpipe.appD.eq5-any", "Appendix D, Eq. 5", "With fewer microbatches no less is idle.",
-           "idle units", on.cool_down_window, ">=", offload_window, ANY),
+           "idle units", on.cool_down_window, ">=", "offload_window(p)", ANY),
     stated("tpipe.appD.eq7", "Appendix D, Eq. 7",
            "In the warm-up (p - x - 1) T_fwd / 2p are idle between chunk 1 and chunk 2, on every "
-           "rank.", "idle units", on.warm_up_window, "==", reload_window, WINDOWS),
+           "rank.", "idle units", on.warm_up_window, "==", "reload_window(p)", WINDOWS),
     stated("tpipe.appD.eq7-any", "Appendix D, Eq. 7", "With fewer microbatches no less is idle.",
-           "idle units", on.warm_up_window, ">=", reload_window, ANY),
+           "idle units", on.warm_up_window, ">=", "reload_window(p)", ANY),
     stated("tpipe.appD.eq6", "Appendix D, Eq. 6",
            "An off-load and host step as long as Eq. 6 allows cost no time.", "end of everything",
-           lambda at: on.offloaded_end(at, step=offload_window(at)), "==", _plain, ALL),
+           lambda at: on.offloaded_end(at, step=forms.offload_window(at["p"])), "==", _plain, ALL),
     stated("tpipe.appD.eq8", "Appendix D, Eq. 8",
            "An upload as long as Eq. 8 allows costs no time.", "end of everything",
-           lambda at: on.offloaded_end(at, reload=reload_window(at)), "==", _plain, ALL),
+           lambda at: on.offloaded_end(at, reload=forms.reload_window(at["p"])), "==", _plain, ALL),
     stated("tpipe.appD.eq6-large", "Appendix D, Eq. 6",
            "For large p the window is 2p/3 backwards of a chunk (read as: at least).",
-           "backwards of a chunk", lambda at: Fraction(on.cool_down_window(at), 2), ">=",
-           lambda at: Fraction(2 * at["p"], 3), LAST, "appD.eq6-bound"),
+           "backwards of a chunk", lambda at: Fraction(on.cool_down_window(at), 2), ">=", "2*p/3",
+           LAST, "appD.eq6-bound"),
     stated("tpipe.appD.eq6-bound", "Appendix D, corrected: the limit is from below",
            "The window is at least 2p/3 - 4/3 backwards of a chunk.", "backwards of a chunk",
-           lambda at: Fraction(on.cool_down_window(at), 2), ">=",
-           lambda at: Fraction(2 * at["p"] - 4, 3), LAST),
+           lambda at: Fraction(on.cool_down_window(at), 2), ">=", "2*p/3 - 4/3", LAST),
     stated("tpipe.appD.eq8-large", "Appendix D, Eq. 8",
            "For large p the window is 5p/6 forwards of a chunk (read as: at least).",
-           "forwards of a chunk", on.warm_up_window, ">=", lambda at: Fraction(5 * at["p"], 6),
-           LAST, "appD.eq8-bound"),
+           "forwards of a chunk", on.warm_up_window, ">=", "5*p/6", LAST, "appD.eq8-bound"),
     stated("tpipe.appD.eq8-bound", "Appendix D, corrected: the limit is from below",
            "The window is at least 5p/6 - 4/3 forwards of a chunk.", "forwards of a chunk",
-           on.warm_up_window, ">=", lambda at: Fraction(5 * at["p"] - 8, 6), LAST),
+           on.warm_up_window, ">=", "5*p/6 - 4/3", LAST),
 )  # fmt: skip
 _NUMBERS = (
     stated("tpipe.sec6.4.two", "§6.4, Figure 15(b)",
@@ -104,22 +94,21 @@ _NUMBERS = (
            "per cent at most", state_saved, ">=", "49.09", case("v = 4", v=4),
            slack="with four chunks the most is 50 %"),
     stated("tpipe.sec6.2.models", "§6.2, Figure 8(b)", "96 layers are 2.4 times 1F1B's 40.",
-           "ratio of the layers", lambda at: Fraction(at["ours"], at["plain"]), "==", "2.4",
+           "ratio of the layers", "ours/plain", "==", "2.4",
            case("96 and 40 layers", ours=96, plain=40)),
     stated("tpipe.sec6.2.models-half", "§6.2, Figure 8(b)",
            "96 layers are 1.5 times the 64 of 1F1B with half recomputed.", "ratio of the layers",
-           lambda at: Fraction(at["ours"], at["plain"]), "==", "1.5",
-           case("96 and 64 layers", ours=96, plain=64)),
+           "ours/plain", "==", "1.5", case("96 and 64 layers", ours=96, plain=64)),
 )  # fmt: skip
 _MISSING = (
     missing("tpipe.sec5.states", "§5",
-            "At 16M tokens Llama3-405B's model state is three orders of magnitude smaller than "
-            "its activations.",
-            "which activations count: with attention scores the ratio is in the thousands, "
-            "without them in the hundreds"),
+            "At 16M tokens Llama3-405B's model state is three orders of magnitude smaller than its "
+            "activations.",
+            "which activations count: with attention scores the ratio is in the thousands, without "
+            "them in the hundreds"),
     missing("tpipe.sec6.2.throughput", "§6.2",
-            "TPipe keeps 97.58 % of the throughput of 1F1B with half recomputed and 63.35 % of "
-            "its memory.", "the times of every kernel and message, and the model state per rank"),
+            "TPipe keeps 97.58 % of the throughput of 1F1B with half recomputed and 63.35 % of its "
+            "memory.", "the times of every kernel and message, and the model state per rank"),
     missing("tpipe.sec6.4.overlap", "§6.4, Figure 15(a)",
             "T-Offload overlaps to 45.45 % on 4 ranks and to 94.55 % on 8.",
             "T_step and T_bwd of the cluster; Eq. 6 alone turns 45.45 % into 90.90 %: its window "
@@ -139,8 +128,8 @@ COMPARISONS = (
             "TPipe ALL is 26.98 % to 32.92 % more memory efficient than AdaPipe.",
             f"AdaPipe's plans, and {_STATES}"),
     stated("tpipe.sec6.3.quarter", "§6.3",
-           "Interleaved 1F1B with T-Recomp saves about 25 % of the activations of interleaved "
-           "1F1B with half recomputed (one more block for the recomputed activations counted, no "
+           "Interleaved 1F1B with T-Recomp saves about 25 % of the activations of interleaved 1F1B "
+           "with half recomputed (one more block for the recomputed activations counted, no "
            "layer's buffer for the other).", "points off 25 %", lambda at: abs(saved(at) - 25),
            "<=", "5", EIGHT,
            slack="five points are our reading of about: 9 blocks in place of 11.5 save 21.7 %"),

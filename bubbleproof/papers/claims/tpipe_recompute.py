@@ -14,17 +14,12 @@ from functools import lru_cache
 from bubbleproof.papers import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_domains as cases
 from bubbleproof.papers.claims import tpipe_schedules as on
-from bubbleproof.papers.claims.any_order import least_makespan
+from bubbleproof.papers.claims.any_order import makespan_of_any_order
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import on_pipeline
-from bubbleproof.papers.claims.tpipe_schedules import (
-    PLAIN,
-    TPIPE,
-    TRECOMP,
-    TRECOMP_INTERLEAVED,
-)
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.papers.claims.tpipe_schedules import PLAIN, TPIPE, TRECOMP, TRECOMP_INTERLEAVED
+from bubbleproof.theory.families.trecomp import with_recomputations
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -34,10 +29,6 @@ from bubbleproof.theory.pipelines.timing import left_shift
 ORDERS = replace(cases.GROUPS, text=f"{cases.GROUPS.text}; every order", wide=None)
 EIGHT = case("p = 8, m = 64 (global batch 128, microbatches of 2)", p=8, m=64)
 FOUR = case("p = 4, m = 32", p=4, m=32)
-
-
-def least_delay(at: Params) -> int:
-    return forms.least_delay(at["p"])
 
 
 def half_recomputed_makespan(at: Params) -> int:
@@ -63,11 +54,7 @@ def _half_recomputed_peak(p: int, m: int) -> int:
         num_ranks=p, num_microbatches=m, forward=2, backward=4, activation=2, recompute=again
     )
     plain = PLAIN.program(Pipeline(num_ranks=p, num_microbatches=m))
-    orders: list[list[str]] = [[] for _ in range(p)]
-    for rank, action in zip(plain.resource.tolist(), plain.actions, strict=True):
-        if action.kind is Kind.B:
-            orders[rank].append(f"{action.stage}R{action.microbatch}")
-        orders[rank].append(str(action))
+    orders = [with_recomputations(order, p) for order in plain.orders(p)]
     problem = pipeline.problem()
     schedule = left_shift(problem, Program.from_orders(orders))
     return max(measure(problem, schedule).peak_activations) - 1
@@ -77,7 +64,7 @@ def least_interleaved_idle(at: Params) -> int:
     """The least idle units of T-Recomp on interleaved 1F1B by any order within (p+1)/2p m_a."""
     member = on.run(TRECOMP_INTERLEAVED, at).member
     within = member.problem.with_capacity(at["p"] + 1)
-    return least_makespan(within, [("ours", member.schedule.program)]) - 7 * at["m"]
+    return makespan_of_any_order(within, [("ours", member.schedule.program)]) - 7 * at["m"]
 
 
 def _gigabytes(units: Fraction, at: Params) -> Fraction:
@@ -92,16 +79,16 @@ _DELAY = (
            lambda at: on.forward_interval(TRECOMP, at), "==",
            lambda at: forms.recomputing_interval(at["p"], on.delay_rounds(at)), cases.STEADY),
     stated("tpipe.appB.one", "Appendix B, Eq. 3", "For 8 <= p <= 40 the least delay is k = 1.",
-           "rounds", least_delay, "==", 1, cases.delays(8, 40), "appB.least"),
+           "rounds", "least_delay(p)", "==", 1, cases.delays(8, 40), "appB.least"),
     stated("tpipe.sec4.2.sufficient", "§4.2", "For p <= 40 a delay of one round is enough.",
-           "rounds that Eq. 3 needs", least_delay, "<=", 1, cases.delays(3, 40), "appB.two"),
+           "rounds that Eq. 3 needs", "least_delay(p)", "<=", 1, cases.delays(3, 40), "appB.two"),
     stated("tpipe.appB.two", "§4.2 and Appendix B, corrected: k = 2 at p = 27, 32, 33, 36 to 39",
-           "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs", least_delay,
-           "<=", 2, cases.delays(3, 40)),
+           "For p <= 40 a delay of two rounds is enough.", "rounds that Eq. 3 needs",
+           "least_delay(p)", "<=", 2, cases.delays(3, 40)),
     stated("tpipe.appB.least", "Appendix B, corrected: k is 0, 1 or 2, by p",
            "The schedule delays chunk 2 by the least k of Eq. 3.",
            "rounds by which rank 0 launches chunk 2 later than in T-Pipe", on.delay_rounds, "==",
-           least_delay, cases.delays(3, 40)),
+           "least_delay(p)", cases.delays(3, 40)),
     stated("tpipe.sec4.2.small", "§4.2", "Below 8 ranks no delay is needed.", "rounds",
            on.delay_rounds, "==", 0, cases.delays(3, 7)),
 )  # fmt: skip
@@ -109,34 +96,30 @@ _LIVES = (
     stated("tpipe.appC.period", "Appendix C", "Tasks repeat every 7 units.", "units",
            lambda at: on.period(TRECOMP, at), "==", 7, cases.STEADY),
     stated("tpipe.appC.gaps", "Appendix C", "Chunk 2's forwards wait z units in all.", "units",
-           on.forward_gaps, "==", lambda at: forms.forward_gaps(at["p"]), cases.STEADY),
+           on.forward_gaps, "==", "forward_gaps(p)", cases.STEADY),
     stated("tpipe.appC.eq4", "Appendix C, Eq. 4",
            "Chunk 2's activations live 3p + z - 2 units (from the start of the forward, as Eq. 1).",
-           "units", lambda at: on.life(TRECOMP, at, 2), "==",
-           lambda at: forms.recomputing_life(at["p"]), cases.STEADY),
+           "units", lambda at: on.life(TRECOMP, at, 2), "==", "recomputing_life(p)", cases.STEADY),
     stated("tpipe.appC.blocks", "Appendix C",
            "Chunk 2 needs ceil(T_life / 7) = floor(p/2) activations.",
            "peak activations of chunk 2 on rank 0", lambda at: on.chunk_peak(TRECOMP, at, 2), "==",
-           lambda at: at["p"] // 2, cases.TIMED_STEADY, "appC.blocks-exact"),
+           "p//2", cases.TIMED_STEADY, "appC.blocks-exact"),
     stated("tpipe.appC.blocks-exact", "Appendix C, corrected: ceil(T_life / 7) is ceil(p/2)",
            "Chunk 2 needs ceil(p/2) activations.", "peak activations of chunk 2 on rank 0",
-           lambda at: on.chunk_peak(TRECOMP, at, 2), "==", lambda at: forms.deep_blocks(at["p"]),
-           cases.TIMED_STEADY),
+           lambda at: on.chunk_peak(TRECOMP, at, 2), "==", "deep_blocks(p)", cases.TIMED_STEADY),
     stated("tpipe.appC.total", "Appendix C",
            "With the recomputed block T-Recomp needs floor(p/2) + 1 activations.",
-           "peak activations", lambda at: on.peak(TRECOMP, at), "==",
-           lambda at: forms.trecomp_peak(at["p"]), cases.TIMED_FILLED),
+           "peak activations", lambda at: on.peak(TRECOMP, at), "==", "trecomp_peak(p)",
+           cases.TIMED_FILLED),
     stated("tpipe.appC.total-any", "Appendix C, with fewer microbatches",
            "T-Recomp needs at most floor(p/2) + 1 activations.", "peak activations",
-           lambda at: on.peak(TRECOMP, at), "<=", lambda at: forms.trecomp_peak(at["p"]),
-           cases.TIMED),
+           lambda at: on.peak(TRECOMP, at), "<=", "trecomp_peak(p)", cases.TIMED),
     stated("tpipe.appC.quarter", "§4.2 and Appendix C",
            "T-Recomp needs only 25 % of m_a (buffer included; read as: at most).", "share of m_a",
            lambda at: on.share(TRECOMP, at), "<=", "1/4", cases.TIMED_STEADY, "appC.quarter-bound"),
     stated("tpipe.appC.quarter-bound", "Appendix C, corrected: 25 % is the limit for large p",
            "T-Recomp needs at most (1/4 + 1/(2p)) m_a.", "share of m_a",
-           lambda at: on.share(TRECOMP, at), "<=",
-           lambda at: Fraction(1, 4) + Fraction(1, 2 * at["p"]), cases.TIMED_STEADY),
+           lambda at: on.share(TRECOMP, at), "<=", "1/4 + 1/(2*p)", cases.TIMED_STEADY),
     stated("tpipe.appC.standard", "Appendix C",
            "1F1B with half recomputed needs 50 % of m_a (its buffer left out).", "share of m_a",
            lambda at: Fraction(half_recomputed_peak(at), 2 * at["p"]), "==", "1/2", cases.STEADY),
@@ -149,43 +132,40 @@ _LIVES = (
            "1F1B with half recomputed needs p over floor(p/2) + 1 times as much.",
            "ratio of the peaks",
            lambda at: Fraction(half_recomputed_peak(at), on.peak(TRECOMP, at)), "==",
-           lambda at: Fraction(at["p"], at["p"] // 2 + 1), cases.STEADY),
+           "p/(p//2 + 1)", cases.STEADY),
 )  # fmt: skip
 _TIMES = (
     stated("tpipe.appC.warm-up", "Appendix C", "The warm-up takes 2p units.", "units",
-           lambda at: on.warm_up(TRECOMP, at), "==", lambda at: 2 * at["p"], cases.ALL),
+           lambda at: on.warm_up(TRECOMP, at), "==", "2*p", cases.ALL),
     stated("tpipe.appC.cool-down", "Appendix C", "The cool-down takes 4p units.", "units",
-           lambda at: on.cool_down(TRECOMP, at), "==", lambda at: 4 * at["p"], cases.ALL),
+           lambda at: on.cool_down(TRECOMP, at), "==", "4*p", cases.ALL),
     stated("tpipe.appC.time", "Appendix C", "T-Recomp takes 6p + 7(m-1) units.", "makespan",
-           lambda at: on.makespan(TRECOMP, at), "==",
-           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), cases.ALL,
+           lambda at: on.makespan(TRECOMP, at), "==", "printed_trecomp_makespan(p, m)", cases.ALL,
            "appC.time-bound"),
     stated("tpipe.appC.time-bound",
            "Appendix C, corrected: less where a recomputation fills a bubble, and never less than "
            "the work", "T-Recomp takes at most 6p + 7(m-1) units.", "makespan",
-           lambda at: on.makespan(TRECOMP, at), "<=",
-           lambda at: forms.printed_trecomp_makespan(at["p"], at["m"]), cases.ALL),
+           lambda at: on.makespan(TRECOMP, at), "<=", "printed_trecomp_makespan(p, m)", cases.ALL),
     stated("tpipe.appC.1f1b", "Appendix C", "1F1B with half recomputed takes 7(m-1+p) units.",
-           "makespan", half_recomputed_makespan, "==",
-           lambda at: forms.recomputing_1f1b_makespan(at["p"], at["m"]), cases.ALL),
+           "makespan", half_recomputed_makespan, "==", "recomputing_1f1b_makespan(p, m)",
+           cases.ALL),
     stated("tpipe.sec4.2.interleaved-peak", "§4.2, Figure 6(e)",
            "T-Recomp on interleaved 1F1B retains about 50 % of m_a (read as: and at most the "
            "recomputed block).", "share of m_a", lambda at: on.share(TRECOMP_INTERLEAVED, at), "<=",
-           lambda at: Fraction(at["p"] + 1, 2 * at["p"]), cases.GROUPS),
+           "(p+1)/(2*p)", cases.GROUPS),
     stated("tpipe.sec4.2.interleaved-bubble", "§4.2, Figure 6(e)",
-           "Some order of T-Recomp on interleaved 1F1B, within those activations, has at most "
-           "half the bubble of 1F1B with half recomputed.",
-           "least idle units per rank of any order", least_interleaved_idle, "<=",
+           "Some order of T-Recomp on interleaved 1F1B, within those activations, has at most half "
+           "the bubble of 1F1B with half recomputed.", "least idle units per rank of any order",
+           least_interleaved_idle, "<=",
            lambda at: Fraction(half_recomputed_makespan(at) - 7 * at["m"], 2), ORDERS,
            slack="the least is 3(p-1), the half of 7(p-1) is more"),
     stated("tpipe.sec4.2.interleaved-bubble-least", "§4.2, exactly",
            "The least bubble of any order within those activations is 3(p-1) units.",
-           "least idle units per rank of any order", least_interleaved_idle, "==",
-           lambda at: 3 * (at["p"] - 1), ORDERS),
+           "least idle units per rank of any order", least_interleaved_idle, "==", "3*(p-1)",
+           ORDERS),
     stated("tpipe.sec4.2.interleaved-bubble-6", "§4.2, of our order",
            "Up to six ranks our order's bubble is 3(p-1) units.", "idle units per rank",
-           lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), "==", lambda at: 3 * (at["p"] - 1),
-           cases.TO_6),
+           lambda at: on.idle_per_rank(TRECOMP_INTERLEAVED, at), "==", "3*(p-1)", cases.TO_6),
 )  # fmt: skip
 _GIGABYTES = (
     stated("tpipe.sec6.2.tpipe", "§6.2, Figure 8(a)",

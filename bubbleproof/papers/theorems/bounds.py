@@ -46,29 +46,15 @@ def chain_steps() -> tuple[Obligation, ...]:
     """Forwards down the stages, backwards up: g stages take g * tF and g * tB."""
     return (
         _step("head, base: stage 0 starts at 0 or later", (HERE >= 0,), HERE >= 0 * G * TF),
-        _step(
-            "head, step: a stage later is tF later",
-            (G >= 0, HERE >= G * TF, NEXT >= HERE + TF),
-            NEXT >= (G + 1) * TF,
-        ),
-        _step(
-            "head, end: on the last rank every stage is p-1 or later",
-            (G >= P - 1, HERE >= G * TF),
-            HERE >= (P - 1) * TF,
-            (G - P + 1, TF),
-        ),
-        _step(
-            "tail, step: a stage earlier ends tB earlier",
-            (G >= 0, HERE + G * TB <= END, HERE >= NEXT + TB),
-            NEXT + (G + 1) * TB <= END,
-        ),
-        _step(
-            "tail, end: on the last rank p-1 stages or more follow",
-            (G >= P - 1, HERE + G * TB <= END),
-            HERE + (P - 1) * TB <= END,
-            (G - P + 1, TB),
-        ),
-    )
+        _step("head, step: a stage later is tF later", (G >= 0, HERE >= G * TF, NEXT >= HERE + TF),
+              NEXT >= (G + 1) * TF),
+        _step("head, end: on the last rank every stage is p-1 or later",
+              (G >= P - 1, HERE >= G * TF), HERE >= (P - 1) * TF, (G - P + 1, TF)),
+        _step("tail, step: a stage earlier ends tB earlier",
+              (G >= 0, HERE + G * TB <= END, HERE >= NEXT + TB), NEXT + (G + 1) * TB <= END),
+        _step("tail, end: on the last rank p-1 stages or more follow",
+              (G >= P - 1, HERE + G * TB <= END), HERE + (P - 1) * TB <= END, (G - P + 1, TB)),
+    )  # fmt: skip
 
 
 def busy_steps() -> tuple[Obligation, ...]:
@@ -76,22 +62,13 @@ def busy_steps() -> tuple[Obligation, ...]:
     done = HEAD + A * TF + B * TB
     counts = (A >= 0, B >= 0)
     return (
-        _step(
-            "busy, step: one more forward",
-            (*counts, done <= HERE, NEXT >= HERE),
-            NEXT + TF >= HEAD + (A + 1) * TF + B * TB,
-        ),
-        _step(
-            "busy, step: one more backward",
-            (*counts, done <= HERE, NEXT >= HERE),
-            NEXT + TB >= HEAD + A * TF + (B + 1) * TB,
-        ),
-        _step(
-            "the last task is a backward: each forward ends before its own begins",
-            (NEXT >= HERE + TF,),
-            NEXT + TB > HERE + TF,
-        ),
-    )
+        _step("busy, step: one more forward", (*counts, done <= HERE, NEXT >= HERE),
+              NEXT + TF >= HEAD + (A + 1) * TF + B * TB),
+        _step("busy, step: one more backward", (*counts, done <= HERE, NEXT >= HERE),
+              NEXT + TB >= HEAD + A * TF + (B + 1) * TB),
+        _step("the last task is a backward: each forward ends before its own begins",
+              (NEXT >= HERE + TF,), NEXT + TB > HERE + TF),
+    )  # fmt: skip
 
 
 def makespan_theorem(makespan: Term | None = None) -> Theorem:
@@ -109,13 +86,11 @@ def makespan_theorem(makespan: Term | None = None) -> Theorem:
         obligations=(
             *chain_steps(),
             *busy_steps(),
-            _step(
-                "head, busy time and tail add up",
-                (HERE >= (P - 1) * TF + M * TF + M * TB, HERE + (P - 1) * TB <= END),
-                bound <= END,
-            ),
+            _step("head, busy time and tail add up",
+                  (HERE >= (P - 1) * TF + M * TF + M * TB, HERE + (P - 1) * TB <= END),
+                  bound <= END),
         ),
-    )
+    )  # fmt: skip
 
 
 def memory_steps() -> tuple[Obligation, ...]:
@@ -129,33 +104,22 @@ def memory_steps() -> tuple[Obligation, ...]:
         released >= last_end + (P - 1 - I) * TB,
     )
     return (
-        _step(
-            "down, step: g ranks later is g * tF later",
-            (G >= 0, NEXT >= HERE + G * TF, last_start >= NEXT + TF),
-            last_start >= HERE + (G + 1) * TF,
-        ),
-        _step(
-            "up, step: g ranks earlier ends g * tB later",
-            (G >= 0, NEXT >= HERE + G * TB, released >= NEXT + TB),
-            released >= HERE + (G + 1) * TB,
-        ),
-        _step(
-            "round trip: rank i to the last and back",
-            (*at, *round_trip),
-            released >= first + (P - I) * PAIR,
-        ),
+        _step("down, step: g ranks later is g * tF later",
+              (G >= 0, NEXT >= HERE + G * TF, last_start >= NEXT + TF),
+              last_start >= HERE + (G + 1) * TF),
+        _step("up, step: g ranks earlier ends g * tB later",
+              (G >= 0, NEXT >= HERE + G * TB, released >= NEXT + TB),
+              released >= HERE + (G + 1) * TB),
+        _step("round trip: rank i to the last and back", (*at, *round_trip),
+              released >= first + (P - I) * PAIR),
         _step("windows, base", (*at, HERE >= I * TF), HERE >= I * TF + 0 * Q * (P - I) * PAIR),
-        _step(
-            "windows, step: K microbatches later is a round trip later",
-            (*at, Q >= 0, window <= HERE, released >= HERE + (P - I) * PAIR, released <= NEXT),
-            NEXT >= I * TF + (Q + 1) * (P - I) * PAIR,
-        ),
-        _step(
-            "late head: microbatches from qK on reach the last rank late",
-            (*at, Q >= 0, window <= HERE, NEXT >= HERE, last_start >= NEXT + (P - 1 - I) * TF),
-            last_start >= (P - 1) * TF + Q * (P - I) * PAIR,
-        ),
-    )
+        _step("windows, step: K microbatches later is a round trip later",
+              (*at, Q >= 0, window <= HERE, released >= HERE + (P - I) * PAIR, released <= NEXT),
+              NEXT >= I * TF + (Q + 1) * (P - I) * PAIR),
+        _step("late head: microbatches from qK on reach the last rank late",
+              (*at, Q >= 0, window <= HERE, NEXT >= HERE, last_start >= NEXT + (P - 1 - I) * TF),
+              last_start >= (P - 1) * TF + Q * (P - I) * PAIR),
+    )  # fmt: skip
 
 
 def memory_bound(q: Term | int, i: Term = I, most: Term = CAP) -> Term:
@@ -187,20 +151,14 @@ def memory_theorem(bound: Callable[[Term | int], Term] = memory_bound) -> Theore
             *chain_steps(),
             *busy_steps(),
             *memory_steps(),
-            _step(
-                "late head, busy time and tail add up",
-                (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * TB <= END),
-                bound(Q) <= END,
-            ),
-            _step(
-                "fewer than 1F1B holds is slower than 1F1B",
-                (*at, CAP <= P - I - 1, bound(1) <= END),
-                END > (M + P - 1) * PAIR,
-                (P - I - CAP, TF),
-                (P - I - CAP, TB),
-            ),
+            _step("late head, busy time and tail add up",
+                  (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * TB <= END),
+                  bound(Q) <= END),
+            _step("fewer than 1F1B holds is slower than 1F1B",
+                  (*at, CAP <= P - I - 1, bound(1) <= END), END > (M + P - 1) * PAIR,
+                  (P - I - CAP, TF), (P - I - CAP, TB)),
         ),
-    )
+    )  # fmt: skip
 
 
 def theorems() -> tuple[Theorem, ...]:

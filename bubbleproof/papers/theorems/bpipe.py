@@ -87,17 +87,11 @@ def warmup(balance: Balance) -> list[Part]:
     return [
         ("warm-up: starts empty", (), _is(warmup_state(0 * X), (0 * X, 0 * X))),
         ("warm-up: within the objective", at, _within(slot, state, balance)),
-        (
-            "warm-up: one forward more",
-            (X >= 0, X <= N - 2),
-            _is(slot.after(*state), warmup_state(X + 1)),
-        ),
-        (
-            "warm-up: ends in the steady state",
-            (X.equals(N - 1),),
-            _is(slot.after(*state), (MU, MOVED)),
-        ),
-    ]
+        ("warm-up: one forward more", (X >= 0, X <= N - 2),
+         _is(slot.after(*state), warmup_state(X + 1))),
+        ("warm-up: ends in the steady state", (X.equals(N - 1),),
+         _is(slot.after(*state), (MU, MOVED))),
+    ]  # fmt: skip
 
 
 def steady(balance: Balance) -> list[Part]:
@@ -126,17 +120,11 @@ def cooldown(balance: Balance) -> list[Part]:
     return [
         ("cool-down: a backward is within the objective", at, _within(backward, (R, E), balance)),
         ("cool-down: a backward leaves room", at, all_of(after[0] <= MU - 1, after[1] <= MOVED)),
-        (
-            "cool-down: a load is within the objective",
-            (*at, R <= MU - 1, E >= 1),
-            _within(load, (R, E), balance),
-        ),
-        (
-            "cool-down: a load keeps the bounds",
-            (*at, R <= MU - 1, E >= 1),
-            all_of(filled[0] <= MU, filled[1] >= 0, filled[1] <= MOVED),
-        ),
-    ]
+        ("cool-down: a load is within the objective", (*at, R <= MU - 1, E >= 1),
+         _within(load, (R, E), balance)),
+        ("cool-down: a load keeps the bounds", (*at, R <= MU - 1, E >= 1),
+         all_of(filled[0] <= MU, filled[1] >= 0, filled[1] <= MOVED)),
+    ]  # fmt: skip
 
 
 def theorem(balance: Balance | None = None) -> Theorem:

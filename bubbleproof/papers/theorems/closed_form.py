@@ -116,30 +116,31 @@ def tightness(form: ClosedForm) -> list[Part]:
     return [("F is tight", AT_J, any_of(*before_f)), ("B is tight", AT_J, any_of(*before_b))]
 
 
+def live(start: Start, end: Start, most: Term, reached_at: Term) -> list[Part]:
+    """Activations are live from F's start to ``end``: ``most`` at microbatch ``reached_at``."""
+    ended = index("ended")
+    now, count = start(I, J), J + 1 - ended
+    counted = (
+        *AT_J,
+        ended >= 0,
+        ended <= M,
+        implies(ended >= 1, end(I, ended - 1) <= now),
+        implies(ended <= M - 1, end(I, ended) > now),
+    )
+    reached = (*counted, J.equals(reached_at))
+    return [
+        ("live activations never exceed the peak", counted, count <= most),
+        ("the peak is reached", reached, count.equals(most)),
+    ]
+
+
 def peak(form: ClosedForm) -> list[Part]:
     """Live activations at the start of F(i, j), counted by the backwards that have ended."""
-    f, b = form.forward, form.backward
-    ended = index("ended")
-    at = (*AT_J, ended >= 0, ended <= M)
-    counted = (
-        implies(ended >= 1, b(I, ended - 1) + TB <= f(I, J)),
-        implies(ended <= M - 1, b(I, ended) + TB > f(I, J)),
-    )
-    live = J + 1 - ended
-    top = form.peak(I)
     return [
-        ("live activations never exceed the peak", (*at, *counted), live <= top),
-        (
-            "the peak is reached",
-            (*at, *counted, J.equals(form.peak_at(I))),
-            live.equals(top),
-        ),
-        (
-            "the peak is reached at a microbatch that exists",
-            (I >= 0, I <= P - 1),
-            all_of(form.peak_at(I) >= 0, form.peak_at(I) <= M - 1),
-        ),
-    ]
+        *live(form.forward, lambda i, j: form.backward(i, j) + TB, form.peak(I), form.peak_at(I)),
+        ("the peak is reached at a microbatch that exists", (I >= 0, I <= P - 1),
+         all_of(form.peak_at(I) >= 0, form.peak_at(I) <= M - 1)),
+    ]  # fmt: skip
 
 
 def makespan(form: ClosedForm) -> list[Part]:
@@ -147,9 +148,6 @@ def makespan(form: ClosedForm) -> list[Part]:
     f, b, zero = form.forward, form.backward, I * 0
     return [
         ("no task ends after the makespan", AT_J, b(I, J) + TB <= form.makespan),
-        (
-            "the makespan is reached",
-            (),
-            all_of(f(zero, zero).equals(0), (b(zero, M - 1) + TB).equals(form.makespan)),
-        ),
-    ]
+        ("the makespan is reached", (),
+         all_of(f(zero, zero).equals(0), (b(zero, M - 1) + TB).equals(form.makespan))),
+    ]  # fmt: skip

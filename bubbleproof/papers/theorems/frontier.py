@@ -103,11 +103,7 @@ def waits(form: FrontierForm) -> list[Part]:
         ("B after its own F", (J.exists,), b(I, J) >= f(I, J) + TF),
         ("F in index order", (*both, LATER), f(I, L) >= f(I, J) + TF),
         ("B in index order", (*both, LATER), b(I, L) >= b(I, J) + TB),
-        (
-            "F and B one at a time",
-            both,
-            any_of(b(I, L) >= f(I, J) + TF, f(I, J) >= b(I, L) + TB),
-        ),
+        ("F and B one at a time", both, any_of(b(I, L) >= f(I, J) + TF, f(I, J) >= b(I, L) + TB)),
     ]
 
 
@@ -116,24 +112,15 @@ def costs(form: FrontierForm) -> list[Part]:
     f, b, zero = form.forward, form.backward, 0 * I
     last = (L.exists, L.number.equals(M - 1))
     return [
-        (
-            "no more activations than stated: F(j) starts after backward j - most ends",
-            (J.exists, L.exists, L.number.equals(J.number - form.most)),
-            f(I, J) >= b(I, L) + TB,
-        ),
-        (
-            "no task ends after the makespan",
-            (J.exists, *last),
-            b(I, J) + TB <= form.makespan(L.window),
-        ),
+        ("no more activations than stated: F(j) starts after backward j - most ends",
+         (J.exists, L.exists, L.number.equals(J.number - form.most)), f(I, J) >= b(I, L) + TB),
+        ("no task ends after the makespan", (J.exists, *last),
+         b(I, J) + TB <= form.makespan(L.window)),
         ("the makespan is reached", last, (b(zero, L) + TB).equals(form.makespan(L.window))),
         ("memory-bound speaks of the last window", last, L.window * CAP <= M - 1),
-        (
-            "memory-bound is this makespan",
-            last,
-            memory_bound(L.window, zero, CAP).equals(form.makespan(L.window)),
-        ),
-    ]
+        ("memory-bound is this makespan", last,
+         memory_bound(L.window, zero, CAP).equals(form.makespan(L.window))),
+    ]  # fmt: skip
 
 
 def theorem(form: FrontierForm | None = None) -> Theorem:

@@ -28,7 +28,7 @@ from bubbleproof.papers.theorems.closed_form import (
     obligations,
 )
 from bubbleproof.papers.theorems.terms import Term, index
-from bubbleproof.papers.theorems.theorem import Obligation, Theorem
+from bubbleproof.papers.theorems.theorem import Obligation, Theorem, obligations_of
 
 
 def forward(i: Term, j: Term) -> Term:
@@ -64,71 +64,61 @@ def chunk_changes(form: ClosedForm, least: Term) -> tuple[Obligation, ...]:
     ``least``.
     """
     per_chunk, zero, last = index("per_chunk"), 0 * I, P - 1
-    premises = (
-        *SHAPE,
-        per_chunk >= 1,
-        per_chunk >= least,
-        per_chunk <= M,
-        per_chunk <= J,
-        J <= M - 1,
-    )
-    before = J - per_chunk
-    return (
-        Obligation(
-            name="F of rank 0 after F of the last rank, one chunk before",
-            premises=premises,
-            goal=form.forward(zero, J) >= form.forward(last, before) + TF,
-        ),
-        Obligation(
-            name="B of the last rank after B of rank 0, one chunk after",
-            premises=premises,
-            goal=form.backward(last, J) >= form.backward(zero, before) + TB,
-        ),
-    )
+    counts = (per_chunk >= 1, per_chunk >= least, per_chunk <= M, per_chunk <= J, J <= M - 1)
+    before, f, b = J - per_chunk, form.forward, form.backward
+    parts = (
+        ("F of rank 0 after F of the last rank, one chunk before", (),
+         f(zero, J) >= f(last, before) + TF),
+        ("B of the last rank after B of rank 0, one chunk after", (),
+         b(last, J) >= b(zero, before) + TB),
+    )  # fmt: skip
+    return obligations_of(parts, (*SHAPE, *counts))
 
 
 def theorem(form: ClosedForm = FORM) -> Theorem:
     """GPipe: peak m on every rank, makespan (m+p-1)P."""
-    return Theorem(
-        id="gpipe",
-        statement=f"GPipe, n = m: {_TIMES}; every rank's peak is m; the makespan is (m+p-1)P",
-        assumptions=("p, m >= 1", *_UNIFORM),
-        symbols=_LETTERS,
-        argument=_ARGUMENT,
-        obligations=obligations(form),
-    )
+    return _theorem("gpipe", "GPipe, n = m", "m", "", "p, m >= 1", (), obligations(form))
 
 
 def terapipe(form: ClosedForm = FORM) -> Theorem:
     """TeraPipe: peak m*s slices on every rank, makespan (m*s+p-1)P, P per slice."""
-    return Theorem(
-        id="terapipe",
-        statement=(
-            f"TeraPipe, n = m*s slices: {_TIMES}; every rank's peak is m*s; the makespan is "
-            "(m*s+p-1)P with the ticks of one slice"
-        ),
-        assumptions=("p, m, s >= 1", "all slices take equally long", *_UNIFORM),
-        symbols=_LETTERS + "; the obligations write m for n",
-        argument=_ARGUMENT,
-        obligations=obligations(form),
-    )
+    return _theorem(
+        "terapipe", "TeraPipe, n = m*s slices", "m*s", "slice", "p, m, s >= 1",
+        ("all slices take equally long",), obligations(form), "; the obligations write m for n",
+    )  # fmt: skip
 
 
 def breadth_first(form: ClosedForm = FORM, least: Term = P) -> Theorem:
     """Breadth-first with m >= p: peak m*v on every rank, makespan (m*v+p-1)P, P per chunk."""
+    return _theorem(
+        "bfs", "Breadth-first, n = m*v, m >= p", "m*v", "chunk", "p, v >= 1", ("m >= p",),
+        (*obligations(form), *chunk_changes(form, least)),
+        "; the obligations write m for n and per_chunk for m",
+    )  # fmt: skip
+
+
+def _theorem(
+    name: str,
+    heading: str,
+    pieces: str,
+    piece: str,
+    counts: str,
+    assumed: tuple[str, ...],
+    proved: tuple[Obligation, ...],
+    letters: str = "",
+) -> Theorem:
+    """GPipe over so many ``pieces`` per rank, one of which is a ``piece`` of a microbatch."""
+    ticks = f" with the ticks of one {piece}" if piece else ""
     return Theorem(
-        id="bfs",
+        id=name,
         statement=(
-            f"Breadth-first, n = m*v, m >= p: {_TIMES}; every rank's peak is m*v; the makespan is "
-            "(m*v+p-1)P with the ticks of one chunk"
+            f"{heading}: {_TIMES}; every rank's peak is {pieces}; the makespan is "
+            f"({pieces}+p-1)P{ticks}"
         ),
-        assumptions=("p, v >= 1", "m >= p", *_UNIFORM),
-        symbols=_LETTERS + "; the obligations write m for n and per_chunk for m",
+        assumptions=(counts, *assumed, *_UNIFORM),
+        symbols=_LETTERS + letters,
         argument=_ARGUMENT,
-        obligations=(
-            *obligations(form),
-            *chunk_changes(form, least),
-        ),
+        obligations=proved,
     )
 
 

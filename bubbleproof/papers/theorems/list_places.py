@@ -91,31 +91,16 @@ def _list(kind: str, place: Place, least: Term, *, is_rising: bool) -> list[Part
     final = Operation(M - operation.size, operation.size)
     goes_on = C <= LAST - 1 if is_rising else C >= 1
     return [
-        (
-            f"{kind} list: begins at place 0",
-            (some.size >= least,),
-            place(first, 0 * V, some).equals(0),
-        ),
-        (
-            f"{kind} list: the next microbatch is one place further",
-            (*at, operation.has(J + 1)),
-            place(C, J + 1, operation).equals(place(C, J, operation) + 1),
-        ),
-        (
-            f"{kind} list: the next chunk begins one place further",
-            (*at, goes_on),
-            place(C + step, operation.before, operation).equals(place(C, end - 1, operation) + 1),
-        ),
-        (
-            f"{kind} list: the next operation begins one place further",
-            at,
-            place(first, end, following).equals(place(last, end - 1, operation) + 1),
-        ),
-        (
-            f"{kind} list: ends at place N-1",
-            (operation.size >= least, operation.size <= M),
-            place(last, M - 1, final).equals(V * M - 1),
-        ),
+        (f"{kind} list: begins at place 0", (some.size >= least,),
+         place(first, 0 * V, some).equals(0)),
+        (f"{kind} list: the next microbatch is one place further", (*at, operation.has(J + 1)),
+         place(C, J + 1, operation).equals(place(C, J, operation) + 1)),
+        (f"{kind} list: the next chunk begins one place further", (*at, goes_on),
+         place(C + step, operation.before, operation).equals(place(C, end - 1, operation) + 1)),
+        (f"{kind} list: the next operation begins one place further", at,
+         place(first, end, following).equals(place(last, end - 1, operation) + 1)),
+        (f"{kind} list: ends at place N-1", (operation.size >= least, operation.size <= M),
+         place(last, M - 1, final).equals(V * M - 1)),
         (
             f"{kind} list: one chunk stands an operation behind the other",
             (*at, goes_on),
@@ -124,7 +109,7 @@ def _list(kind: str, place: Place, least: Term, *, is_rising: bool) -> list[Part
                 place(C + step, J, operation) >= place(C, J, operation) + least,
             ),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def lists(places: Places, least: Term = P) -> list[Part]:
@@ -143,17 +128,11 @@ def of_sequences(places: Places, least: Term) -> tuple[Obligation, ...]:
     at = (enqueue.has(J), dequeue.has(J), enqueue.end <= M)
     parts: list[Part] = [
         *lists(places, least),
-        (
-            "last stage: the forward stands at most Q places after the backward",
-            (*at, waiting <= q),
-            places.forward(LAST, J, enqueue) <= places.backward(LAST, J, dequeue) + LAST * q,
-        ),
-        (
-            "sizes: Q >= 0 and N >= Q + p",
-            (*at, q.equals(waiting), enqueue.size >= least),
-            all_of(LAST * q >= 0, LAST * q + P <= V * M),
-        ),
-    ]
+        ("last stage: the forward stands at most Q places after the backward", (*at, waiting <= q),
+         places.forward(LAST, J, enqueue) <= places.backward(LAST, J, dequeue) + LAST * q),
+        ("sizes: Q >= 0 and N >= Q + p", (*at, q.equals(waiting), enqueue.size >= least),
+         all_of(LAST * q >= 0, LAST * q + P <= V * M)),
+    ]  # fmt: skip
     hints = ((LAST, q - waiting), (LAST, M - q), (LAST, q))
     return obligations_of(parts, SHAPE, hints)
 
@@ -167,13 +146,10 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
     place = places.forward(C, J, group)
     parts: list[Part] = [
         *lists(places),
-        (
-            "last stage: the forward stands Q places after the backward",
-            at,
-            places.forward(LAST, J, group).equals(places.backward(LAST, J, group) + q),
-        ),
+        ("last stage: the forward stands Q places after the backward", at,
+         places.forward(LAST, J, group).equals(places.backward(LAST, J, group) + q)),
         ("sizes: Q >= 0 and N >= Q + p", (groups >= 1,), all_of(q >= 0, whole >= q + P)),
-    ]
+    ]  # fmt: skip
     if is_timed:
         second = Operation(1 * P, P)
         parts += [
@@ -184,17 +160,11 @@ def of_groups(places: Places, *, is_timed: bool = False) -> tuple[Obligation, ..
                     any_of(whole.equals(q + P), whole >= 2 * q + 2 * P), any_of(q.equals(0), q >= P)
                 ),
             ),
-            (
-                "places v*p to (v+1)p - 1 are of chunk 0",
-                (*at, C >= 1),
-                any_of(place <= q + P - 1, place >= q + 2 * P),
-            ),
-            (
-                "place (v+1)p is of chunk 1",
-                (V >= 2,),
-                places.forward(1 + 0 * V, 1 * P, second).equals(q + 2 * P),
-            ),
-        ]
+            ("places v*p to (v+1)p - 1 are of chunk 0", (*at, C >= 1),
+             any_of(place <= q + P - 1, place >= q + 2 * P)),
+            ("place (v+1)p is of chunk 1", (V >= 2,),
+             places.forward(1 + 0 * V, 1 * P, second).equals(q + 2 * P)),
+        ]  # fmt: skip
     by_p = (V, LAST, LAST - 1, LAST - C, C - 1, number)
     by_chunks = (groups - 1, groups - 2, number - 1, number)
     hints = (*((e, P) for e in by_p), *((e, V * P) for e in by_chunks))

@@ -21,11 +21,14 @@ All of it is linear in j and n, for each stretch of places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from bubbleproof.papers.theorems.periodic_schedule import (
     Line,
+    Neighbour,
     PeriodicSchedule,
     Piece,
     Surroundings,
@@ -38,7 +41,6 @@ from bubbleproof.papers.theorems.theorem import Obligation
 PLACE, PERIODS = Symbol("j", False), Symbol("n", False)
 HERE = Line(0, 1)
 FALSE = any_of()
-Rule = Callable[[PeriodicSchedule, TaskClass, Surroundings], Iterator[Formula]]
 
 
 def at_least(left: Line, right: Line | int) -> Formula:
@@ -51,6 +53,7 @@ def equal(left: Line, right: Line | int) -> Formula:
     return _comparison(left.plus(right, -1), "==")
 
 
+@lru_cache(maxsize=1 << 16)  # neighbours on a rank, ranks and shapes have most of them in common
 def _comparison(line: Line, relation: str) -> Formula:
     """The line compared with 0; a number is compared at once."""
     factors = (((), line.base), ((PLACE,), line.per_place), ((PERIODS,), line.per_period))
@@ -68,44 +71,64 @@ def within(place: Line, piece: Piece | Surroundings) -> tuple[Formula, Formula]:
     return at_least(place, piece.first), at_least(piece.last, place)
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A class on a stretch of its places: what the rules are about."""
+
+    schedule: PeriodicSchedule
+    task: TaskClass
+    around: Surroundings
+
+    @property
+    def start(self) -> Line:
+        return self.task.pieces[self.around.piece].start
+
+    @property
+    def neighbours(self) -> Iterator[tuple[TaskClass, Neighbour]]:
+        """The classes of the rank, and where they stand."""
+        numbers = self.schedule.on_rank(self.task.rank)
+        for number, near in zip(numbers, self.around.neighbours, strict=True):
+            yield self.schedule.classes[number], near
+
+    @property
+    def load(self) -> Line:
+        """Units held on the rank once the task has started."""
+        load = Line(self.task.acquired)
+        for other, near in self.neighbours:
+            load = load.plus(near.before, other.acquired - other.released)
+        return load
+
+
 def obligations(schedule: PeriodicSchedule) -> Iterator[Obligation]:
     """All that makes the numbers the left-shifted schedule with its peaks and makespan."""
     shape = schedule.shape
-    rules: dict[str, Rule] = {
-        "waits": _waits,
-        "one at a time": _one_at_a_time,
-        "tight": _tight,
-        "order": _order,
-        "memory": _memory,
-    }
     for rank, numbers in sorted(schedule.by_rank.items()):
         classes = [schedule.classes[k] for k in numbers]
+        stretches = [Stretch(schedule, task, a) for task in classes for a in task.surroundings]
         yield _obligation(f"{shape}, rank {rank}: cover", _covers(classes))
-        for name, rule in rules.items():
-            goals = tuple(_everywhere(schedule, classes, rule))
+        for name, rule in _RULES.items():
+            goals = tuple(_everywhere(stretches, rule))
             if goals or name not in ("order", "memory"):
                 yield _obligation(f"{shape}, rank {rank}: {name}", goals)
         if rank < len(schedule.peaks):
-            reached = _reached(schedule, classes, schedule.peaks[rank])
+            reached = _reached(stretches, schedule.peaks[rank])
             yield _obligation(f"{shape}, rank {rank}: the peak is reached", (reached,))
     yield _obligation(f"{shape}: no task ends after the makespan", _ends(schedule))
     yield _obligation(f"{shape}: the makespan is reached", _last_end(schedule))
 
 
-def _obligation(name: str, goals: Iterator[Formula] | tuple[Formula, ...]) -> Obligation:
+def _obligation(name: str, goals: Iterable[Formula]) -> Obligation:
     told = [goal for goal in goals if goal is not TRUE]
     return Obligation(name=name, premises=NOT_SHORTER, goal=all_of(*told))
 
 
 def _everywhere(
-    schedule: PeriodicSchedule, classes: list[TaskClass], rule: Rule
+    stretches: list[Stretch], rule: Callable[[Stretch], Iterator[Formula]]
 ) -> Iterator[Formula]:
     """The rule for every class and place of the rank."""
-    for task in classes:
-        for around in task.surroundings:
-            goals = dict.fromkeys(g for g in rule(schedule, task, around) if g is not TRUE)
-            if goals:
-                yield implies(all_of(*within(HERE, around)), all_of(*goals))
+    for at in stretches:
+        if goals := dict.fromkeys(goal for goal in rule(at) if goal is not TRUE):
+            yield implies(all_of(*within(HERE, at.around)), all_of(*goals))
 
 
 def _covers(classes: list[TaskClass]) -> Iterator[Formula]:
@@ -129,27 +152,18 @@ def _follow(pieces: Sequence[Piece] | Sequence[Surroundings], count: Line) -> It
         yield at_least(end, first.plus(-1))
 
 
-def _start(task: TaskClass, around: Surroundings) -> Line:
-    return task.pieces[around.piece].start
-
-
-def _waits(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
-    start = _start(task, around)
-    yield at_least(start, 0)
-    for given in around.inputs:
-        other = schedule.classes[given.number]
+def _waits(at: Stretch) -> Iterator[Formula]:
+    yield at_least(at.start, 0)
+    for given in at.around.inputs:
+        other = at.schedule.classes[given.number]
         piece = other.pieces[given.piece]
         yield from within(given.place, piece)
-        yield at_least(start, piece.start.along(given.place).plus(other.ticks + given.lag))
+        yield at_least(at.start, piece.start.along(given.place).plus(other.ticks + given.lag))
 
 
-def _one_at_a_time(
-    schedule: PeriodicSchedule, task: TaskClass, around: Surroundings
-) -> Iterator[Formula]:
-    start = _start(task, around)
-    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
-        other = schedule.classes[number]
-        is_own = other is task
+def _one_at_a_time(at: Stretch) -> Iterator[Formula]:
+    for other, near in at.neighbours:
+        is_own = other is at.task
         if is_own:
             yield equal(near.before, HERE)
         if near.last_piece is None:
@@ -157,74 +171,66 @@ def _one_at_a_time(
         else:
             last, piece = near.before.plus(-1), other.pieces[near.last_piece]
             yield from within(last, piece)
-            yield at_least(start, piece.start.along(last).plus(other.ticks))
+            yield at_least(at.start, piece.start.along(last).plus(other.ticks))
         following = near.before.plus(int(is_own))
         if near.next_piece is None:
             yield equal(following, other.count)
         else:
             piece = other.pieces[near.next_piece]
             yield from within(following, piece)
-            yield at_least(piece.start.along(following), start.plus(task.ticks))
+            yield at_least(piece.start.along(following), at.start.plus(at.task.ticks))
 
 
-def _tight(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
-    start = _start(task, around)
-    if around.held_by is None:
-        yield equal(start, 0)
+def _tight(at: Stretch) -> Iterator[Formula]:
+    if at.around.held_by is None:
+        yield equal(at.start, 0)
         return
-    kind, k = around.held_by
+    kind, k = at.around.held_by
     if kind == "input":
-        given = around.inputs[k]
-        other, place, lag = schedule.classes[given.number], given.place, given.lag
+        given = at.around.inputs[k]
+        other, place, lag = at.schedule.classes[given.number], given.place, given.lag
         piece = other.pieces[given.piece]
     else:
-        near, lag = around.neighbours[k], 0
-        other = schedule.classes[schedule.on_rank(task.rank)[k]]
-        place = near.before.plus(-1)
+        other, near = list(at.neighbours)[k]
+        place, lag = near.before.plus(-1), 0
         yield at_least(place, 0)
         piece = other.pieces[near.last_piece or 0]
     yield from within(place, piece)
-    yield equal(start, piece.start.along(place).plus(other.ticks + lag))
+    yield equal(at.start, piece.start.along(place).plus(other.ticks + lag))
 
 
-def _order(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
+def _order(at: Stretch) -> Iterator[Formula]:
     """Of each class, the task before has a lower key and the next one a higher key."""
-    if task.key is None:
+    if at.task.key is None:
         return
-    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
-        other = schedule.classes[number]
+    for other, near in at.neighbours:
         assert other.key is not None, "a published order has a key for every task"
         if near.last_piece is not None:
             last = other.key.along(near.before.plus(-1))
-            yield at_least(task.key, last.plus(1))
+            yield at_least(at.task.key, last.plus(1))
         if near.next_piece is not None:
-            following = other.key.along(near.before.plus(int(other is task)))
-            yield at_least(following, task.key.plus(1))
+            following = other.key.along(near.before.plus(int(other is at.task)))
+            yield at_least(following, at.task.key.plus(1))
 
 
-def _load(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Line:
-    """Units held on the rank once the task has started."""
-    load = Line(task.acquired)
-    for number, near in zip(schedule.on_rank(task.rank), around.neighbours, strict=True):
-        other = schedule.classes[number]
-        load = load.plus(near.before, other.acquired - other.released)
-    return load
+def _memory(at: Stretch) -> Iterator[Formula]:
+    if at.task.acquired:
+        yield at_least(Line(at.schedule.peaks[at.task.rank]), at.load)
 
 
-def _memory(schedule: PeriodicSchedule, task: TaskClass, around: Surroundings) -> Iterator[Formula]:
-    if task.acquired:
-        yield at_least(Line(schedule.peaks[task.rank]), _load(schedule, task, around))
+_RULES = {
+    "waits": _waits,
+    "one at a time": _one_at_a_time,
+    "tight": _tight,
+    "order": _order,
+    "memory": _memory,
+}
 
 
-def _reached(schedule: PeriodicSchedule, classes: list[TaskClass], peak: int) -> Formula:
+def _reached(stretches: list[Stretch], peak: int) -> Formula:
     """Some stretch that is there for every n has the peak's load at its first place."""
-    top = [
-        (around, _load(schedule, task, around))
-        for task in classes
-        for around in task.surroundings
-        if task.acquired
-    ]
-    loads = [(around, load.along(around.first)) for around, load in top]
+    taking = [at for at in stretches if at.task.acquired]
+    loads = [(at.around, at.load.along(at.around.first)) for at in taking]
     around, load = max(loads, key=lambda pair: (pair[1].base, -pair[1].per_period))
     return all_of(at_least(around.last, around.first), equal(load, peak))
 

@@ -43,9 +43,7 @@ def class_keys(found: FamilyMember, repeats: int) -> list[tuple[Key, int]]:
     return [((*key, placed[key, number][0]), placed[key, number][1]) for key, number in numbered]
 
 
-def _places(
-    numbered: list[tuple[BareKey, int]],
-) -> dict[tuple[BareKey, int], tuple[int, int]]:
+def _places(numbered: list[tuple[BareKey, int]]) -> dict[tuple[BareKey, int], tuple[int, int]]:
     """(run, place in it) of every number of a class."""
     found: dict[tuple[BareKey, int], tuple[int, int]] = {}
     before: tuple[BareKey, int] | None = None

@@ -11,14 +11,17 @@ are the same for all tasks of a class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
+from bubbleproof.papers.formula import Formula
 from bubbleproof.papers.theorems.periodic import equal, obligations
 from bubbleproof.papers.theorems.periodic_fit import fitted
 from bubbleproof.papers.theorems.periodic_keys import keys_of
 from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule
 from bubbleproof.papers.theorems.theorem import Obligation, Theorem
+from bubbleproof.papers.tpipe_formulas import joint_peak
 from bubbleproof.theory.families import FamilyMember, member
 
 Number = int | tuple[int, ...]
@@ -66,16 +69,12 @@ class Shape:
         )
 
 
-Linear = tuple[int, int]  # a, b of a*m + b
-Parameters = Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Periodic:
     """A theorem to be: a family at some ticks and shapes.
 
     ``formula`` is what our families' documentation says of a shape's costs, where it is known:
-    ``makespan`` of a*m + b ticks, as (a, b), and the ``peak`` of each rank.
+    ``makespan`` in ticks, linear in m, and the ``peak`` of rank r, of the shape's parameters.
     """
 
     id: str
@@ -83,8 +82,8 @@ class Periodic:
     ticks: str
     shapes: tuple[Shape, ...]
     formula: str | None = None
-    makespan: Callable[[Parameters], Linear] | None = None
-    peak: Callable[[Parameters, int], int] | None = None
+    makespan: str | None = None
+    peak: str | None = None
 
     def theorem(self) -> Theorem:
         """The theorem, its closed forms read off the family now."""
@@ -133,16 +132,21 @@ def _told(schedule: PeriodicSchedule) -> str:
 
 
 def _agreements(
-    about: Periodic, params: Parameters, schedule: PeriodicSchedule
+    about: Periodic, params: Mapping[str, int], schedule: PeriodicSchedule
 ) -> Iterator[Obligation]:
     """The costs are those of the formula."""
     if about.makespan is not None:
-        slope, constant = about.makespan(params)
-        told = Line(slope * schedule.least + constant, 0, slope * schedule.step)
+        least, step = schedule.least, schedule.step
+        first, then = (_told_at(about.makespan, {**params, "m": m}) for m in (least, least + step))
         name = f"{schedule.shape}: the formula's makespan"
-        yield Obligation(name=name, premises=(), goal=equal(schedule.makespan, told))
+        goal = equal(schedule.makespan, Line(first, 0, then - first))
+        yield Obligation(name=name, premises=(), goal=goal)
     if about.peak is not None:
         for rank, peak in enumerate(schedule.peaks):
             name = f"{schedule.shape}, rank {rank}: the formula's peak"
-            goal = equal(Line(peak), about.peak(params, rank))
+            goal = equal(Line(peak), _told_at(about.peak, {**params, "r": rank}))
             yield Obligation(name=name, premises=(), goal=goal)
+
+
+def _told_at(text: str, params: Mapping[str, int]) -> int:
+    return cast("int", Formula(text, {"joint_peak": joint_peak})(params))

@@ -10,14 +10,21 @@ schedule has these starts. What does not repeat in this way raises ``ValueError`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar, cast
 
 from bubbleproof.papers.theorems.periodic_classes import Key, name_of, rules_of, starts_of
 from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_sample import Sample
-from bubbleproof.papers.theorems.periodic_schedule import Line, PeriodicSchedule, Piece, TaskClass
+from bubbleproof.papers.theorems.periodic_schedule import (
+    Line,
+    PeriodicSchedule,
+    Piece,
+    Surroundings,
+)
 from bubbleproof.papers.theorems.periodic_stretches import Growth
 from bubbleproof.theory.families.base import FamilyMember
+from bubbleproof.theory.model.measures import measure
 
 
 def fitted(
@@ -34,17 +41,17 @@ def fitted(
     rows, longer = starts_of(found, repeats), starts_of(member_of(size + step), repeats)
     growth = growths(rows, longer)
     period = period_of(rows, longer, growth)
-    sample = Sample.of(rows, period, growth, rules_of(found, repeats))
+    sample = Sample(rows, period, growth, rules_of(found, repeats))
     classes = sample.classes(keys)
-    bounds = [
-        (part.first, part.last)
-        for task in classes
-        for parts in (task.pieces, task.surroundings)
-        for part in parts
+    pieces: list[Piece | Surroundings] = []
+    for task in classes:
+        pieces += [*task.pieces, *task.surroundings]
+    grown = [
+        piece.last.base - piece.first.base
+        for piece in pieces
+        if piece.last.per_period > piece.first.per_period
     ]
-    grown = [end.base - first.base for first, end in bounds if end.per_period > first.per_period]
-    spare = min(grown) + 1
-    spare = max(0, min(spare, (size - 1) // step))
+    spare = max(0, min(min(grown) + 1, (size - 1) // step))
     makespan = max(row[-1] + task.ticks for row, task in zip(sample.rows, classes, strict=True))
     schedule = PeriodicSchedule(
         shape=shape,
@@ -52,7 +59,7 @@ def fitted(
         step=step,
         classes=tuple(classes),
         makespan=Line(makespan, 0, period),
-        peaks=sample.peaks()[: found.problem.num_ranks],
+        peaks=measure(found.problem, found.schedule).peak_activations,
     )
     return _least(_from_period(schedule, spare), member_of, repeats)
 
@@ -87,7 +94,7 @@ def _from_period(schedule: PeriodicSchedule, earlier: int) -> PeriodicSchedule:
     return replace(
         schedule,
         least=schedule.least - schedule.step * earlier,
-        classes=tuple(_recounted(task, earlier) for task in schedule.classes),
+        classes=_recounted(schedule.classes, earlier),
         makespan=schedule.makespan.from_period(earlier),
     )
 
@@ -124,28 +131,17 @@ def period_of(
     return periods.pop()
 
 
-def _recounted(task: TaskClass, spare: int) -> TaskClass:
-    """The class with n counted from ``spare`` periods earlier on."""
+Value = TypeVar("Value")
 
-    def earlier(line: Line) -> Line:
-        return line.from_period(spare)
 
-    return replace(
-        task,
-        count=earlier(task.count),
-        pieces=tuple(
-            Piece(earlier(a.first), earlier(a.last), earlier(a.start)) for a in task.pieces
-        ),
-        surroundings=tuple(
-            replace(
-                around,
-                first=earlier(around.first),
-                last=earlier(around.last),
-                inputs=tuple(replace(given, place=earlier(given.place)) for given in around.inputs),
-                neighbours=tuple(
-                    replace(near, before=earlier(near.before)) for near in around.neighbours
-                ),
-            )
-            for around in task.surroundings
-        ),
-    )
+def _recounted(value: Value, spare: int) -> Value:
+    """The value, its lines with n counted from ``spare`` periods earlier on."""
+    found: object = value
+    if isinstance(value, Line):
+        found = value.from_period(spare)
+    elif isinstance(value, tuple):
+        found = tuple(_recounted(part, spare) for part in value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}
+        found = replace(value, **{name: _recounted(part, spare) for name, part in parts.items()})
+    return cast("Value", found)

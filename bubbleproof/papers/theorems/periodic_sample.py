@@ -6,8 +6,6 @@ before and what is waited for are lines, and always of the same pieces).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bubbleproof.papers.theorems.periodic_classes import Key, Rules, name_of
 from bubbleproof.papers.theorems.periodic_keys import Keys
 from bubbleproof.papers.theorems.periodic_schedule import (
@@ -19,11 +17,10 @@ from bubbleproof.papers.theorems.periodic_schedule import (
     Surroundings,
     TaskClass,
 )
-from bubbleproof.papers.theorems.periodic_stretches import Growth, Point, stretches
+from bubbleproof.papers.theorems.periodic_stretches import Growth, Point, Stretch, stretches
 from bubbleproof.theory.model.actions import NONE, Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One schedule by classes, ordered by rank; n = 0 there.
 
@@ -31,32 +28,17 @@ class Sample:
     rank how many of its tasks come before.
     """
 
-    keys: list[Key]
-    rows: list[list[int]]
-    period: int
-    growth: list[Growth]
-    rules: Rules
-    before: list[list[tuple[int, ...]]]
-    on_rank: dict[int, list[int]]
-
-    @classmethod
-    def of(
-        cls, rows: dict[Key, list[int]], period: int, growth: dict[Key, Growth], rules: Rules
-    ) -> Sample:
-        keys = sorted(rows, key=lambda key: (rules.rank[key], key))
-        by_number = [rows[key] for key in keys]
-        on_rank: dict[int, list[int]] = {}
-        for number, key in enumerate(keys):
-            on_rank.setdefault(rules.rank[key], []).append(number)
-        return cls(
-            keys=keys,
-            rows=by_number,
-            period=period,
-            growth=[growth[key] for key in keys],
-            rules=rules,
-            before=counts_before(on_rank, by_number),
-            on_rank=on_rank,
-        )
+    def __init__(
+        self, rows: dict[Key, list[int]], period: int, growth: dict[Key, Growth], rules: Rules
+    ) -> None:
+        self.period, self.rules = period, rules
+        self.keys = sorted(rows, key=lambda key: (rules.rank[key], key))
+        self.rows = [rows[key] for key in self.keys]
+        self.growth = [growth[key] for key in self.keys]
+        self.on_rank: dict[int, list[int]] = {}
+        for number, key in enumerate(self.keys):
+            self.on_rank.setdefault(rules.rank[key], []).append(number)
+        self.before = counts_before(self.on_rank, self.rows)
 
     def classes(self, keys: Keys | None) -> list[TaskClass]:
         number = {key: k for k, key in enumerate(self.keys)}
@@ -96,10 +78,7 @@ class Sample:
     ) -> tuple[Surroundings, ...]:
         near = self.on_rank[self.rules.rank[self.keys[number]]]
         points = [self._point(number, j, near, numbers, at) for j in range(len(self.rows[number]))]
-        return tuple(
-            _around(part.tags, part.lines, part.first, part.last, part.option, len(near))
-            for part in stretches(points, self.growth[number])
-        )
+        return tuple(_around(part, len(near)) for part in stretches(points, self.growth[number]))
 
     def _point(
         self, number: int, place: int, near: list[int], numbers: dict[Key, int], at: list[list[int]]
@@ -140,20 +119,6 @@ class Sample:
             raise ValueError(f"{name_of(self.keys[number])} at place {place} starts late")
         return frozenset(found)
 
-    def peaks(self) -> tuple[int, ...]:
-        """The most units that each rank holds."""
-        rules, top = self.rules, dict.fromkeys(self.rules.rank.values(), 0)
-        for number, key in enumerate(self.keys):
-            classes = [self.keys[k] for k in self.on_rank[rules.rank[key]]]
-            for before in self.before[number]:
-                load = sum(
-                    count * (rules.acquired[other] - rules.released[other])
-                    for other, count in zip(classes, before, strict=True)
-                )
-                rank = rules.rank[key]
-                top[rank] = max(top[rank], load + rules.acquired[key])
-        return tuple(top[rank] for rank in sorted(top))
-
 
 def counts_before(
     on_rank: dict[int, list[int]], rows: list[list[int]]
@@ -168,29 +133,27 @@ def counts_before(
     return found
 
 
-def _around(
-    tags: tuple[int, ...],
-    lines: tuple[Line, ...],
-    first: Line,
-    last: Line,
-    held_by: Holder,
-    neighbours: int,
-) -> Surroundings:
+def _around(part: Stretch, neighbours: int) -> Surroundings:
     """Surroundings from a stretch of ``_point``s."""
-    pieces, inputs = tags[1 : 1 + 2 * neighbours], tags[1 + 2 * neighbours :]
+    piece, tags = part.tags[0], part.tags[1:]
+    pieces, inputs = tags[: 2 * neighbours], tags[2 * neighbours :]
     return Surroundings(
-        first=first,
-        last=last,
-        piece=tags[0],
+        first=part.first,
+        last=part.last,
+        piece=piece,
         inputs=tuple(
-            Input(number=inputs[3 * k], place=place, piece=inputs[3 * k + 1], lag=inputs[3 * k + 2])
-            for k, place in enumerate(lines[neighbours:])
+            Input(number=number, place=place, piece=there, lag=lag)
+            for number, there, lag, place in zip(
+                inputs[::3], inputs[1::3], inputs[2::3], part.lines[neighbours:], strict=True
+            )
         ),
         neighbours=tuple(
-            Neighbour(line, _number(pieces[2 * k]), _number(pieces[2 * k + 1]))
-            for k, line in enumerate(lines[:neighbours])
+            Neighbour(line, _number(last), _number(following))
+            for line, last, following in zip(
+                part.lines[:neighbours], pieces[::2], pieces[1::2], strict=True
+            )
         ),
-        held_by=held_by,
+        held_by=part.option,
     )
 
 

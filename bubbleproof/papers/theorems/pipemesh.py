@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from bubbleproof.papers.theorems.closed_form import P
 from bubbleproof.papers.theorems.interleaved import (
+    ARGUMENT,
     AT_X,
     AT_Y,
     SHAPE,
@@ -70,11 +71,6 @@ def theorem(
             f"{SYMBOLS}, of j's enqueue operation e with enqueued before, of its dequeue operation "
             "d with dequeued before"
         ),
-        argument=(
-            "The family's orders are lists of places, whose waits span what is said here. "
-            "These starts keep the orders and waits, so its left-shifted schedule ends no "
-            "later; theorem makespan-bound (n = N) says that it ends no earlier. The peak "
-            "follows from the order alone"
-        ),
+        argument=f"{ARGUMENT}. The peak follows from the order alone",
         obligations=(*obligations_of(parts, SHAPE), *of_sequences(places or Places(), least)),
     )

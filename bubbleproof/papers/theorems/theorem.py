@@ -1,14 +1,16 @@
 """Theorems: what is claimed for all parameters, and the obligations that together prove it.
 
 An ``Obligation`` is closed: its premises imply its goal for all values of its symbols. Proving a
-theorem is refuting the negation of each obligation (``prover``); nothing here loads Z3.
+theorem is refuting the negation of each obligation (``prover``); nothing here loads Z3. A ``Twin``
+is a theorem with one thing wrong, which must not be proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
 from bubbleproof.papers.theorems.polynomials import Environment
 from bubbleproof.papers.theorems.terms import Formula, Term, all_of, implies
@@ -45,9 +47,7 @@ Part = tuple[str, tuple[Formula, ...], Formula]
 
 
 def obligations_of(
-    parts: Iterable[Part],
-    premises: tuple[Formula, ...],
-    hints: tuple[tuple[Term, Term], ...] = (),
+    parts: Iterable[Part], premises: tuple[Formula, ...], hints: tuple[tuple[Term, Term], ...] = ()
 ) -> tuple[Obligation, ...]:
     """The parts (name, premises of its own, goal) as obligations that share premises and hints."""
     return tuple(
@@ -142,3 +142,32 @@ class Proof:
                 for o in self.obligations
             ],
         }
+
+
+Form = TypeVar("Form")
+LATE = ("no task ends after the makespan", "the makespan is reached")
+PEAK = ("live activations never exceed the peak", "the peak is reached")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """A theorem with one change, what was changed, and obligations that it breaks (others may)."""
+
+    change: str
+    theorem: Theorem
+    breaks: frozenset[str]
+
+
+def make_twin(change: str, theorem: Theorem, *breaks: str) -> Twin:
+    """The twin with this change, and what it breaks at least."""
+    return Twin(change=change, theorem=theorem, breaks=frozenset(breaks))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Generic[Form]):
+    """Makes twins of a theorem from a change, the wrong form and what it breaks at least."""
+
+    theorem: Callable[[Form], Theorem]
+
+    def __call__(self, change: str, wrong: Form, *breaks: str) -> Twin:
+        return make_twin(change, self.theorem(wrong), *breaks)

@@ -28,7 +28,7 @@ from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M,
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.periodic_twins import periodic_twins
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
-from bubbleproof.papers.theorems.twin import LATE, PEAK, Twin, make_twin, twins_of
+from bubbleproof.papers.theorems.theorem import LATE, PEAK, Changes, Twin, make_twin
 
 _PLACED = (PEAK[0], "the peak is reached at the last forward of the warm-up")
 _CHUNK_BEFORE = "F of rank 0 after F of the last rank, one chunk before"
@@ -62,124 +62,93 @@ def _lower(form: ClosedForm) -> ClosedForm:
 
 
 def _gpipe() -> Iterator[Twin]:
-    form = gpipe.FORM
+    form, twin = gpipe.FORM, Changes(gpipe.theorem)
     early = replace(form, backward=lambda i, j: gpipe.backward(i, j) - TF)
-    yield from twins_of(
-        gpipe.theorem,
-        ("makespan one pair less", _sooner(form), LATE),
-        ("peak one less", _lower(form), PEAK),
-        ("backwards one tF earlier", early, ("B after its own F", "B is tight")),
-    )
-    yield from twins_of(
-        gpipe.terapipe,
-        ("makespan one pair less", _sooner(form), LATE),
-        ("backwards one tF earlier", early, ("every B after every F",)),
-    )
-    yield make_twin("makespan one pair less", gpipe.breadth_first(_sooner(form)), *LATE)
+    yield twin("makespan one pair less", _sooner(form), *LATE)
+    yield twin("peak one less", _lower(form), *PEAK)
+    yield twin("backwards one tF earlier", early, "B after its own F", "B is tight")
+    sliced = Changes(gpipe.terapipe)
+    yield sliced("makespan one pair less", _sooner(form), *LATE)
+    yield sliced("backwards one tF earlier", early, "every B after every F")
+    yield Changes(gpipe.breadth_first)("makespan one pair less", _sooner(form), *LATE)
     few = gpipe.breadth_first(least=P - 1)
     yield make_twin("m = p - 1 allowed", few, _CHUNK_BEFORE, _CHUNK_AFTER)
 
 
 def _one_f_one_b() -> Iterator[Twin]:
-    form = one_f_one_b.FORM
+    form, twin = one_f_one_b.FORM, Changes(one_f_one_b.theorem)
+    rising = "live activations never exceed the peak"
 
-    def forward(i: Term, j: Term) -> Term:
-        return choose(j <= P - i, (i + j) * TF, i * TF + j * PAIR)
+    def warmed_up(until: int) -> ClosedForm:
+        def forward(i: Term, j: Term) -> Term:
+            return choose(j <= P - i - until, (i + j) * TF, i * TF + j * PAIR)
 
-    def short(i: Term, j: Term) -> Term:
-        return choose(j <= P - i - 2, (i + j) * TF, i * TF + j * PAIR)
+        return replace(form, forward=forward)
 
     def swapped(i: Term, j: Term) -> Term:
         return P * TB + (P - 1 - i) * TF + j * PAIR
 
-    yield from twins_of(
-        one_f_one_b.theorem,
-        ("makespan one pair less", _sooner(form), LATE),
-        ("peak one less", _lower(form), PEAK),
-        (
-            "warm-up one forward longer",
-            replace(form, forward=forward),
-            ("F after B in the order", "live activations never exceed the peak"),
-        ),
-        ("warm-up one forward shorter", replace(form, forward=short), ("F is tight",)),
-        (
-            "tF and tB swapped in B",
-            replace(form, backward=swapped),
-            ("B after its own F", "B after B of the next rank", "B is tight"),
-        ),
-    )
+    yield twin("makespan one pair less", _sooner(form), *LATE)
+    yield twin("peak one less", _lower(form), *PEAK)
+    yield twin("warm-up one forward longer", warmed_up(0), "F after B in the order", rising)
+    yield twin("warm-up one forward shorter", warmed_up(2), "F is tight")
+    breaks = ("B after its own F", "B after B of the next rank", "B is tight")
+    yield twin("tF and tB swapped in B", replace(form, backward=swapped), *breaks)
 
 
 def _bounds() -> Iterator[Twin]:
-    more, late = (M + P) * PAIR, ("late head, busy time and tail add up",)
-    yield make_twin(
-        "bound one pair more", bounds.makespan_theorem(more), "head, busy time and tail add up"
-    )
-    yield from twins_of(
-        bounds.memory_theorem,
-        ("a window costs one pair more", lambda q: bounds.memory_bound(q) + q * PAIR, late),
-        ("bound one pair more", lambda q: bounds.memory_bound(q) + PAIR, late),
-    )
+    more, bound = bounds.makespan_theorem((M + P) * PAIR), bounds.memory_bound
+    yield make_twin("bound one pair more", more, "head, busy time and tail add up")
+    twin, late = Changes(bounds.memory_theorem), "late head, busy time and tail add up"
+    yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
+    yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
 
 
 def _frontier() -> Iterator[Twin]:
-    form = frontier.FrontierForm()
-    rests = ("no more activations than stated: F(j) starts after backward j - most ends",)
+    form, twin = frontier.FrontierForm(), Changes(frontier.theorem)
+    rests = "no more activations than stated: F(j) starts after backward j - most ends"
 
     def undelayed(i: Term, j: frontier.Place) -> Term:
         return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
 
-    yield from twins_of(
-        frontier.theorem,
-        (
-            "makespan one pair less",
-            replace(form, makespan=lambda q: form.makespan(q) - PAIR),
-            (*LATE, "memory-bound is this makespan"),
-        ),
-        ("one activation less", replace(form, most=form.most - 1), rests),
-        ("windows one pair early", replace(form, forward=undelayed), rests),
-    )
+    sooner = replace(form, makespan=lambda q: form.makespan(q) - PAIR)
+    yield twin("makespan one pair less", sooner, *LATE, "memory-bound is this makespan")
+    yield twin("one activation less", replace(form, most=form.most - 1), rests)
+    yield twin("windows one pair early", replace(form, forward=undelayed), rests)
 
 
 def _second_place(chunk: Term, microbatch: Term, operation: list_places.Operation) -> Term:
     return list_places.forward_place(chunk, microbatch, operation) + 1
 
 
+_SECOND = Places(forward=_second_place)
+
+
 def _interleaved() -> Iterator[Twin]:
     """Twins of the makespan for all durations, and of the places in the lists."""
-    form = interleaved.InterleavedForm()
-    yield from twins_of(
-        interleaved.theorem,
-        ("makespan one pair less", replace(form, makespan=form.makespan - PAIR), LATE),
-        ("peak one less", replace(form, peak=lambda r: interleaved.warmup(r) - 1), _PLACED),
-        (
-            "warm-up one forward shorter",
-            replace(form, warmup=lambda r: interleaved.warmup(r) - 1),
-            ("F after B in the order",),
-        ),
+    form, twin = interleaved.InterleavedForm(), Changes(interleaved.theorem)
+    shorter = replace(form, warmup=lambda r: interleaved.warmup(r) - 1)
+    lower = replace(form, peak=lambda r: interleaved.warmup(r) - 1)
+    yield twin("makespan one pair less", replace(form, makespan=form.makespan - PAIR), *LATE)
+    yield twin("peak one less", lower, *_PLACED)
+    yield twin("warm-up one forward shorter", shorter, "F after B in the order")
+    yield make_twin(
+        "backwards take the chunks as forwards do",
+        interleaved.theorem(places=Places(backward=list_places.forward_place)),
+        "B list: the next chunk begins one place further",
+        "B list: one chunk stands an operation behind the other",
+        "last stage: the forward stands Q places after the backward",
     )
-    yield from twins_of(
-        lambda places: interleaved.theorem(places=places),
-        (
-            "backwards take the chunks as forwards do",
-            Places(backward=list_places.forward_place),
-            (
-                "B list: the next chunk begins one place further",
-                "B list: one chunk stands an operation behind the other",
-                "last stage: the forward stands Q places after the backward",
-            ),
-        ),
-        (
-            "forwards stand one place further",
-            Places(forward=_second_place),
-            ("F list: begins at place 0", "F list: ends at place N-1"),
-        ),
-    )
+    ends = ("F list: begins at place 0", "F list: ends at place N-1")
+    second = interleaved.theorem(places=_SECOND)
+    yield make_twin("forwards stand one place further", second, *ends)
 
 
 def _interleaved_starts() -> Iterator[Twin]:
     """Twins of the left-shifted starts."""
-    right, starts = interleaved_starts.FORM, interleaved_starts
+    right, starts = interleaved_starts.FORM, interleaved_starts.starts
+    theorem = interleaved_starts.theorem
+    twin = Changes(theorem)
 
     def never(rank: Term) -> Term:
         return 0 * rank * TF
@@ -188,35 +157,23 @@ def _interleaved_starts() -> Iterator[Twin]:
         late = (P - 1 - rank) * TF - rank * TB
         return choose(all_of(interleaved.Q >= P, late > 0), late, 0 * TF)
 
-    yield from twins_of(
-        starts.theorem,
-        ("makespan one pair less", replace(right, makespan=right.makespan - PAIR), LATE),
-        ("rank 0 never waits for the last rank", starts.starts(never), (_CHUNK_BEFORE,)),
-        (
-            "late by one tB more",
-            starts.starts(too_late),
-            ("F of rank 0 is tight at place (v+1)p",),
-        ),
-        ("late one place later", starts.starts(onset=1), (_CHUNK_BEFORE,)),
-    )
-    equal = starts.theorem(assumed=starts.WHOLE)
+    yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
+    yield twin("rank 0 never waits for the last rank", starts(never), _CHUNK_BEFORE)
+    tight = "F of rank 0 is tight at place (v+1)p"
+    yield twin("late by one tB more", starts(too_late), tight)
+    yield twin("late one place later", starts(onset=1), _CHUNK_BEFORE)
+    equal = theorem(assumed=interleaved_starts.WHOLE)
     yield make_twin("tF > tB allowed", equal, "F before B in the order")
-    yield make_twin(
-        "forwards stand one place further",
-        starts.theorem(places=Places(forward=_second_place)),
-        "places v*p to (v+1)p - 1 are of chunk 0",
-        "place (v+1)p is of chunk 1",
-    )
+    of_chunks = ("places v*p to (v+1)p - 1 are of chunk 0", "place (v+1)p is of chunk 1")
+    yield make_twin("forwards stand one place further", theorem(places=_SECOND), *of_chunks)
 
 
 def _pipemesh() -> Iterator[Twin]:
     """Twins of PipeMesh's makespan and peak, and of the places in the lists."""
-    right = interleaved.InterleavedForm()
-    yield from twins_of(
-        pipemesh.theorem,
-        ("makespan one pair less", replace(right, makespan=right.makespan - PAIR), LATE),
-        ("peak one less", replace(right, peak=lambda r: interleaved.peak(r) - 1), _PLACED),
-    )
+    right, twin = interleaved.InterleavedForm(), Changes(pipemesh.theorem)
+    lower = replace(right, peak=lambda r: interleaved.peak(r) - 1)
+    yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
+    yield twin("peak one less", lower, *_PLACED)
     yield make_twin(
         "an operation of p - 1 microbatches",
         pipemesh.theorem(least=P - 1),
@@ -226,7 +183,7 @@ def _pipemesh() -> Iterator[Twin]:
     )
     yield make_twin(
         "forwards stand one place further",
-        pipemesh.theorem(places=Places(forward=_second_place)),
+        pipemesh.theorem(places=_SECOND),
         "F list: begins at place 0",
         "last stage: the forward stands at most Q places after the backward",
     )
@@ -234,7 +191,7 @@ def _pipemesh() -> Iterator[Twin]:
 
 def _zb_h1() -> Iterator[Twin]:
     """Twins of the closed form at equal durations."""
-    form, t = zb_h1.SplitForm(), zb_h1.T
+    form, t, twin = zb_h1.SplitForm(), zb_h1.T, Changes(zb_h1.theorem)
 
     def weight(i: Term, j: Term) -> Term:
         late = choose(j <= M - i - 1, (M + P + i + 2 * j) * t, (2 * M + P - 1 + j) * t)
@@ -243,64 +200,42 @@ def _zb_h1() -> Iterator[Twin]:
     def early(i: Term, j: Term) -> Term:
         return zb_h1.input_backward(i, j) - t
 
-    yield from twins_of(
-        zb_h1.theorem,
-        ("makespan one tick less", replace(form, makespan=form.makespan - t), LATE),
-        ("peak one less", replace(form, peak=form.peak - 1), PEAK),
-        ("W's boundary off by one", replace(form, weight_backward=weight), ("W is tight",)),
-        ("I one tick early", replace(form, input_backward=early), ("I after its own F",)),
-    )
+    yield twin("makespan one tick less", replace(form, makespan=form.makespan - t), *LATE)
+    yield twin("peak one less", replace(form, peak=form.peak - 1), *PEAK)
+    yield twin("W's boundary off by one", replace(form, weight_backward=weight), "W is tight")
+    yield twin("I one tick early", replace(form, input_backward=early), "I after its own F")
 
 
 def _zb_h1_durations() -> Iterator[Twin]:
     """Twins of the makespan for all durations; one is the published bubble."""
     right, zb = zb_h1_durations.FORM, zb_h1_durations
-    published = M * zb.ROUND + (P - 1) * (zb.TF + zb.TI - zb.TW)
-    too_late = ("no rank ends after the makespan",)
+    twin, too_late = Changes(zb.theorem), "no rank ends after the makespan"
+
+    def ending(makespan: Term) -> zb_h1.SplitForm:
+        return replace(right, makespan=makespan)
 
     def early(i: Term, j: Term) -> Term:
         return zb.input_backward(i, j) - choose(j <= i - 1, 0 * zb.U, zb.U)
 
-    yield from twins_of(
-        zb.theorem,
-        ("makespan one tF less", replace(right, makespan=right.makespan - zb.TF), too_late),
-        (
-            "makespan one tF more",
-            replace(right, makespan=right.makespan + zb.TF),
-            (
-                "no timing of this order ends earlier",
-                "no schedule at all is faster where tI <= min(tF, tW)",
-            ),
-        ),
-        (
-            "the bubble (p-1)(tF+tI-tW) for all durations",
-            replace(right, makespan=published),
-            too_late,
-        ),
-        ("steady I one u early", replace(right, input_backward=early), ("I after its own F",)),
-        (
-            "peak one less",
-            replace(right, peak=P - 1),
-            ("F(j) follows W(j-p): never more than the peak",),
-        ),
+    yield twin("makespan one tF less", ending(right.makespan - zb.TF), too_late)
+    yield twin(
+        "makespan one tF more",
+        ending(right.makespan + zb.TF),
+        "no timing of this order ends earlier",
+        "no schedule at all is faster where tI <= min(tF, tW)",
     )
+    published = ending(M * zb.ROUND + (P - 1) * (zb.TF + zb.TI - zb.TW))
+    yield twin("the bubble (p-1)(tF+tI-tW) for all durations", published, too_late)
+    yield twin("steady I one u early", replace(right, input_backward=early), "I after its own F")
+    kept = "F(j) follows W(j-p): never more than the peak"
+    yield twin("peak one less", replace(right, peak=P - 1), kept)
 
 
 def _bpipe() -> Iterator[Twin]:
-    right, mu = bpipe.Balance(), bpipe.MU
-    rounded_down = (2 * mu >= P + 1, 2 * mu <= P + 2)
+    right, mu, twin = bpipe.Balance(), bpipe.MU, Changes(bpipe.theorem)
+    down = replace(right, rounded=(2 * mu >= P + 1, 2 * mu <= P + 2))
     late = replace(right, evicts=lambda x: right.evicts(x - 1))
-    yield from twins_of(
-        bpipe.theorem,
-        (
-            "mu = ceil((p+1)/2)",
-            replace(right, rounded=rounded_down),
-            ("round with transfers: within the objective",),
-        ),
-        (
-            "one activation less",
-            replace(right, most=mu - 1),
-            ("warm-up: within the objective", "plain round: within the objective"),
-        ),
-        ("evictions one slot late", late, ("warm-up: one forward more",)),
-    )
+    within = ("warm-up: within the objective", "plain round: within the objective")
+    yield twin("mu = ceil((p+1)/2)", down, "round with transfers: within the objective")
+    yield twin("one activation less", replace(right, most=mu - 1), *within)
+    yield twin("evictions one slot late", late, "warm-up: one forward more")

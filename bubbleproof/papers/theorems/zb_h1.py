@@ -20,17 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, I, J, K, M, P
-from bubbleproof.papers.theorems.terms import (
-    Term,
-    all_of,
-    any_of,
-    choose,
-    implies,
-    index,
-    negate,
-    time,
-)
+from bubbleproof.papers.theorems.closed_form import AT_J, AT_K, I, J, K, M, P, live
+from bubbleproof.papers.theorems.terms import Term, all_of, any_of, choose, index, negate, time
 from bubbleproof.papers.theorems.theorem import Part, Theorem, obligations_of
 
 T = time("t")
@@ -142,57 +133,31 @@ def tightness(form: SplitForm) -> list[Part]:
 
 def costs(form: SplitForm) -> list[Part]:
     """Activations live from the start of F to the end of W; the makespan is kept and reached."""
-    f, w, ended, zero = form.forward, form.weight_backward, index("ended"), 0 * I
-    at = (*AT_J, ended >= 0, ended <= M)
-    counted = (
-        implies(ended >= 1, w(I, ended - 1) + T <= f(I, J)),
-        implies(ended <= M - 1, w(I, ended) + T > f(I, J)),
-    )
-    live = J + 1 - ended
+    f, w, zero = form.forward, form.weight_backward, 0 * I
     return [
-        ("live activations never exceed the peak", (*at, *counted), live <= form.peak),
-        ("the peak is reached", (*at, *counted, J.equals(P - 1)), live.equals(form.peak)),
+        *live(f, lambda i, j: w(i, j) + T, form.peak, P - 1),
         ("no task ends after the makespan", AT_J, w(I, J) + T <= form.makespan),
-        (
-            "the makespan is reached",
-            (I >= 0, I <= P - 1),
-            all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan)),
-        ),
-    ]
+        ("the makespan is reached", (I >= 0, I <= P - 1),
+         all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan))),
+    ]  # fmt: skip
 
 
 def lower_bound(form: SplitForm) -> list[Part]:
     """Any schedule: the last rank starts at (p-1)t or later and has 3m tasks to do."""
     here, after, done = time("any_here"), time("any_next"), index("a")
     return [
-        (
-            "head: a rank later is t later",
-            (I >= 0, here >= I * T, after >= here + T),
-            after >= (I + 1) * T,
-        ),
-        (
-            "busy: one more task is t later",
-            (done >= 0, here >= (P - 1 + done) * T, after >= here),
-            after + T >= (P + done) * T,
-        ),
-        (
-            "no schedule ends earlier",
-            (here >= (P - 1 + 3 * M) * T,),
-            here >= form.makespan,
-        ),
-    ]
+        ("head: a rank later is t later", (I >= 0, here >= I * T, after >= here + T),
+         after >= (I + 1) * T),
+        ("busy: one more task is t later", (done >= 0, here >= (P - 1 + done) * T, after >= here),
+         after + T >= (P + done) * T),
+        ("no schedule ends earlier", (here >= (P - 1 + 3 * M) * T,), here >= form.makespan),
+    ]  # fmt: skip
 
 
 def theorem(form: SplitForm | None = None) -> Theorem:
     """ZB-H1's left-shifted schedule; peak p, makespan (3m+p-1)t, the least of any schedule."""
     form = form or SplitForm()
-    parts = (
-        *dependencies(form),
-        *order(form),
-        *tightness(form),
-        *costs(form),
-        *lower_bound(form),
-    )
+    parts = (*dependencies(form), *order(form), *tightness(form), *costs(form), *lower_bound(form))
     return Theorem(
         id="zb-h1",
         statement=(

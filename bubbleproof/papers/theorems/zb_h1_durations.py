@@ -108,17 +108,11 @@ def costs(form: SplitForm) -> list[Part]:
     return [
         ("no rank ends after the makespan", (I >= 0, I <= P - 1), end <= form.makespan),
         ("the first task starts at 0", (), form.forward(0 * I, 0 * I).equals(0)),
-        (
-            "F(j) follows W(j-p): never more than the peak",
-            (*AT_J, form.peak <= J),
-            form.forward(I, J) >= form.weight_backward(I, J - form.peak) + TW,
-        ),
-        (
-            "F(p-1) precedes every W: the peak is reached",
-            (I >= 0, I <= P - 1, K >= 0, K <= M - 1),
-            form.weight_backward(I, K) >= form.forward(I, form.peak - 1) + TF,
-        ),
-    ]
+        ("F(j) follows W(j-p): never more than the peak", (*AT_J, form.peak <= J),
+         form.forward(I, J) >= form.weight_backward(I, J - form.peak) + TW),
+        ("F(p-1) precedes every W: the peak is reached", (I >= 0, I <= P - 1, K >= 0, K <= M - 1),
+         form.weight_backward(I, K) >= form.forward(I, form.peak - 1) + TF),
+    ]  # fmt: skip
 
 
 def busy() -> list[Part]:
@@ -148,16 +142,10 @@ def chains(form: SplitForm) -> list[Part]:
     third = end >= P * TF + (P - 1) * TI + _Work(M - P, M, M).ticks
     return [
         *busy(),
-        (
-            "F goes down: a rank later is tF later",
-            (rank, here >= I * TF, after >= here + TF),
-            after >= (I + 1) * TF,
-        ),
-        (
-            "I goes up: i ranks take i * tI",
-            (rank, after >= here + I * TI, end >= after + TI),
-            end >= here + (I + 1) * TI,
-        ),
+        ("F goes down: a rank later is tF later", (rank, here >= I * TF, after >= here + TF),
+         after >= (I + 1) * TF),
+        ("I goes up: i ranks take i * tI", (rank, after >= here + I * TI, end >= after + TI),
+         end >= here + (I + 1) * TI),
         (
             "exactly m - p W precede the last I of the last rank",
             (K >= 0, K <= M - 1),
@@ -166,12 +154,9 @@ def chains(form: SplitForm) -> list[Part]:
             ),
         ),
         ("no timing of this order ends earlier", (first, second, third), end >= form.makespan),
-        (
-            "no schedule at all is faster where tI <= min(tF, tW)",
-            (first, TI <= U),
-            end >= form.makespan,
-        ),
-    ]
+        ("no schedule at all is faster where tI <= min(tF, tW)", (first, TI <= U),
+         end >= form.makespan),
+    ]  # fmt: skip
 
 
 def theorem(form: SplitForm = FORM) -> Theorem:

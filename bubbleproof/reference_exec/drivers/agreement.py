@@ -28,18 +28,9 @@ class Paper:
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refusal: str | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """As it is sent."""
-        return {
-            "rank": self.rank,
-            "node": self.node,
-            "parts": {name: list(part) for name, part in self.parts.items()},
-            "refusal": self.refusal,
-        }
-
     @classmethod
     def from_json(cls, said: Mapping[str, object]) -> Paper:
-        """As it came. Raises ``ValueError`` for what is no paper."""
+        """What ``asdict`` of one became on its way. Raises ``ValueError`` for what is no paper."""
         rank, parts, refusal = said.get("rank"), said.get("parts"), said.get("refusal")
         if not isinstance(rank, int) or not isinstance(parts, dict):
             raise ValueError(f"a process said nothing of what it runs, got {said!r:.80}")

@@ -1,21 +1,188 @@
-"""The gloo driver: one process per rank on this machine.
+"""The gloo driver: one process per rank on this machine, kept to run one plan after another.
 
 ``run_gloo`` starts processes, runs one plan and ends them; ``GlooPool`` keeps them for the next.
 They are forked from a server that has torch loaded (``gloo_server``), meet through a file in a
 temporary directory, and run a rank each (``gloo_worker``).
+
+What a run costs without a pool is mostly the start of its processes. In a pool they stay, and what
+could pass from one plan to the next is this:
+
+messages
+    Every plan has a process group of its own, with connections of its own, made of as many
+    processes as it has and left when all have delivered. Nothing that was posted for one plan can
+    meet another's, whatever its order, tags or groups by pairs. To make one takes some 10 ms for
+    four ranks; to leave it takes longer, while the caller compares results.
+what a rank has
+    Model, gradients, activations and a host's copies belong to a ``Rank``, which goes with its run.
+what a process has
+    Our models and ranks change nothing of torch's (random numbers, grad mode, types by default) and
+    leave no thread. Of a *user's own* model that is not known: its plans run in processes of their
+    own, which end with the run, as without a pool.
+after a fault
+    A run that does not deliver, for whatever reason, ends all processes; the next run starts new
+    ones. So it is after ``renew``.
+
+A process ends with its pool, and when the pool's process ends in whatever way.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+from typing import Self
 
-from bubbleproof.reference_exec.drivers.gloo_pool import GlooPool
-from bubbleproof.reference_exec.drivers.gloo_run import GRACE_SECONDS, STARTUP_SECONDS, RankFailed
-from bubbleproof.reference_exec.drivers.gloo_worker import Worker, work
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.drivers.gloo_run import (
+    GRACE_SECONDS,
+    STARTUP_SECONDS,
+    Process,
+    RankFailed,
+    Run,
+)
+from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, server_context
+from bubbleproof.reference_exec.drivers.gloo_worker import Seat, Worker, give_order, work
+from bubbleproof.reference_exec.drivers.identity import model_parts, versions
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
 __all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "GlooPool", "RankFailed", "Worker", "run_gloo"]
+
+
+class GlooPool:
+    """Processes that run plans on gloo, one plan at a time; a context, which ends them.
+
+    ``num_processes`` start with the context; a plan that needs more starts more, a plan that needs
+    fewer leaves the others idle. ``worker``, a module's function, is what each process does with
+    its seat in a plan. A pool serves the process that made it; any use by another, during a run or
+    after its end raises ``ValueError``.
+
+    Starting a process imports the caller's main module anew, so a script that replays on gloo needs
+    Python's usual ``if __name__ == "__main__":``.
+    """
+
+    def __init__(self, num_processes: int = 0, *, worker: Worker = work) -> None:
+        if num_processes < 0:
+            raise ValueError(f"a pool has 0 processes or more, got {num_processes}")
+        self._wanted = num_processes
+        self._worker = worker
+        self._owner = os.getpid()
+        self._processes: list[Process] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._num_plans = 0
+        self._is_running = False
+        self._is_closed = False
+
+    @property
+    def num_processes(self) -> int:
+        """How many processes there are now."""
+        return len(self._processes)
+
+    def __enter__(self) -> Self:
+        self._require_usable()
+        self._start(self._wanted)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(
+        self,
+        plan: Plan,
+        *,
+        timeout: float = 60.0,
+        progress: Callable[[str], None] | None = None,
+        debug_headers: bool = False,
+    ) -> list[RankResult]:
+        """Run every rank of a plan, each in a process. Results in rank order.
+
+        ``timeout`` is the seconds the ranks have once all have started; starting may take
+        ``STARTUP_SECONDS`` more, and telling what went wrong ``LATE_SECONDS`` and some.
+        ``debug_headers`` sends a header ahead of each message (``headers``). The plan is not
+        verified here: see ``replay``. Raises ``RankFailed``; no process is left then.
+        """
+        self._require_usable()
+        if plan.spec.factory and any(process.has_served for process in self._processes):
+            return run_gloo(
+                plan,
+                timeout=timeout,
+                progress=progress,
+                debug_headers=debug_headers,
+                worker=self._worker,
+            )
+        if not all(process.is_alive for process in self._processes):
+            self._end()
+        self._is_running = True
+        try:
+            self._start(plan.num_processes, *([FIRST_OPTIMIZER] if plan.training else []))
+            self._begin(plan, timeout, debug_headers=debug_headers)
+            seated = self._processes[: plan.num_processes]
+            results = Run(plan, seated, timeout=timeout, progress=progress).results()
+        except BaseException:
+            self._end()
+            raise
+        finally:
+            self._is_running = False
+        if plan.spec.factory:
+            self._end()
+        for process in self._processes[: plan.num_processes]:
+            process.release()
+        return results
+
+    def renew(self) -> None:
+        """End all processes; a next run starts new ones."""
+        self._require_usable()
+        self._end()
+
+    def close(self) -> None:
+        """End all processes for good."""
+        if self._owner == os.getpid():
+            self._is_closed = True
+            self._end()
+
+    def _require_usable(self) -> None:
+        if self._owner != os.getpid():
+            raise ValueError("the pool of processes belongs to the process that made it")
+        if self._is_closed:
+            raise ValueError("the pool of processes has ended")
+        if self._is_running:
+            raise ValueError("the pool of processes runs a plan; it runs one at a time")
+
+    def _start(self, num_processes: int, *modules: str) -> None:
+        """Start what is missing to so many processes; ``modules`` as in ``server_context``."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="bubbleproof-")
+        context = server_context(self._worker.__module__, *modules)
+        while len(self._processes) < num_processes:
+            self._processes.append(Process(context, self._worker, len(self._processes)))
+
+    def _begin(self, plan: Plan, timeout: float, *, debug_headers: bool) -> None:
+        """Give each rank of the plan to its process; they meet through a file of their own."""
+        assert self._folder is not None
+        self._num_plans += 1
+        place = Path(self._folder.name) / str(self._num_plans)
+        place.mkdir()
+        seat = Seat(
+            rank=0,
+            plan=plan,
+            rendezvous=str(place / "rendezvous"),
+            timeout=timeout,
+            debug_headers=debug_headers,
+        )
+        give_order(place / "order", seat, {**versions(), **model_parts(plan.spec)})
+        for process in self._processes[: plan.num_processes]:
+            process.begin(place / "order")
+
+    def _end(self) -> None:
+        """End every process, then wait for all."""
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.bury()
+        self._processes.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
 
 def run_gloo(

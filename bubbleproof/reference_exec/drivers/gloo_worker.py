@@ -1,20 +1,34 @@
-"""What a process of the gloo driver does with a plan: one rank, its transport, its report."""
+"""The processes of the gloo driver: what each does all its life, and with one plan.
+
+A process works on one order after another and reports on each. Between its report and its release
+it stays as it is, since the end of its connections could disturb a peer that is not through. It
+ends when its parent hangs up, or ends in whatever way.
+"""
 
 from __future__ import annotations
 
+import gc
+import io
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
 from collections.abc import Callable, MutableSequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
-from bubbleproof.reference_exec.drivers.queued_headers import with_headers
-from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out
-from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.runtime.rank import Rank
+from bubbleproof.reference_exec.drivers.headers import with_headers
+from bubbleproof.reference_exec.drivers.identity import Parts, require_same
+from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,14 +51,79 @@ class Line:
 
     def ready(self) -> None:
         """Say that the rank stands ready to begin."""
-        self.parent.send(Report(state="ready"))
+        self.tell(Report())
 
     def at(self, position: int) -> None:
         """Note the action that the rank has come to."""
         self.position[0] = position
 
+    def tell(self, report: Report) -> None:
+        """Send a report, tensors included: ``send`` would leave them in this process's memory."""
+        written = io.BytesIO()
+        pickler = pickle.Pickler(written)
+        pickler.dispatch_table = {torch.Tensor: _as_array}
+        pickler.dump(report)
+        self.parent.send_bytes(written.getvalue())
+
+
+def _as_array(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple[object, ...]]:
+    """How a tensor is pickled: by its array, which takes a tenth of torch's own time."""
+    return torch.tensor, (tensor.detach().numpy(),)
+
 
 Worker = Callable[[Seat, Line], Report]
+
+
+def give_order(path: Path, seat: Seat, parts: Parts) -> None:
+    """Write what the processes of a plan are to do; each takes the ``seat`` of its own number.
+
+    ``parts`` are what the caller has loaded for it.
+    """
+    path.write_bytes(pickle.dumps((seat, parts)))
+
+
+def serve(worker: Worker, number: int, parent: Connection, position: MutableSequence[int]) -> None:
+    """Work on the parent's orders, named by file, until it hangs up; None is a release.
+
+    A name is small whatever the plan, so that sending it never waits for a process that hangs.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
+    threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
+    torch.set_num_threads(1)
+    gc.freeze()  # what is here now stays; to look through it would cost each release a while
+    line = Line(parent, position)
+    with suppress(EOFError, OSError):  # a parent that is gone
+        while True:
+            order: str | None = parent.recv()
+            if order is None:
+                _let_go()
+            else:
+                line.tell(_report(worker, number, order, line))
+    os._exit(0)  # gloo's threads may hang in a normal exit
+
+
+def _report(worker: Worker, number: int, order: str, line: Line) -> Report:
+    try:
+        seat, parts = pickle.loads(Path(order).read_bytes())
+        require_same(parts, seat.plan.spec)
+        return worker(replace(seat, rank=number), line)
+    except Exception as error:  # whatever it is, the parent has to hear of it
+        return Report.failed(error)
+
+
+def _let_go() -> None:
+    """Leave the process group, and free what the last rank left in cycles."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    gc.collect()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, also by a signal that it could not catch."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def join_group(seat: Seat, timeout: timedelta | None = None) -> None:
@@ -64,11 +143,9 @@ def work(seat: Seat, line: Line) -> Report:
     if plan.training is not None:
         torch.optim.SGD([torch.zeros(1)])  # what torch loads for it would keep a group that is here
     join_group(seat)
-    replica, own = plan.seat(seat.rank)
     transport = GroupTransport.by_default(plan, seat.rank)
     if seat.debug_headers:
         transport = with_headers(transport, seat.timeout)
-    within, among = transport.within(plan, replica), transport.among(plan, own)
-    rank = Rank(plan, seat.rank, within, group=among)
+    rank = seated(plan, seat.rank, transport)
     line.ready()
     return carried_out(rank, transport, timeout=seat.timeout, at=line.at)

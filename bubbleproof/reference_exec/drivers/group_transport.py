@@ -29,13 +29,15 @@ from typing import Protocol
 import torch
 import torch.distributed
 
-from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.broken import one_line
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.updates import exchanging
 from bubbleproof.theory.model.actions import Action
 
 Group = torch.distributed.ProcessGroup | None
 Pair = tuple[int, int]  # (lower rank, higher rank), or of one direction (sender, receiver)
+Groups = Mapping[Pair, torch.distributed.ProcessGroup]  # by (sender, receiver); else the default
 POLL_SECONDS = 0.0005
 
 
@@ -107,22 +109,6 @@ def require_work(work: Work | None, peer: int) -> Work:
     return work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channels:
-    """Process groups: one for each pair of processes named, another for the others.
-
-    Where it ``is_directed`` a pair is named as (sender, receiver), else the lower first.
-    """
-
-    everyone: Group = None
-    pairs: Mapping[Pair, torch.distributed.ProcessGroup] = field(default_factory=dict)
-    is_directed: bool = False
-
-    def between(self, sender: int, receiver: int) -> Group:
-        pair = (sender, receiver)
-        return self.pairs.get(pair if self.is_directed else _sorted(pair), self.everyone)
-
-
 @dataclass(slots=True, kw_only=True)
 class GroupTransport:
     """One rank's transport: messages in the groups ``messages``, transfers in ``links``.
@@ -133,9 +119,9 @@ class GroupTransport:
     """
 
     rank: int
-    messages: Channels
-    links: Channels
-    members: Channels = field(default_factory=Channels)
+    messages: Groups
+    links: Groups
+    members: Groups = field(default_factory=dict)
     receives: Lane = Lane.RECEIVES
     is_awaited: bool = False
     device: Device = CPU
@@ -147,8 +133,10 @@ class GroupTransport:
     @classmethod
     def by_default(cls, plan: Plan, rank: int) -> GroupTransport:
         """All messages in the default group. Every process of the plan calls it."""
-        links = torch.distributed.new_group() if plan.acceptors else None
-        return cls(rank=rank, messages=Channels(), links=Channels(everyone=links))
+        links: Groups = {}
+        if plan.acceptors:
+            links = dict.fromkeys(_in_replicas(plan, evicting(plan)), torch.distributed.new_group())
+        return cls(rank=rank, messages={}, links=_both_ways(links))
 
     @classmethod
     def by_pairs(
@@ -171,9 +159,9 @@ class GroupTransport:
                     _greet(pair, rank, groups[pair], device)
         return cls(
             rank=rank,
-            messages=Channels(pairs=messages),
-            links=Channels(pairs=links),
-            members=Channels(pairs=members, is_directed=True),
+            messages=_both_ways(messages),
+            links=_both_ways(links),
+            members=members,
             device=device,
             is_queued=backend == "nccl",
         )
@@ -193,20 +181,19 @@ class GroupTransport:
             is_awaited=True,
         )
 
-    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
-        message = tensor.contiguous()
-        peer = self._process(destination)
-        lane, group = self._way(tag, peer, is_send=True)
-        with self.device.on(lane), connected(tag, destination):
-            work = torch.distributed.isend(message, peer, group=group)
-        return self._transfer(tag, require_work(work, peer), message)
+    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> GroupTransfer:
+        return self._post(tag, end, peer, is_send=is_send)
 
-    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
-        peer = self._process(source)
-        lane, group = self._way(tag, peer, is_send=False)
-        with self.device.on(lane), connected(tag, source):
-            work = torch.distributed.irecv(buffer, peer, group=group)
-        return self._transfer(tag, require_work(work, peer), buffer)
+    def _post(
+        self, tag: Action, end: torch.Tensor, peer: int, number: int = 0, *, is_send: bool
+    ) -> GroupTransfer:
+        """Post one end of a message; ``number`` is gloo's tag, where messages have one."""
+        end, process = end.contiguous() if is_send else end, self._process(peer)
+        lane, group = self._way(tag, process, is_send=is_send)
+        start = torch.distributed.isend if is_send else torch.distributed.irecv
+        with self.device.on(lane), connected(tag, peer):
+            work = start(end, process, group=group, tag=number)
+        return self._transfer(tag, require_work(work, process), end)
 
     def finished(self, seconds: float) -> str | None:
         """Wait until the device has run all that was queued; what has not ended, or None."""
@@ -221,8 +208,8 @@ class GroupTransport:
     def _way(self, tag: Action, peer: int, *, is_send: bool) -> tuple[Lane, Group]:
         ends = (self.rank, peer) if is_send else (peer, self.rank)
         if tag.kind in TRANSFER_KINDS:
-            return Lane.TRANSFERS, self.links.between(*ends)
-        return Lane.SENDS if is_send else self.receives, self.messages.between(*ends)
+            return Lane.TRANSFERS, self.links.get(ends)
+        return Lane.SENDS if is_send else self.receives, self.messages.get(ends)
 
     def _transfer(self, tag: Action, work: Work, tensor: torch.Tensor) -> GroupTransfer:
         transfer = GroupTransfer(
@@ -251,12 +238,12 @@ def connected(tag: Action, peer: int) -> Iterator[None]:
 
 def reason(error: Exception) -> str:
     """Why a transfer did not end: what torch says of connections and clocks, in our words."""
-    text = str(error).strip()
-    if "closed" in text.lower() or "reset" in text.lower():
+    text = str(error).lower()
+    if "closed" in text or "reset" in text:
         return "the connection was closed"
-    if "timed out" in text.lower() or "timeout" in text.lower():
+    if "timed out" in text or "timeout" in text:
         return "timed out"
-    return f"{type(error).__name__}: {(text.splitlines() or ['no message'])[0]}"
+    return one_line(error)
 
 
 def talking(plan: Plan) -> frozenset[Pair]:
@@ -293,11 +280,7 @@ def evicting(plan: Plan) -> frozenset[Pair]:
 
 
 def _pairs(ends: Iterable[Pair]) -> frozenset[Pair]:
-    return frozenset(_sorted(pair) for pair in ends if pair[0] != pair[1])
-
-
-def _sorted(pair: Pair) -> Pair:
-    return min(pair), max(pair)
+    return frozenset((min(pair), max(pair)) for pair in ends if pair[0] != pair[1])
 
 
 def _opened(
@@ -306,6 +289,11 @@ def _opened(
     """A group for each pair, opened in one order on all ranks."""
     new_group = torch.distributed.new_group
     return {pair: new_group(list(pair), timeout, backend) for pair in sorted(pairs)}
+
+
+def _both_ways(groups: Groups) -> Groups:
+    """The groups of pairs, for messages in either direction."""
+    return {**groups, **{(high, low): group for (low, high), group in groups.items()}}
 
 
 def _greet(pair: Pair, rank: int, group: torch.distributed.ProcessGroup, device: Device) -> None:

@@ -4,9 +4,15 @@ Messages carry no tags (``group_transport``), so one that arrives in another's p
 it is not. ``HeaderTransport`` sends a header ahead of each: what it is named, its shape and its
 type. The receiver takes a message in only when its header says what the program expects; a
 ``MessageMismatch`` names both sides. The k-th message from one rank to another is still the k-th
-received: a header and its message have numbers of their own as gloo's tags, so neither can be taken
-for another. It costs a second message and a thread for each receive, for finding faults.
-On NCCL, which has no tags, ``queued_headers`` does it.
+received. It costs a second message, for finding faults.
+
+On gloo a header and its message have numbers of their own as gloo's tags, so neither can be taken
+for another, and each receive has a thread that awaits the header and then the message. NCCL has no
+tags, but un-batched sends and receives of a pair of ranks run in one order on both ends, so that a
+header's receive meets a header's send and the message follows it: posting both at once keeps every
+order that was verified. What uses a message first waits, on the host, until its header is here. (A
+message of another size than its receive may keep NCCL busy for ever. Its header has come by then.)
+The host stops at each use, so headers find faults and take no times.
 """
 
 from __future__ import annotations
@@ -14,7 +20,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 
 import torch
@@ -22,14 +29,13 @@ import torch.distributed
 
 from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.drivers.group_transport import (
-    Group,
+    POLL_SECONDS,
     GroupTransfer,
     GroupTransport,
     Work,
-    connected,
-    require_work,
 )
-from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS
+from bubbleproof.reference_exec.runtime.device import Device, Lane, handed_over
 from bubbleproof.theory.model.actions import Action, Kind
 
 MAX_DIMENSIONS = 4
@@ -79,55 +85,46 @@ class Header:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Sent:
-    """A header and its message, under way."""
+    """A header and its message, under way; what is queued on a device has no time limit."""
 
     header: Work
     message: Work
-    buffer: torch.Tensor = field(repr=False)  # the header's, which must live until it has left
 
     def is_completed(self) -> bool:
         return self.header.is_completed() and self.message.is_completed()
 
-    def wait(self, timeout: timedelta = timedelta(hours=1)) -> bool:
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        if timeout is None:
+            self.header.wait()
+            return self.message.wait()
         begun = time.monotonic()
         self.header.wait(timeout)
         spent = timedelta(seconds=time.monotonic() - begun)
         return self.message.wait(max(timeout - spent, timedelta(milliseconds=1)))
 
 
-class _Expected(threading.Thread):
-    """A receive: a thread of its own awaits the header, looks at it, and takes the message in."""
+class _Awaited(threading.Thread):
+    """A receive on gloo: a thread of its own awaits the header, looks at it, and takes it in."""
 
     def __init__(
-        self, expected: Header, source: int, rank: int, buffer: torch.Tensor, limit: timedelta
+        self,
+        header: GroupTransfer,
+        look: Callable[[torch.Tensor], None],
+        receive: Callable[[], Work],
+        limit: timedelta,
     ) -> None:
         super().__init__(daemon=True)
-        self._expected, self._ranks, self._buffer, self._limit = (
-            expected,
-            (source, rank),
-            buffer,
-            limit,
-        )
-        self.numbers = torch.zeros(HEADER_SIZE, dtype=torch.int64)
+        self._header, self._look, self._receive, self._limit = header, look, receive, limit
         self._error: RuntimeError | None = None
-
-    def post(self, group: Group, number: int) -> None:
-        """Post the header's receive and start."""
-        self._group, self._number = group, number
-        self._header = _irecv(self.numbers, self._ranks[0], group, 2 * number)
         self.start()
 
     def run(self) -> None:
         try:
-            self._header.wait(self._limit)
-            self._look()
-            tag = 2 * self._number + 1
-            _irecv(self._buffer, self._ranks[0], self._group, tag).wait(self._limit)
+            self._header.work.wait(self._limit)
+            self._look(self._header.tensor)
+            self._receive().wait(self._limit)
         except RuntimeError as error:
             self._error = error
-
-    def _look(self) -> None:
-        self._expected.require(Header.decoded(self.numbers), *self._ranks)
 
     def is_completed(self) -> bool:
         return not self.is_alive() and self._error is None
@@ -141,45 +138,110 @@ class _Expected(threading.Thread):
         return True
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Queued:
+    """A message on NCCL that is not taken in before its header has been looked at.
+
+    ``others`` are those of this rank whose headers have not been: one that came in another's place
+    may keep a header from coming.
+    """
+
+    header: Work
+    message: Work
+    numbers: torch.Tensor = field(repr=False)
+    look: Callable[[torch.Tensor], None]
+    device: Device = field(repr=False)
+    seconds: float
+    others: list[_Queued] = field(repr=False)
+
+    def is_completed(self) -> bool:
+        """Raises ``MessageMismatch`` where the header has come and is another's."""
+        self._look()
+        return self not in self.others and self.message.is_completed()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Raises ``MessageMismatch``, or ``RuntimeError`` where no header comes in time."""
+        del timeout
+        deadline = time.monotonic() + self.seconds
+        while self in self.others:
+            for each in tuple(self.others):
+                each._look()
+            if time.monotonic() > deadline:
+                raise RuntimeError("timed out")
+            time.sleep(POLL_SECONDS)
+        return self.message.wait()
+
+    def _look(self) -> None:
+        """Look at the header if it is here and nobody has."""
+        if self not in self.others or not self.header.is_completed():
+            return
+        with self.device.on(Lane.RECEIVES):  # has nothing to do that a look would wait for
+            self.header.wait()
+            self.look(self.numbers)
+        self.others.remove(self)
+
+
 @dataclass(slots=True, kw_only=True)
 class HeaderTransport(GroupTransport):
-    """A transport on gloo whose messages have headers; receives take ``seconds`` at most."""
+    """A transport whose messages have headers; on gloo a message, on NCCL its header, comes within
+    ``seconds``.
+    """
 
     seconds: float
-    _numbers: Counter[tuple[int, int, bool]] = field(default_factory=Counter)
+    _numbers: Counter[tuple[int, bool, bool]] = field(default_factory=Counter)
+    _open: list[_Queued] = field(default_factory=list)
 
-    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> GroupTransfer:
-        message, numbers = tensor.contiguous(), Header.of(tag, tensor).encoded()
-        peer = self._process(destination)
-        number, group = self._next(tag, peer, is_send=True)
-        with connected(tag, destination):
-            work = _Sent(
-                header=_isend(numbers, peer, group, 2 * number),
-                message=_isend(message, peer, group, 2 * number + 1),
-                buffer=numbers,
+    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> GroupTransfer:
+        return self._sent(tag, end, peer) if is_send else self._received(tag, end, peer)
+
+    def _sent(self, tag: Action, tensor: torch.Tensor, destination: int) -> GroupTransfer:
+        numbers = handed_over(Header.of(tag, tensor).encoded(), self.device)
+        number = self._next(tag, destination, is_send=True)
+        header = self._post(tag, numbers, destination, number, is_send=True)
+        message = self._post(tag, tensor, destination, number + 1, is_send=True)
+        work = _Sent(header=header.work, message=message.work)
+        return replace(message, work=work, beside=(numbers,))
+
+    def _received(self, tag: Action, buffer: torch.Tensor, source: int) -> GroupTransfer:
+        expected, sender = Header.of(tag, buffer), self._process(source)
+
+        def look(numbers: torch.Tensor) -> None:
+            expected.require(Header.decoded(numbers), sender, self.rank)
+
+        number = self._next(tag, source, is_send=False)
+        lane, _ = self._way(tag, sender, is_send=False)
+        with self.device.on(lane):
+            room = torch.empty(HEADER_SIZE, dtype=torch.int64, device=self.device.torch_device)
+        header = self._post(tag, room, source, number, is_send=False)
+        if not self.is_queued:
+            work = _Awaited(
+                header,
+                look,
+                lambda: self._post(tag, buffer, source, number + 1, is_send=False).work,
+                timedelta(seconds=self.seconds),
             )
-        return replace(self._transfer(tag, work, message), beside=(numbers,))
+            return replace(self._transfer(tag, work, buffer), beside=(room,))
+        message = self._post(tag, buffer, source, number + 1, is_send=False)
+        queued = _Queued(
+            header=header.work,
+            message=message.work,
+            numbers=room,
+            look=look,
+            device=self.device,
+            seconds=self.seconds,
+            others=self._open,
+        )
+        self._open.append(queued)
+        return replace(message, work=queued, beside=(room,))
 
-    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> GroupTransfer:
-        peer = self._process(source)
-        number, group = self._next(tag, peer, is_send=False)
-        limit = timedelta(seconds=self.seconds)
-        work = _Expected(Header.of(tag, buffer), peer, self.rank, buffer, limit)
-        with connected(tag, source):
-            work.post(group, number)
-        return replace(self._transfer(tag, work, buffer), beside=(work.numbers,))
-
-    def _next(self, tag: Action, peer: int, *, is_send: bool) -> tuple[int, Group]:
-        """The number of a message in its channel, and the group it takes."""
-        channel = (peer, int(is_send), tag.kind in TRANSFER_KINDS)
+    def _next(self, tag: Action, peer: int, *, is_send: bool) -> int:
+        """Gloo's tag of the next header in a channel; its message has the one after."""
+        channel = (self._process(peer), is_send, tag.kind in TRANSFER_KINDS)
         self._numbers[channel] += 1
-        _, group = self._way(tag, peer, is_send=is_send)
-        return self._numbers[channel], group
+        return 2 * self._numbers[channel]
 
 
-def _isend(tensor: torch.Tensor, peer: int, group: Group, tag: int) -> Work:
-    return require_work(torch.distributed.isend(tensor, peer, group=group, tag=tag), peer)
-
-
-def _irecv(tensor: torch.Tensor, peer: int, group: Group, tag: int) -> Work:
-    return require_work(torch.distributed.irecv(tensor, peer, group=group, tag=tag), peer)
+def with_headers(transport: GroupTransport, seconds: float) -> HeaderTransport:
+    """The transport with a header ahead of each message."""
+    given = {field.name: getattr(transport, field.name) for field in fields(transport)}
+    return HeaderTransport(**given, seconds=seconds)

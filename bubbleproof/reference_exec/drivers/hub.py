@@ -14,6 +14,7 @@ process on each node to say why.
 
 from __future__ import annotations
 
+import math
 import selectors
 import socket
 import threading
@@ -21,8 +22,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bubbleproof.reference_exec.drivers.endings import Ended, Ending, gravest_of, speakers
 from bubbleproof.reference_exec.drivers.place import named
+from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of, speakers
 from bubbleproof.reference_exec.drivers.wire import Message, Wire
 
 Made = Callable[[Sequence[object]], object]  # of all values of a topic, in rank order, what all get
@@ -34,7 +35,7 @@ BROKEN, UNUSABLE, INTERRUPTED = 1, 2, 130  # exit statuses
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Topic:
     values: dict[int, object] = field(default_factory=dict)
-    deadline: float | None = None
+    deadline: float = math.inf
 
 
 class Hub:
@@ -60,11 +61,11 @@ class Hub:
         self._ranks: dict[Wire, int] = {}
         self._nodes: dict[int, str] = {}
         self._left: set[int] = set()  # said bye
-        self._ended: dict[int, Ended] = {}
+        self._ended: dict[int, Report] = {}
         self._topics: dict[str, _Topic] = {}
         self._start = time.monotonic() + start_seconds
         self._start_seconds = start_seconds
-        self._hearing: float | None = None  # until when others' endings are listened for
+        self._hearing = math.inf  # until when others' endings are listened for
         self._told: float | None = None  # when all were told to end
         self._last: Message = {}  # what they were told
         self._thread = threading.Thread(target=self._serve, name="hub", daemon=True)
@@ -93,10 +94,8 @@ class Hub:
         return is_done and not self._wires and len(self._nodes) == self._size
 
     def _patience(self) -> float:
-        limits = [topic.deadline for topic in self._topics.values()]
-        limits += [self._hearing, self._start if len(self._nodes) < self._size else None]
-        now = time.monotonic()
-        return min([1.0, *(max(limit - now, 0.0) for limit in limits if limit is not None)])
+        now, deadlines = time.monotonic(), (topic.deadline for topic in self._topics.values())
+        return max(min(now + 1.0, self._hearing, self._start, *deadlines) - now, 0.0)
 
     def _accept(self) -> None:
         connected, _ = self._listener.accept()
@@ -121,7 +120,7 @@ class Hub:
         if rank is not None:
             del self._wires[rank]
             if rank not in self._left:
-                self._end(rank, Ended(ending=Ending.DIED, text="died"))
+                self._end(rank, Ending.DIED, "died")
 
     def _greet(self, wire: Wire, hello: Message) -> None:
         rank, size, node = (hello.get(name) for name in ("rank", "size", "node"))
@@ -135,6 +134,7 @@ class Hub:
         self._wires[rank] = wire
         self._nodes[rank] = str(node)
         if len(self._nodes) == self._size:
+            self._start = math.inf
             self._tell({"all": {str(rank): self._nodes[rank] for rank in self._nodes}})
 
     def _refuse(self, wire: Wire, rank: object, size: object, node: str) -> None:
@@ -154,18 +154,17 @@ class Hub:
         if "put" in message:
             self._put(rank, str(message["put"]), message.get("value"), message.get("seconds"))
         elif "ended" in message:
-            ending = Ending.of(message["ended"])
-            self._end(rank, Ended(ending=ending, text=str(message.get("text"))))
+            self._end(rank, Ending.of(message["ended"]), str(message.get("text")))
         elif "bye" in message:
             self._left.add(rank)
 
     def _put(self, rank: int, name: str, value: object, seconds: object) -> None:
         topic = self._topics.setdefault(name, _Topic())
         topic.values[rank] = value
-        if isinstance(seconds, int | float) and topic.deadline is None:
-            topic.deadline = time.monotonic() + seconds
+        if isinstance(seconds, int | float):
+            topic.deadline = min(topic.deadline, time.monotonic() + seconds)
         if len(topic.values) == self._size:
-            topic.deadline = None
+            topic.deadline = math.inf
             try:
                 made = self._make[name]([topic.values[each] for each in sorted(topic.values)])
             except (KeyError, ValueError, TypeError) as error:  # said by another version of ours
@@ -173,23 +172,22 @@ class Hub:
                 return
             self._tell({"topic": name, "value": made})
 
-    def _end(self, rank: int, ended: Ended) -> None:
+    def _end(self, rank: int, ending: Ending, text: str) -> None:
         """Note how a process ended, and listen for others: until when is for the first to say."""
-        self._ended.setdefault(rank, ended)
-        heard_until = time.monotonic() + ended.ending.patience
-        self._hearing = heard_until if self._hearing is None else min(self._hearing, heard_until)
+        self._ended.setdefault(rank, Report(ending=ending, text=text))
+        self._hearing = min(self._hearing, time.monotonic() + ending.patience)
 
     def _look_at_the_clock(self) -> None:
         now = time.monotonic()
-        missing = sorted(set(range(self._size)) - self._nodes.keys())
-        if missing and now > self._start:
+        if now > self._start:
+            missing = set(range(self._size)) - self._nodes.keys()
             text = f"{named(missing)} did not come within {self._start_seconds:g} s"
             self._tell_to_end(text, BROKEN)
         for name, topic in self._topics.items():
-            if topic.deadline is not None and now > topic.deadline:
-                self._hearing, topic.deadline = now, None
+            if now > topic.deadline:
+                self._hearing, topic.deadline = now, math.inf
                 self._note_silent(name)
-        if self._hearing is not None and now >= self._hearing and self._told is None:
+        if now >= self._hearing and self._told is None:
             if all(ended.ending is Ending.STALLED for ended in self._ended.values()):
                 self._note_silent("reported")
             interrupted = any(e.ending is Ending.INTERRUPTED for e in self._ended.values())
@@ -200,7 +198,7 @@ class Hub:
         """Those that have neither put their value for a topic nor said why they cannot."""
         done = self._topics.get(name, _Topic()).values.keys()
         for rank in set(range(self._size)) - done - self._ended.keys():
-            self._ended[rank] = Ended(ending=Ending.STALLED, text="gave no report")
+            self._ended[rank] = Report(ending=Ending.STALLED, text="gave no report")
 
     def _tell_to_end(self, text: str, status: int, *, everyone: bool = False) -> None:
         self._told, self._last = time.monotonic(), {"end": text, "status": status}

@@ -15,13 +15,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import bubbleproof
+from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own import description, own_batch, source_digest
 
@@ -94,7 +94,7 @@ def versions() -> Parts:
     """What is loaded here: this package, Python's minor version, numpy, torch."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {
-        "bubbleproof": Part.of(_version("bubbleproof")),
+        "bubbleproof": Part.of(this_machine().versions.get("bubbleproof", "not installed")),
         "Python": Part.of(f"{sys.implementation.name} {python}"),
         "numpy": Part.of(np.__version__),
         "torch": Part.of(torch.__version__),
@@ -138,10 +138,3 @@ def require_same(caller: Parts, spec: ModelSpec) -> None:
                 f"{name} is {own[name].shown} here and {part.shown} in the calling process, which "
                 "loaded it before; start that anew"
             )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -18,14 +18,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
-from bubbleproof.reference_exec.drivers.endings import Ending, speakers
 from bubbleproof.reference_exec.drivers.hub import BROKEN, INTERRUPTED
 from bubbleproof.reference_exec.drivers.place import Place, at_nodes
+from bubbleproof.reference_exec.drivers.rank_report import Ending, speakers
 from bubbleproof.reference_exec.drivers.wire import Message, Wire
 
 LOOK_SECONDS = 1.0  # how often the parent is looked for
@@ -51,7 +52,7 @@ class End:
 class Lifeline:
     """The connection of the process at ``place``; ``on_end`` prints, and may not return late.
 
-    The main thread makes it. ``parent`` is the process that started this one, as it was then.
+    The main thread makes it.
     """
 
     def __init__(
@@ -60,12 +61,10 @@ class Lifeline:
         address: tuple[str, int],
         token: str,
         *,
-        parent: int,
         on_end: Callable[[End], None],
     ) -> None:
-        self._place, self._parent, self._on_end = place, parent, on_end
-        self._values: dict[str, object] = {}
-        self._changed = threading.Condition()
+        self._place, self._on_end = place, on_end
+        self._answers: dict[str, Future[object]] = {}  # by topic
         self._nodes: dict[int, str] = {}
         self._last: End | None = None  # what this process says if the hub says nothing
         self._ending = 0.0  # until when it may
@@ -77,17 +76,18 @@ class Lifeline:
         self._awake, self._bell = socket.socketpair()
         self._awake.setblocking(False)
         self._bell.setblocking(False)
-        self._handlers = {number: signal.signal(number, _ignore) for number in _answered()}
+        # one that a caller has this process ignore stays ignored
+        answered = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+        self._handlers = {number: signal.signal(number, _ignore) for number in answered}
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self._waked = signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="lifeline", daemon=True).start()
 
     def exchange(self, topic: str, value: object, seconds: float | None = None) -> object:
         """What the hub makes of all processes' values; it ends all if one takes longer."""
+        answer = self._answers[topic] = Future[object]()
         self._wire.send({"put": topic, "value": value, "seconds": seconds})
-        with self._changed:
-            self._changed.wait_for(lambda: topic in self._values)
-            return self._values[topic]
+        return answer.result()
 
     def end(self, ending: Ending, text: str) -> NoReturn:
         """Tell all that this process cannot go on, and wait to be ended with them."""
@@ -125,7 +125,8 @@ class Lifeline:
                 self._answer_signals()
             if self._wire in ready and not self._is_left:
                 self._take_in(self._wire.read())
-            self._look_at_the_parent()
+            if self._place.is_orphan and self._last is None:
+                self._tell_end(Ending.ORPHANED, _WORDS[Ending.ORPHANED])
             if self._last is not None and time.monotonic() > self._ending:
                 self._finish(self._last)
         self._wire.close()
@@ -154,9 +155,7 @@ class Lifeline:
             elif isinstance(nodes := message.get("all"), dict):
                 self._nodes = {int(rank): str(node) for rank, node in nodes.items()}
             elif "topic" in message:
-                with self._changed:
-                    self._values[str(message["topic"])] = message["value"]
-                    self._changed.notify_all()
+                self._answers[str(message["topic"])].set_result(message["value"])
 
     def _lose_the_hub(self) -> None:
         """The first process is gone without a word; a signal of our own says more than that."""
@@ -172,10 +171,6 @@ class Lifeline:
         text = f"{at_nodes([0], self._nodes)} died"
         self._finish(End(text=text, status=BROKEN, is_speaker=is_speaker))
 
-    def _look_at_the_parent(self) -> None:
-        if self._place.has_agent and os.getppid() != self._parent and self._last is None:
-            self._tell_end(Ending.ORPHANED, _WORDS[Ending.ORPHANED])
-
     def _finish(self, end: End) -> NoReturn:
         """Say it and end the process, whatever its main thread waits for."""
         self._wire.close()  # the hub waits for that
@@ -187,8 +182,3 @@ class Lifeline:
 
 def _ignore(number: int, frame: FrameType | None) -> None:
     """The watching thread is woken by the same signal, and answers."""
-
-
-def _answered() -> list[signal.Signals]:
-    """The signals to answer; one that a caller has this process ignore stays ignored."""
-    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

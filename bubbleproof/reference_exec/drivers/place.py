@@ -16,8 +16,8 @@ class Place:
     """A process among those that were started: its rank, their number, its number on its node.
 
     ``address`` and ``port`` are where all meet; ``node`` names its machine to people. With an agent
-    (torchrun) the process ends when that does; ``has_store`` where it also keeps the store.
-    ``attempt`` counts the agent's restarts.
+    (torchrun) the process ends when that, its ``parent``, does; ``has_store`` where it also keeps
+    the store. ``attempt`` counts the agent's restarts.
     """
 
     rank: int
@@ -29,14 +29,20 @@ class Place:
     has_agent: bool = False
     has_store: bool = False
     attempt: int = 0
+    parent: int = 0
 
     @property
     def is_first(self) -> bool:
         return self.rank == 0
 
+    @property
+    def is_orphan(self) -> bool:
+        """Whether the agent is gone."""
+        return self.has_agent and os.getppid() != self.parent
+
     @classmethod
-    def of(cls, environment: Mapping[str, str] = os.environ) -> Place:
-        """The place that torchrun's variables tell.
+    def of(cls, environment: Mapping[str, str] = os.environ, *, parent: int = 0) -> Place:
+        """The place that torchrun's variables tell; ``parent`` started this process.
 
         Raises ``ValueError`` where one is missing, no number, or beyond the number of processes.
         """
@@ -56,6 +62,7 @@ class Place:
             address=environment["MASTER_ADDR"],
             port=_number(environment, "MASTER_PORT"),
             node=_node(environment),
+            parent=parent,
             has_agent=_AGENT in environment,
             has_store=environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
             attempt=_number(environment, "TORCHELASTIC_RESTART_COUNT", "0"),

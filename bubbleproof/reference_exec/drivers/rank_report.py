@@ -1,76 +1,109 @@
-"""What a rank in a process of its own has to say, and how it gets there.
+"""What a rank in a process of its own has to say, how it gets there, and how it may end instead.
 
 ``carried_out`` runs a rank to its end over a ``GroupTransport``. Both drivers with real processes
-use it: ``gloo`` (processes started here) and ``torchrun`` (started by others).
+use it: ``gloo`` (processes started here) and ``torchrun`` (started by others). Of ranks that end
+otherwise the gravest are named: what comes later in ``Ending`` often only follows from what comes
+earlier, a stall from a death, a signal of torchrun's from a failure.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
-import torch
-
-from bubbleproof.reference_exec.broken import MessageMismatch
+from bubbleproof.reference_exec.broken import MessageMismatch, one_line
 from bubbleproof.reference_exec.drivers.group_transport import (
     ConnectionClosed,
     GroupTransfer,
     GroupTransport,
     reason,
 )
+from bubbleproof.reference_exec.drivers.place import at_nodes
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
 
-TENSORS = ("gradients", "losses", "updated")  # the fields of a result that hold them
+
+class Ending(Enum):
+    """How a process ended; the value says how long to listen for others' endings, in seconds."""
+
+    INTERRUPTED = ("interrupted", 0.2)  # by Ctrl-C
+    DIED = ("died", 1.0)  # its connection closed without a word
+    ORPHANED = ("orphaned", 1.5)  # its agent (torchrun) is gone
+    TERMINATED = ("terminated", 1.5)  # by SIGTERM, which torchrun sends where another one ended
+    FAILED = ("failed", 1.5)  # by an error of its own
+    STALLED = ("stalled", 1.5)  # it waited too long
+
+    def __init__(self, label: str, patience: float) -> None:
+        self.label = label
+        self.patience = patience
+
+    @classmethod
+    def of(cls, label: object) -> Ending:
+        """The ending of a label; what nobody knows is a failure."""
+        return next((ending for ending in cls if ending.label == label), cls.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """A rank is ``ready``, ``done`` (with a result), ``stalled``, ``failed`` or ``died``.
+    """A rank is ready to begin, is done with a ``result``, or has come to an ``ending``.
 
-    ``waiting`` is what a stalled rank waits for; ``packed`` a result with arrays for tensors.
+    ``text`` says how, in words that follow its rank; ``waiting`` what a stalled rank waits for.
     """
 
-    state: str
+    ending: Ending | None = None
     text: str = ""
     waiting: str = ""
-    packed: RankResult | None = None
+    result: RankResult | None = None
 
     @property
-    def is_ready(self) -> bool:
-        return self.state == "ready"
-
-    @property
-    def is_done(self) -> bool:
-        return self.state == "done"
-
-    @property
-    def is_failure(self) -> bool:
-        return self.state in ("stalled", "failed", "died")
+    def state(self) -> str:
+        """In one word."""
+        if self.ending is not None:
+            return self.ending.label
+        return "ready" if self.result is None else "done"
 
     @classmethod
-    def of(cls, result: RankResult) -> Report:
-        """A result as numpy arrays: torch sends tensors as shared memory of a dying process."""
-        return cls(state="done", packed=_with_each(result, torch.Tensor.numpy))
+    def failed(cls, error: BaseException, place: str = "") -> Report:
+        """What a rank says that ended with an error, perhaps at a ``place``."""
+        return cls(ending=Ending.FAILED, text=f"failed{place}: {one_line(error)}")
 
     @classmethod
-    def failed(cls, error: BaseException) -> Report:
-        """What a rank says that ended with an error."""
-        return cls(state="failed", text=f"failed: {one_line(error)}")
-
-    def result(self) -> RankResult:
-        """The result that ``of`` packed."""
-        assert self.packed is not None, "the rank is done"
-        return _with_each(self.packed, torch.tensor)
+    def stalled(cls, why: object, waiting: str = "") -> Report:
+        """What a rank says that waited too long."""
+        return cls(ending=Ending.STALLED, text=f"stalled: {why}", waiting=waiting)
 
 
-def _with_each(result: RankResult, change: Callable[..., object]) -> RankResult:
-    changed = {
-        name: {key: change(value) for key, value in getattr(result, name).items()}
-        for name in TENSORS
-    }
-    return replace(result, **changed)  # type: ignore[arg-type]  # arrays only on their way
+def gravest_of(ended: Mapping[int, Report], nodes: Mapping[int, str]) -> str:
+    """One line on the gravest kind of ending there is; nodes are named where there are several.
+
+    >>> died = Report(ending=Ending.DIED, text="died")
+    >>> gravest_of({0: Report.stalled("0B0"), 2: died, 3: died}, {0: "a", 2: "b", 3: "b"})
+    'ranks 2-3 on b died'
+    """
+    kind = next(kind for kind in Ending if any(e.ending is kind for e in ended.values()))
+    alike: dict[tuple[str, str], list[int]] = {}
+    for rank in sorted(rank for rank in ended if ended[rank].ending is kind):
+        alike.setdefault((nodes.get(rank, ""), ended[rank].text), []).append(rank)
+    return "; ".join(f"{at_nodes(ranks, nodes)} {text}" for (_, text), ranks in alike.items())
+
+
+def speakers(ranks: Iterable[int], nodes: Mapping[int, str]) -> set[int]:
+    """The lowest of the ranks on each node: those that print what all know."""
+    lowest: dict[str, int] = {}
+    for rank in sorted(ranks):
+        lowest.setdefault(nodes.get(rank, ""), rank)
+    return set(lowest.values())
+
+
+def seated(plan: Plan, process: int, transport: GroupTransport, device: Device = CPU) -> Rank:
+    """The rank of a process, over the ``transport`` of that process."""
+    replica, rank = plan.seat(process)
+    within, among = transport.within(plan, replica), transport.among(plan, rank)
+    return Rank(plan, process, within, device, among)
 
 
 def carried_out(
@@ -81,7 +114,7 @@ def carried_out(
     ``transport`` is the rank's own. The errors of a broken program are the caller's.
     """
     stalled = stall(rank, transport, timeout=timeout, at=at)
-    return Report.of(rank.result()) if stalled is None else stalled
+    return Report(result=rank.result()) if stalled is None else stalled
 
 
 def stall(
@@ -95,26 +128,12 @@ def stall(
             if event is None:
                 at(rank.position + 1)
             elif (why := _wait(event, deadline)) is not None:
-                text = f"stalled: {event} ({why})"
-                return Report(state="stalled", text=text, waiting=str(event))
+                return Report.stalled(f"{event} ({why})", waiting=str(event))
             del event  # it would keep its message while the rank goes on
     except ConnectionClosed as error:
-        return Report(state="stalled", text=f"stalled: {error}")
-    if (why := transport.finished(deadline - time.monotonic())) is not None:
-        return Report(state="stalled", text=f"stalled: {why}")
-    return None
-
-
-def gravest(reports: Mapping[int, Report]) -> list[str]:
-    """What ranks say that failed: of deaths, failures and stalls only the first kind there is.
-
-    The later kinds only follow from the earlier.
-    """
-    for state in ("died", "failed", "stalled"):
-        ranks = [rank for rank, report in sorted(reports.items()) if report.state == state]
-        if ranks:
-            return [f"rank {rank} {reports[rank].text}" for rank in ranks]
-    return []
+        return Report.stalled(error)
+    why = transport.finished(deadline - time.monotonic())
+    return None if why is None else Report.stalled(why)
 
 
 def _wait(blocked: Blocked, deadline: float) -> str | None:
@@ -128,9 +147,3 @@ def _wait(blocked: Blocked, deadline: float) -> str | None:
     except RuntimeError as error:
         return reason(error)
     return None
-
-
-def one_line(error: BaseException) -> str:
-    """The error's type and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -6,7 +6,6 @@ waiting here is by looking again, so that an interrupt or the end of the agent i
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -24,7 +23,7 @@ LOOK_SECONDS = 0.05
 KEY = "bubbleproof/hub"
 
 
-def open_store(place: Place, *, parent: int, seconds: float) -> Store:
+def open_store(place: Place, seconds: float) -> Store:
     """The store of all processes, for this attempt of theirs.
 
     Raises ``ValueError`` where nobody keeps it within ``seconds``, and where another program has
@@ -34,7 +33,7 @@ def open_store(place: Place, *, parent: int, seconds: float) -> Store:
     where = f"{place.address}:{place.port}"
     if not is_master:
         text = f"the first process is not at {where} (MASTER_ADDR and MASTER_PORT)"
-        _await(lambda: _is_open(place.address, place.port), place, parent, seconds, text)
+        _await(lambda: _is_open(place.address, place.port), place, seconds, text)
     try:
         store = TCPStore(
             place.address,
@@ -50,12 +49,7 @@ def open_store(place: Place, *, parent: int, seconds: float) -> Store:
 
 
 def hub_address(
-    store: Store,
-    own: tuple[int, str] | None,
-    place: Place,
-    *,
-    parent: int,
-    seconds: float,
+    store: Store, own: tuple[int, str] | None, place: Place, seconds: float
 ) -> tuple[int, str]:
     """The hub's port and token: ``own`` are the first process's, for all others to find.
 
@@ -69,7 +63,7 @@ def hub_address(
         return own
     text = f"rank 0 did not come to {place.address}:{place.port} within {seconds:g} s"
     try:
-        _await(lambda: store.check([KEY]), place, parent, seconds, text)
+        _await(lambda: store.check([KEY]), place, seconds, text)
         port, _, token = store.get(KEY).decode().partition(" ")
     except RuntimeError:  # torch's, of a connection that ended
         raise ValueError(f"rank 0 or its torchrun ended before rank {place.rank} met it") from None
@@ -84,14 +78,12 @@ def _is_open(address: str, port: int) -> bool:
     return True
 
 
-def _await(
-    is_there: Callable[[], bool], place: Place, parent: int, seconds: float, text: str
-) -> None:
+def _await(is_there: Callable[[], bool], place: Place, seconds: float, text: str) -> None:
     """Look until it is there. Raises ``ValueError`` after ``seconds``, or when the agent ends."""
     deadline = time.monotonic() + seconds
     while not is_there():
         if time.monotonic() > deadline:
             raise ValueError(text)
-        if place.has_agent and os.getppid() != parent:
+        if place.is_orphan:
             raise ValueError(f"rank {place.rank} lost torchrun, which has ended")
         time.sleep(LOOK_SECONDS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TypeVar
 
@@ -18,20 +19,18 @@ import torch
 import torch.distributed
 
 from bubbleproof.reference_exec.drivers.agreement import Paper, disagreement, refusal
-from bubbleproof.reference_exec.drivers.endings import Ending
 from bubbleproof.reference_exec.drivers.gloo import GRACE_SECONDS, STARTUP_SECONDS
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransport
+from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.hub import Hub
 from bubbleproof.reference_exec.drivers.lifeline import End, Lifeline
 from bubbleproof.reference_exec.drivers.place import Place
-from bubbleproof.reference_exec.drivers.queued_headers import with_headers
-from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out
+from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
 from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_store
-from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, Device
-from bubbleproof.reference_exec.runtime.devices import open_device
-from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from bubbleproof.reference_exec.runtime.rank import RankResult
 
 BACKENDS = ("gloo", "nccl")
 PATIENCE = timedelta(hours=1)  # while the first process compares
@@ -76,31 +75,21 @@ class Processes:
     Where one ends that should not, all are ended, whatever they do: ``on_end`` says why.
     """
 
-    def __init__(self, place: Place, *, parent: int, on_end: Callable[[End], None]) -> None:
-        """Come to where all meet; ``parent`` is the process that started this one.
-
-        Raises ``ValueError`` where the first process is not found there in time.
-        """
+    def __init__(self, place: Place, *, on_end: Callable[[End], None]) -> None:
+        """Come to where all meet. Raises ``ValueError`` where the first is not there in time."""
         self.place = place
         self.peak_bytes: tuple[int, ...] = ()  # of each device's allocator, on the first
         self._on_end = on_end
-        self._store = open_store(place, parent=parent, seconds=STARTUP_SECONDS)
+        self._store = open_store(place, STARTUP_SECONDS)
         token = secrets.token_hex(8)
         self._hub = Hub(place.world_size, _TOPICS, token=token) if place.is_first else None
-        port, token = hub_address(
-            self._store,
-            None if self._hub is None else (self._hub.port, token),
-            place,
-            parent=parent,
-            seconds=STARTUP_SECONDS,
-        )
-        self._line = Lifeline(
-            place, (place.address, port), token, parent=parent, on_end=self._finish
-        )
+        own = None if self._hub is None else (self._hub.port, token)
+        port, token = hub_address(self._store, own, place, STARTUP_SECONDS)
+        self._line = Lifeline(place, (place.address, port), token, on_end=self._finish)
 
     def refusal(self, paper: Paper) -> tuple[str, bool] | None:
         """Why nothing runs, and whether every process says so; None where all agree and can."""
-        said = self._line.exchange("papers", paper.to_json())
+        said = self._line.exchange("papers", asdict(paper))
         if not isinstance(said, dict):
             return None
         return str(said["text"]), bool(said["everyone"])
@@ -136,18 +125,16 @@ class Processes:
             )
             if debug_headers:
                 transport = with_headers(transport, timeout)
-            replica, own = plan.seat(self.place.rank)
-            within, among = transport.within(plan, replica), transport.among(plan, own)
-            rank = Rank(plan, self.place.rank, within, device, group=among)
-            report = carried_out(rank, transport, timeout=timeout, at=_unobserved)
+            rank = seated(plan, self.place.rank, transport, device)
+            report = carried_out(rank, transport, timeout=timeout, at=lambda _: None)
         except (Exception, SystemExit) as error:  # whatever it is, all have to hear of it
             report = Report.failed(error)
-        if report.is_failure:
-            self._line.end(Ending.of(report.state), report.text)
+        if report.ending is not None:
+            self._line.end(report.ending, report.text)
         self._line.exchange("reported", None, timeout + GRACE_SECONDS)
         told = self._on_first((report, device.peak_bytes()), patient)
         self.peak_bytes = tuple(peak for _, peak in told if peak is not None)
-        return [each.result() for each, _ in told]
+        return [each.result for each, _ in told if each.result is not None]
 
     def agreed(self, status: int) -> int:
         """The first process's status, on all; the others wait for it. All part here."""
@@ -184,7 +171,3 @@ _TOPICS: dict[str, Callable[[Sequence[object]], object]] = {
     "reported": lambda _: None,
     "status": lambda said: said[0],
 }
-
-
-def _unobserved(position: int) -> None:
-    del position

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
-from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.broken import MessageMismatch, require
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -58,26 +58,31 @@ class _Post:
         return () if self.tensor is None or self.has_got else (self.tensor,)
 
     def get(self) -> torch.Tensor:
-        if not self.done:
-            raise BrokenProgram(f"{self.tag} has not arrived")
+        require(self.done, f"{self.tag} has not arrived")
         assert self.tensor is not None
         self.has_got = True
         return self.tensor
 
     def key(self, semantics: Semantics) -> QueueKey:
         """The queue this end stands in."""
-        if self.tag.kind in TRANSFER_KINDS:
-            return (self.rank, self.peer, 0, 0)
-        if semantics is Semantics.RANK_STREAM:
-            return (self.rank,)
-        if semantics is Semantics.PAIR_STREAM:
-            return (self.rank, self.peer)
-        return (self.rank, self.peer, int(self.is_send))
+        return _queue(self.rank, self.peer, self.tag, semantics, is_send=self.is_send)
 
     def other_key(self, semantics: Semantics) -> QueueKey:
         """The queue in which the other end of this message stands or will stand."""
-        mirrored = _Post(rank=self.peer, peer=self.rank, tag=self.tag, is_send=not self.is_send)
-        return mirrored.key(semantics)
+        return _queue(self.peer, self.rank, self.tag, semantics, is_send=not self.is_send)
+
+    def meets(self, other: _Post) -> bool:
+        """Whether the other end may be that of the same message."""
+        ends = (other.rank, other.peer, other.is_send)
+        return ends == (self.peer, self.rank, not self.is_send)
+
+
+def _queue(rank: int, peer: int, tag: Action, semantics: Semantics, *, is_send: bool) -> QueueKey:
+    if tag.kind in TRANSFER_KINDS:
+        return (rank, peer, 0, 0)
+    if semantics is Semantics.RANK_STREAM:
+        return (rank,)
+    return (rank, peer) if semantics is Semantics.PAIR_STREAM else (rank, peer, int(is_send))
 
 
 class Network:
@@ -103,17 +108,13 @@ class Network:
                 continue
             post = queue[0]
             other_queue = self._queues[post.other_key(self._semantics)]
-            if not other_queue or not _are_opposite(post, other_queue[0]):
+            if not other_queue or not post.meets(other_queue[0]):
                 continue
             other = other_queue[0]
             _transfer(*((post, other) if post.is_send else (other, post)), self._device)
             queue.popleft()
             other_queue.popleft()
             heads += [post.key(self._semantics), other.key(self._semantics)]
-
-
-def _are_opposite(post: _Post, other: _Post) -> bool:
-    return (other.rank, other.peer) == (post.peer, post.rank) and other.is_send != post.is_send
 
 
 def _transfer(send: _Post, receive: _Post, device: Device) -> None:
@@ -137,48 +138,27 @@ def _transfer(send: _Post, receive: _Post, device: Device) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One rank's transport into a network."""
+    """One rank's transport into a network; where it ``is_of_group``, one replica's to the others.
+
+    There what is sent is copied at once, and messages are not told apart: collectives know by their
+    own headers what arrives.
+    """
 
     network: Network
     rank: int
-    is_blocking: bool
+    is_blocking: bool = False
+    is_of_group: bool = False
 
-    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
-        post = _Post(rank=self.rank, peer=destination, tag=tag, is_send=True, tensor=tensor)
-        self.network.post(post)
-        return post
-
-    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
-        post = _Post(rank=self.rank, peer=source, tag=tag, is_send=False, tensor=buffer)
+    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> _Post:
+        known, message = tag, end
+        if self.is_of_group:
+            known, message = _UNTAGGED, end.clone() if is_send else end
+        post = _Post(rank=self.rank, peer=peer, tag=known, is_send=is_send, tensor=message)
         self.network.post(post)
         return post
 
 
 _UNTAGGED = Action(stage=0, kind=Kind.UNSHARD)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One replica's transport to the others of its rank: what is sent is copied at once.
-
-    Collectives know by their own headers what arrives, so messages are not told apart here.
-    """
-
-    network: Network
-    replica: int
-    is_blocking = False
-
-    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> _Post:
-        del tag
-        return self._end.isend(_UNTAGGED, tensor.clone(), destination=destination)
-
-    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> _Post:
-        del tag
-        return self._end.irecv(_UNTAGGED, buffer, source=source)
-
-    @property
-    def _end(self) -> Endpoint:
-        return Endpoint(network=self.network, rank=self.replica, is_blocking=False)
 
 
 def run_virtual(
@@ -227,7 +207,7 @@ def _ranks(plan: Plan, semantics: Semantics, device: Device) -> list[Rank]:
     for process in range(plan.num_processes):
         replica, rank = plan.seat(process)
         within = Endpoint(network=networks[replica], rank=rank, is_blocking=blocking)
-        group = Member(network=groups[rank], replica=replica)
+        group = Endpoint(network=groups[rank], rank=replica, is_of_group=True)
         found.append(Rank(plan, process, within, device, group))
     return found
 

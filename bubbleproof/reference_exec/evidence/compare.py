@@ -8,12 +8,12 @@ peak bytes must be those that the schedule promised.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 
-from bubbleproof.reference_exec.evidence.members import members_agree, whole_results
 from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, are_equal, max_relative_error
-from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
+from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import (
     Ordinary,
     matched_training,
@@ -21,10 +21,12 @@ from bubbleproof.reference_exec.evidence.training_oracle import (
     with_ties,
 )
 from bubbleproof.reference_exec.plans.prepared import Prepared
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.reference_exec.runtime.trace import RankTrace, traces_of
+from bubbleproof.reference_exec.runtime.trace import RankTrace
 
 
 def compared(
@@ -53,9 +55,12 @@ def compared(
     results = whole_results(plan, results, matched.gradients)
     gradients = with_ties(plan, summed_replicas(results))
     training = plan.training
+    state = Compared(tuple(r.model_state[0] for r in results), ready.model_state[0])
     loss = sum(losses[part].item() for part in sorted(losses))
     on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
     hosts = [r for r in results if r.host_live_bytes or plan.hosted] if on_hosts else []
+    peaks = tuple(max(r.live_bytes, default=0) for r in results if plan.counts_bytes)
+    host_peaks = tuple(max(r.host_live_bytes, default=0) for r in hosts)
     return ReplayReport(
         backend=backend,
         semantics=ready.semantics.value,
@@ -67,25 +72,17 @@ def compared(
         microbatches=plan.num_microbatches,
         data_parallel=plan.num_replicas,
         zero="" if plan.parallel is None or not plan.is_sharded else str(plan.parallel.levels),
-        measured_state_bytes=tuple(r.state_bytes for r in results) if ready.state else (),
-        predicted_state_bytes=ready.state,
-        measured_model_state=tuple(r.model_state[0] for r in results),
-        predicted_model_state=ready.model_state[0],
-        measured_host_model_state=tuple(r.model_state[1] for r in results),
-        predicted_host_model_state=ready.model_state[1],
+        state_bytes=Compared(*map(_without_optimizer, state)) if plan.is_sharded else NOTHING,
+        model_state=state,
+        host_model_state=Compared(tuple(r.model_state[1] for r in results), ready.model_state[1]),
         gradients_equal=has_one_sum and are_equal(gradients, matched.gradients),
-        losses_equal=losses.keys() == matched.losses.keys()
-        and all(torch.equal(losses[part], matched.losses[part]) for part in losses),
+        losses_equal=are_equal(losses, matched.losses),
         max_relative_error=_relative_error(gradients, loss, exact) if results else math.inf,
         tolerance=TOLERANCES[plan.spec.dtype],
         loss=loss,
         counts_bytes=plan.counts_bytes,
-        measured_peak_bytes=tuple(
-            max(r.live_bytes, default=0) for r in results if plan.counts_bytes
-        ),
-        predicted_peak_bytes=on_ranks * plan.num_replicas,
-        measured_host_peak_bytes=tuple(max(r.host_live_bytes, default=0) for r in hosts),
-        predicted_host_peak_bytes=on_hosts * plan.num_replicas,
+        peak_bytes=Compared(peaks, on_ranks * plan.num_replicas),
+        host_peak_bytes=Compared(host_peaks, on_hosts * plan.num_replicas),
         weights_equal=weights_are_equal(results, matched.weights),
         max_weight_error=max(exact.drift, max_weight_error(results, exact.weights)),
         optimizer="" if training is None else training.optimizer,
@@ -107,6 +104,10 @@ def compared(
         kept_bytes=tuple(result.kept_bytes for result in results),
         data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
     )
+
+
+def _without_optimizer(states: tuple[StateBytes, ...]) -> tuple[int, ...]:
+    return tuple(state.without_optimizer for state in states)
 
 
 def data_dependence(results: list[RankResult]) -> str:
@@ -136,13 +137,25 @@ def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float
 
 
 def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]:
-    return traces_of(
-        [ready.plan.name(process) for process in range(len(results))],
-        [ready.plan.order(process) for process in range(len(results))],
-        [result.rows for result in results],
-        [result.live_bytes for result in results],
-        ready.live_bytes * ready.plan.num_replicas,
-    )
+    """What each process did, from the first one's first action on, beside the prediction."""
+    origin = min((row.begin for result in results for row in result.rows), default=0)
+    traces = []
+    for process, result in enumerate(results):
+        _, rank = ready.plan.seat(process)
+        samples = [result.live_bytes[row.first_sample :][: row.num_samples] for row in result.rows]
+        predicted = ready.live_bytes[rank] if ready.live_bytes else ()
+        pairs = zip(predicted, samples, strict=True) if predicted else ()
+        trace = RankTrace(
+            name=ready.plan.name(process),
+            actions=tuple(ready.plan.order(process)),
+            begin=tuple(row.begin - origin for row in result.rows),
+            waited=tuple(row.waited for row in result.rows),
+            end=tuple(row.end - origin for row in result.rows),
+            live_bytes=tuple(samples),
+            predicted=tuple(held[len(held) - len(own) :] for held, own in pairs),
+        )
+        traces.append(trace)
+    return tuple(traces)
 
 
 def weights_are_equal(results: list[RankResult], expected: Gradients) -> bool:
@@ -175,3 +188,45 @@ def summed_replicas(results: list[RankResult]) -> Gradients:
         for key, gradient in result.gradients.items():
             total[key] = total[key] + gradient if key in total else gradient
     return total
+
+
+def whole_results(plan: Plan, results: list[RankResult], like: Gradients) -> list[RankResult]:
+    """The results with whole tensors, in the shapes of ``like``, on the first of each group.
+
+    The other members of the group keep none, or, where they are whole, their weights. Results of a
+    plan of one replica that is whole are as they were.
+    """
+    if plan.parallel is None or not results:
+        return results
+    found = []
+    for process, result in enumerate(results):
+        replica, rank = plan.seat(process)
+        members = results[rank :: plan.num_ranks] if replica == 0 else []
+        if plan.is_sharded:
+            gradients = _joined([member.gradients for member in members], like)
+            updated = _joined([member.updated for member in members], like)
+        else:
+            gradients, updated = result.gradients if members else {}, result.updated
+        found.append(replace(result, gradients=gradients, updated=updated))
+    return found
+
+
+def members_agree(plan: Plan, results: list[RankResult]) -> bool:
+    """Whether whole members of each group ended with the same gradients, bit for bit."""
+    if plan.is_sharded:
+        return True
+    firsts = results[: plan.num_ranks]
+    return all(
+        are_equal(result.gradients, firsts[number % plan.num_ranks].gradients)
+        for number, result in enumerate(results)
+    )
+
+
+def _joined(members: list[Gradients], like: Gradients) -> Gradients:
+    """Whole tensors from the rows of all members, in their order."""
+    if not members:
+        return {}
+    return {
+        key: torch.cat([member[key] for member in members]).view(like[key].shape)
+        for key in members[0]
+    }

@@ -14,12 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, TRAINING_KINDS
 from bubbleproof.reference_exec.plans.predicted_live_bytes import BESIDE
+from bubbleproof.reference_exec.plans.replay_plan import COLLECTIVE_KINDS, TRAINING_KINDS
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable
-from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem, Resource
+from bubbleproof.theory.model.problem import Edges, MemoryEvents, Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.extension import extended
 
 NANOSECONDS = 1000  # in one microsecond
 Span = tuple[int, int]
@@ -86,21 +87,20 @@ def _with_added(problem: Problem, added: OnRanks) -> Problem:
     """The problem without times and memory, with a task on its ranks for each that is added."""
     ticks = [min(end - begin for begin, end in on.values()) for on in added.values()]
     task = [problem.num_tasks + k for k, on in enumerate(added.values()) for _ in on]
-    used = problem.occupancy
-    return replace(
+    bare = replace(
         problem,
-        actions=_joined(problem.actions, list(added)),
-        duration=np.append(np.zeros(problem.num_tasks), ticks).astype(np.int64),
-        occupancy=Occupancy(
-            task=np.append(used.task, task).astype(np.int64),
-            resource=np.append(used.resource, [r for on in added.values() for r in on]).astype(
-                np.int64
-            ),
-        ),
+        duration=np.zeros(problem.num_tasks, dtype=np.int64),
         edges=Edges(),
         stores=(),
         events=MemoryEvents(),
         unit="us",
+    )
+    ranks = [rank for on in added.values() for rank in on]
+    return extended(
+        bare,
+        actions=ActionTable.from_actions(added),
+        duration=np.array(ticks, dtype=np.int64),
+        homes=[(np.array(task, dtype=np.int64), np.array(ranks, dtype=np.int64))],
     )
 
 

@@ -20,28 +20,34 @@ Neither uses the weight-gradient store, the split backward or a rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
+from typing import TypeVar
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.reference import (
     Stage,
+    gradients_of,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.plans.accumulation import accumulation_orders, part_of_weights
-from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.plans.reduction_order import summed_together
+from bubbleproof.reference_exec.plans.accumulation import (
+    accumulation_orders,
+    part_of_weights,
+    summed_together,
+)
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
-from bubbleproof.reference_exec.runtime.host import LEARNING_RATE
+from bubbleproof.reference_exec.runtime.optimizers import LEARNING_RATE
 from bubbleproof.theory.model.actions import NONE
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
+K = TypeVar("K")
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -113,10 +119,15 @@ def _with_weights(
     stages = [Stage(plan.spec, stage) for stage in range(plan.num_stages)]
     for module in stages:
         module.to(where)
-    with torch.no_grad():
-        for (stage, name), value in (weights or {}).items():
-            stages[stage].get_parameter(name).copy_(value)
+    set_weights(stages, weights or {})
     return stages
+
+
+@torch.no_grad()
+def set_weights(stages: list[Stage], weights: Gradients) -> None:
+    """Give stages the weights that are there for them."""
+    for (stage, name), value in weights.items():
+        stages[stage].get_parameter(name).copy_(value)
 
 
 def _reduced(
@@ -212,8 +223,8 @@ def _ordinary_of_own(plan: Plan, stages: list[Stage], step: int) -> tuple[Gradie
     return _gradients(stages), total.item()
 
 
-def are_equal(found: Gradients, expected: Gradients) -> bool:
-    """Whether both hold the same parameters with the same gradients, bit for bit."""
+def are_equal(found: Mapping[K, torch.Tensor], expected: Mapping[K, torch.Tensor]) -> bool:
+    """Whether both hold the same tensors by the same keys, bit for bit."""
     return found.keys() == expected.keys() and all(
         torch.equal(found[key], expected[key]) for key in expected
     )
@@ -236,17 +247,8 @@ def max_relative_error(found: Gradients, expected: Gradients) -> float:
 
 
 def _gradients(stages: list[Stage]) -> Gradients:
-    result: Gradients = {}
-    for stage, module in enumerate(stages):
-        for name, parameter in module.named_parameters():
-            if parameter.grad is None:
-                raise BrokenProgram(f"stage {stage} {name} has no gradient in the reference")
-            result[stage, name] = parameter.grad
-    return result
+    return gradients_of(dict(enumerate(stages)))
 
 
 def _sum(contributions: list[torch.Tensor]) -> torch.Tensor:
-    total = contributions[0].clone()
-    for contribution in contributions[1:]:
-        total += contribution
-    return total
+    return reduce(torch.add, contributions)

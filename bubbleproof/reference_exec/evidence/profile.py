@@ -15,12 +15,13 @@ from statistics import median
 import torch
 
 from bubbleproof.reference_exec.evidence.oracle import single_threaded
+from bubbleproof.reference_exec.models.footprint import weight_bytes
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.plans.plan import Key, Plan
+from bubbleproof.reference_exec.plans.replay_plan import Key, Plan
 from bubbleproof.reference_exec.runtime.compute import Compute
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Mark
+from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.theory.model.schedule import Program
 
 FINISH_SECONDS = 600.0
@@ -100,29 +101,25 @@ def _one_microbatch(spec: ModelSpec, num_stages: int) -> Plan:
 
 def _measured(plan: Plan, stage: int, device: Device, *, warmup: int, repeats: int) -> StageProfile:
     rounds = _Rounds(plan, stage, device)
-    split = [rounds.split() for _ in range(warmup + repeats)][warmup:]
-    whole = [rounds.whole() for _ in range(warmup + repeats)][warmup:]
+    split = [rounds.run(is_split=True) for _ in range(warmup + repeats)][warmup:]
+    whole = [rounds.run(is_split=False) for _ in range(warmup + repeats)][warmup:]
     if not device.finish(FINISH_SECONDS):
         raise RuntimeError(f"stage {stage} has not ended after {FINISH_SECONDS:g} s")
-    steps = [
-        _between([marks[index] for marks in split], [marks[index + 1] for marks in split])
-        for index in range(3)
-    ]
+
+    def times(rounds: list[list[object]], number: int) -> Times:
+        spans = (marks[number : number + 2] for marks in rounds)
+        return Times(seconds=tuple(device.seconds(begin, end) for begin, end in spans))
+
     return StageProfile(
         stage=stage,
-        forward=steps[0],
-        input_backward=steps[1],
-        weight_backward=steps[2],
-        backward=_between([marks[1] for marks in whole], [marks[2] for marks in whole]),
+        forward=times(split, 0),
+        input_backward=times(split, 1),
+        weight_backward=times(split, 2),
+        backward=times(whole, 1),
         activation_bytes=rounds.activation_bytes,
         kept_for_weight_bytes=rounds.kept_for_weight_bytes,
-        static_bytes=rounds.static_bytes,
+        static_bytes=2 * weight_bytes(plan.spec, stage),
     )
-
-
-def _between(begin: list[Mark], end: list[Mark]) -> Times:
-    pairs = zip(begin, end, strict=True)
-    return Times(seconds=tuple(later.seconds_since(earlier) for earlier, later in pairs))
 
 
 class _Rounds:
@@ -138,33 +135,25 @@ class _Rounds:
         self._gradient = None if leaving is None else self._values(plan, leaving)
         self.activation_bytes = 0
         self.kept_for_weight_bytes = 0
-        weights = self._compute.stages[stage].parameters()
-        self.static_bytes = 2 * sum(p.numel() * p.element_size() for p in weights)
 
-    def split(self) -> list[Mark]:
-        """F, I and W: the moments before, between and after them."""
-        mark, compute = self._device.mark, self._compute
-        x, gradient = self._input(), self._output_gradient()
-        marks = [mark()]
+    def run(self, *, is_split: bool) -> list[object]:
+        """F, I and W, or F and B: the moments before, between and after them."""
+        compute = self._compute
+        if self._activation is None:  # stage 0 takes data
+            x = compute.batch.input(self._key)
+        else:
+            x = self._activation.clone().requires_grad_()
+        gradient = None if self._gradient is None else self._gradient.clone()
+        marks = [self._device.mark()]
         compute.forward(self._key, x)
-        marks.append(mark())
+        marks.append(self._device.mark())
         self.activation_bytes = compute.ledger.needed_bytes  # not what this loop itself holds
-        compute.backward(self._key, gradient, is_split=True)
-        marks.append(mark())
-        self.kept_for_weight_bytes = compute.ledger.needed_bytes
-        compute.weight(self._key)
-        marks.append(mark())
-        return marks
-
-    def whole(self) -> list[Mark]:
-        """F and B, likewise."""
-        mark, compute = self._device.mark, self._compute
-        x, gradient = self._input(), self._output_gradient()
-        marks = [mark()]
-        compute.forward(self._key, x)
-        marks.append(mark())
-        compute.backward(self._key, gradient, is_split=False)
-        marks.append(mark())
+        compute.backward(self._key, gradient, is_split=is_split)
+        marks.append(self._device.mark())
+        if is_split:
+            self.kept_for_weight_bytes = compute.ledger.needed_bytes
+            compute.weight(self._key)
+            marks.append(self._device.mark())
         return marks
 
     def _values(self, plan: Plan, shape: tuple[int, ...]) -> torch.Tensor:
@@ -172,12 +161,3 @@ class _Rounds:
         generator = torch.Generator().manual_seed(plan.spec.seed)
         values = torch.randn(shape, generator=generator, dtype=DTYPES[plan.spec.dtype])
         return self._device.put(values)
-
-    def _input(self) -> torch.Tensor:
-        """Stage 0 takes data, the others an activation whose gradient is asked for."""
-        if self._activation is None:
-            return self._compute.batch.input(self._key)
-        return self._activation.clone().requires_grad_()
-
-    def _output_gradient(self) -> torch.Tensor | None:
-        return None if self._gradient is None else self._gradient.clone()

@@ -15,10 +15,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from typing import Generic, NamedTuple, Never, TypeVar
 
 from bubbleproof.reference_exec.evidence.uncounted import uncounted
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+
+T = TypeVar("T", covariant=True)
+
+
+class Compared(NamedTuple, Generic[T]):
+    """What was measured on each rank (replica by replica), and what was predicted there."""
+
+    measured: tuple[T, ...] = ()
+    predicted: tuple[T, ...] = ()
+
+
+NOTHING: Compared[Never] = Compared()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +50,9 @@ class ReplayReport:
     ``unsafe`` says that the replay ran whatever the verification found: ``broken_rules`` by name,
     each with its first violation in ``violations``. Where the schedule has collectives,
     ``data_parallel`` replicas ran it, ``microbatches`` each, with the levels ``zero``; bytes are
-    then given replica by replica, and ``*_state_bytes`` are of what is there all the time.
-    ``*_model_state`` are the bytes of weights, gradients and optimizer state as the run ends, on
-    each rank and on each rank's host.
+    then given replica by replica, and ``state_bytes`` are of what is there all the time.
+    ``model_state`` and ``host_model_state`` are the bytes of weights, gradients and optimizer state
+    as the run ends, on each rank and on each rank's host.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
     Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
@@ -64,18 +77,13 @@ class ReplayReport:
     tolerance: float
     loss: float
     counts_bytes: bool = True
-    measured_peak_bytes: tuple[int, ...]
-    predicted_peak_bytes: tuple[int, ...]
-    measured_host_peak_bytes: tuple[int, ...] = ()
-    predicted_host_peak_bytes: tuple[int, ...] = ()
+    peak_bytes: Compared[int]
+    host_peak_bytes: Compared[int] = NOTHING
     data_parallel: int = 1
     zero: str = ""
-    measured_state_bytes: tuple[int, ...] = ()
-    predicted_state_bytes: tuple[int, ...] = ()
-    measured_model_state: tuple[StateBytes, ...] = ()
-    predicted_model_state: tuple[StateBytes, ...] = ()
-    measured_host_model_state: tuple[StateBytes, ...] = ()
-    predicted_host_model_state: tuple[StateBytes, ...] = ()
+    state_bytes: Compared[int] = NOTHING
+    model_state: Compared[StateBytes] = NOTHING
+    host_model_state: Compared[StateBytes] = NOTHING
     weights_equal: bool = True
     max_weight_error: float = 0.0
     optimizer: str = ""
@@ -138,24 +146,17 @@ class ReplayReport:
         return (*found, *self._left())
 
     def _peak_failures(self) -> list[str]:
-        found: list[str] = []
-        for name, all_measured, all_predicted in (
-            ("rank", self.measured_peak_bytes, self.predicted_peak_bytes),
-            ("host of rank", self.measured_host_peak_bytes, self.predicted_host_peak_bytes),
-            ("model state of rank", self.measured_state_bytes, self.predicted_state_bytes),
+        told = "{name} held {measured} bytes at its peak, {predicted} were predicted"
+        found = [self.data_dependence] if self.data_dependence else []  # whatever the schedule
+        for name, compared in (
+            ("rank", self.peak_bytes),
+            ("host of rank", self.host_peak_bytes),
+            ("model state of rank", self.state_bytes),
         ):
-            if self.broken_rules and not all_predicted:
-                continue  # a schedule that lacks tasks has no predicted peak
-            if name == "rank" and self.data_dependence:
-                found.append(self.data_dependence)  # the model's doing, whatever the schedule
-                continue
-            peaks = zip(all_measured, all_predicted, strict=True)
-            found += [
-                f"{name} {self._seat(number)} held {measured} bytes at its peak, "
-                f"{predicted} were predicted"
-                for number, (measured, predicted) in enumerate(peaks)
-                if measured != predicted
-            ]
+            # a schedule that lacks tasks has nothing predicted
+            has_none = self.broken_rules and not compared.predicted
+            if not has_none and not (name == "rank" and self.data_dependence):
+                found += self._differing(told, name, compared)
         return found
 
     def _left(self) -> list[str]:
@@ -166,18 +167,19 @@ class ReplayReport:
         ]
 
     def _state_failures(self) -> list[str]:
-        places = (
-            ("rank", self.measured_model_state, self.predicted_model_state),
-            ("the host of rank", self.measured_host_model_state, self.predicted_host_model_state),
+        told = (
+            "{name} ends with {measured} bytes of weights, gradients and optimizer state, "
+            "{predicted} were predicted"
         )
+        on_ranks = self._differing(told, "rank", self.model_state)
+        return on_ranks + self._differing(told, "the host of rank", self.host_model_state)
+
+    def _differing(self, told: str, name: str, compared: Compared[object]) -> list[str]:
+        pairs = enumerate(zip(*compared, strict=True))
         return [
-            f"{name} {self._seat(number)} ends with {measured} bytes of weights, gradients and "
-            f"optimizer state, {predicted} were predicted"
-            for name, all_measured, all_predicted in places
-            for number, (measured, predicted) in enumerate(
-                zip(all_measured, all_predicted, strict=True)
-            )
-            if measured != predicted
+            told.format(name=f"{name} {self._seat(number)}", measured=found, predicted=expected)
+            for number, (found, expected) in pairs
+            if found != expected
         ]
 
     def _seat(self, process: int) -> str:
@@ -199,6 +201,9 @@ class ReplayReport:
         """
         fields = asdict(replace(self, traces=()))
         del fields["traces"]
+        for name in COMPARED:
+            for side, values in fields.pop(name)._asdict().items():
+                fields[f"{side}_{name}"] = values
         for name, value in fields.items():
             if isinstance(value, float) and not math.isfinite(value):
                 fields[name] = None
@@ -213,6 +218,9 @@ class ReplayReport:
             f"{self.microbatches} microbatches"
         )
         if self.ok:
-            peaks = f"peaks {list(self.measured_peak_bytes)} as predicted"
+            peaks = f"peaks {list(self.peak_bytes.measured)} as predicted"
             return f"{head}: gradients equal, {peaks if self.counts_bytes else 'bytes not counted'}"
         return f"{head}: {'; '.join(self.failures)}"
+
+
+COMPARED = ("peak_bytes", "host_peak_bytes", "state_bytes", "model_state", "host_model_state")

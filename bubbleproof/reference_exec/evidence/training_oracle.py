@@ -26,11 +26,12 @@ from bubbleproof.reference_exec.evidence.oracle import (
     max_relative_error,
     order_matched,
     ordinary,
+    set_weights,
     stepped,
 )
-from bubbleproof.reference_exec.models.reference import Stage
+from bubbleproof.reference_exec.models.reference import Stage, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
@@ -94,7 +95,7 @@ def ordinary_training(plan: Plan, course: Sequence[Gradients]) -> Ordinary:
     drift = 0.0
     for step, (before, after) in enumerate(pairwise(course)):
         gradients, loss = ordinary(plan, before, step=step)
-        _set_weights(stages, before)
+        set_weights(stages, before)
         _set_gradients(stages, gradients)
         optimizer.step()
         drift = max(drift, max_relative_error(after, _weights(stages)))
@@ -103,17 +104,7 @@ def ordinary_training(plan: Plan, course: Sequence[Gradients]) -> Ordinary:
 
 def _weights(stages: list[Stage]) -> Gradients:
     """Copies of all weights by (stage, name)."""
-    return {
-        (number, name): parameter.detach().cpu().clone()
-        for number, stage in enumerate(stages)
-        for name, parameter in stage.named_parameters()
-    }
-
-
-@torch.no_grad()
-def _set_weights(stages: list[Stage], weights: Gradients) -> None:
-    for (stage, name), value in weights.items():
-        stages[stage].get_parameter(name).copy_(value)
+    return {key: weight.clone() for key, weight in weights_of(dict(enumerate(stages))).items()}
 
 
 def _set_gradients(stages: list[Stage], gradients: Gradients) -> None:

@@ -18,16 +18,21 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.births import BIRTHS, living_storages
+from bubbleproof.reference_exec.births import BIRTHS, constants_of, living_storages
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.constants import constants_of
 from bubbleproof.reference_exec.ledger import Ledger, keys_of
 from bubbleproof.reference_exec.models.boundary import as_message
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.own import OwnModel, build, one_line, own_batch
-from bubbleproof.reference_exec.models.own_layer import OwnLayer, replaceable
+from bubbleproof.reference_exec.models.own import (
+    OwnLayer,
+    OwnModel,
+    build,
+    own_batch,
+    replaceable,
+    told,
+)
 from bubbleproof.reference_exec.saved import SavedTensors
 
 
@@ -69,8 +74,8 @@ def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
             y = _output(stage, module, x, DTYPES[spec.dtype])
             replaced = replaceable(module, x)
             layer = OwnLayer(module, replaced)
-            score = partial(_score, model, target) if is_last else None
-            facts.append(_measured(stage, layer, replaced, x, score))
+            score = partial(_score, model, target) if is_last else _itself
+            facts.append(_DryRun(stage, layer, x, score).measured(replaced))
             x = y
     return tuple(facts)
 
@@ -114,9 +119,10 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
         try:
             y = module(x)
         except Exception as error:  # a user's module may raise anything
-            why = str(error).strip().splitlines() or [type(error).__name__]
             whose = f"what stage {stage - 1} gives, " if stage else "the input, "
-            raise ValueError(f"model stage {stage} cannot take {whose}{given}: {why[0]}") from error
+            raise ValueError(
+                f"model stage {stage} cannot take {whose}{given}: {told(error)}"
+            ) from error
         if not isinstance(y, torch.Tensor) or y.dtype != dtype:
             found = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
             raise ValueError(f"model stage {stage} must give one tensor of {dtype}, got {found}")
@@ -135,49 +141,6 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
     return outputs[0]
 
 
-def _measured(
-    stage: int,
-    layer: OwnLayer,
-    replaced: Sequence[str],
-    x: torch.Tensor,
-    score: Callable[[torch.Tensor], torch.Tensor] | None,
-) -> StageFacts:
-    """The bytes that live after a forward, with ``score`` its loss, after an I and after each GEMM.
-
-    The stage runs twice: what it keeps from one microbatch to the next, and no more of the second,
-    is its own (``kept_bytes``); what grows is nobody's and is not predicted.
-    """
-    ledger = Ledger()
-    ledger.exclude([*layer.parameters(), *layer.buffers()])
-    ledger.exclude_storages(living_storages())
-    ledger.follow(constants_of([layer]))
-    ledger.elsewhere.append(lambda: keys_of(parameter.grad for parameter in layer.parameters()))
-    try:
-        with BIRTHS.watched():
-            BIRTHS.forget()
-            first = _readings(stage, layer, x, score, ledger)
-            second = _readings(stage, layer, x, score, ledger)
-    except BrokenProgram as error:
-        raise ValueError(f"model stage {stage}: {error}") from error
-    kept = first[-1].unneeded
-    held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
-    for name, parameter in layer.module.named_parameters():
-        if parameter.grad is None or not parameter.requires_grad:
-            raise ValueError(f"model stage {stage}: its parameter {name} gets no gradient")
-    return StageFacts(
-        sample=x.detach(),
-        input_shape=tuple(x.shape),
-        input_bytes=x.numel() * x.element_size(),
-        activation_bytes=held[0],
-        operand_bytes=held[1],
-        gemm_bytes=tuple(before - after for before, after in pairwise(held[1:-1])),
-        kept_bytes=max(2 * kept - max(second[-1].unneeded, kept), 0),
-        weight_bytes=sum(p.numel() * p.element_size() for p in layer.parameters()),
-        num_parameters=len([*layer.parameters()]),
-        replaced=tuple(replaced),
-    )
-
-
 class _Reading(NamedTuple):
     """The bytes that something in a ledger needs, and those that live without."""
 
@@ -191,36 +154,81 @@ class _Reading(NamedTuple):
         return cls(ledger.needed_bytes, unneeded)
 
 
-def _readings(
-    stage: int,
-    layer: OwnLayer,
-    x: torch.Tensor,
-    score: Callable[[torch.Tensor], torch.Tensor] | None,
-    ledger: Ledger,
-) -> list[_Reading]:
-    """After F, after I, after each GEMM of W, and at the end."""
-    store = WeightGradStore(ledger)
-    store.is_deferring = True
-    given = x.detach().clone().requires_grad_(stage > 0)
-    with SavedTensors(ledger) as saved:
-        root = layer(given, store)
-        if not root.requires_grad:
-            raise ValueError(
-                f"model stage {stage}: its output has no gradient; a stage needs parameters, or an "
-                "input of the stage before that it does not cut off"
-            )
-        root = root if score is None else score(root)
-    saved.end_with(root, given)
-    found = [_Reading.of(ledger)]
-    torch.autograd.backward([root], [torch.ones_like(root)])
-    if stage and given.grad is None:
-        raise ValueError(f"model stage {stage}: its input gets no gradient to send back")
-    del root, given
-    found.append(_Reading.of(ledger))
-    for weight in filter(store.has, reversed(layer.gemm_weights())):
-        store.run([weight])
+@dataclass(frozen=True, slots=True, eq=False)
+class _DryRun:
+    """One stage on one input, ``score`` its loss where it is the last."""
+
+    stage: int
+    layer: OwnLayer
+    x: torch.Tensor
+    score: Callable[[torch.Tensor], torch.Tensor]
+
+    def measured(self, replaced: Sequence[str]) -> StageFacts:
+        """The bytes that live after a forward, after an I and after each GEMM.
+
+        The stage runs twice: what it keeps from one microbatch to the next, and no more of the
+        second, is its own (``kept_bytes``); what grows is nobody's and is not predicted.
+        """
+        ledger = Ledger()
+        ledger.exclude([*self.layer.parameters(), *self.layer.buffers()])
+        ledger.exclude_storages(living_storages())
+        ledger.follow(constants_of([self.layer]))
+        ledger.elsewhere.append(
+            lambda: keys_of(parameter.grad for parameter in self.layer.parameters())
+        )
+        try:
+            with BIRTHS.watched():
+                BIRTHS.forget()
+                first = self._readings(ledger)
+                second = self._readings(ledger)
+        except BrokenProgram as error:
+            raise ValueError(f"model stage {self.stage}: {error}") from error
+        kept = first[-1].unneeded
+        held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
+        for name, parameter in self.layer.module.named_parameters():
+            if parameter.grad is None or not parameter.requires_grad:
+                raise ValueError(f"model stage {self.stage}: its parameter {name} gets no gradient")
+        return StageFacts(
+            sample=self.x.detach(),
+            input_shape=tuple(self.x.shape),
+            input_bytes=self.x.numel() * self.x.element_size(),
+            activation_bytes=held[0],
+            operand_bytes=held[1],
+            gemm_bytes=tuple(before - after for before, after in pairwise(held[1:-1])),
+            kept_bytes=max(2 * kept - max(second[-1].unneeded, kept), 0),
+            weight_bytes=sum(p.numel() * p.element_size() for p in self.layer.parameters()),
+            num_parameters=len([*self.layer.parameters()]),
+            replaced=tuple(replaced),
+        )
+
+    def _readings(self, ledger: Ledger) -> list[_Reading]:
+        """After F, after I, after each GEMM of W, and at the end."""
+        store = WeightGradStore(ledger)
+        store.is_deferring = True
+        given = self.x.detach().clone().requires_grad_(self.stage > 0)
+        with SavedTensors(ledger) as saved:
+            root = self.layer(given, store)
+            if not root.requires_grad:
+                raise ValueError(
+                    f"model stage {self.stage}: its output has no gradient; a stage needs "
+                    "parameters, or an input of the stage before that it does not cut off"
+                )
+            root = self.score(root)
+        saved.end_with(root, given)
+        found = [_Reading.of(ledger)]
+        torch.autograd.backward([root], [torch.ones_like(root)])
+        if self.stage and given.grad is None:
+            raise ValueError(f"model stage {self.stage}: its input gets no gradient to send back")
+        del root, given
         found.append(_Reading.of(ledger))
-    return [*found, _Reading.of(ledger)]
+        for weight in filter(store.has, reversed(self.layer.gemm_weights())):
+            store.run([weight])
+            found.append(_Reading.of(ledger))
+        return [*found, _Reading.of(ledger)]
+
+
+def _itself(output: torch.Tensor) -> torch.Tensor:
+    return output
 
 
 def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
@@ -228,7 +236,7 @@ def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch
     try:
         loss = model.loss(output, target.clone())
     except Exception as error:  # whatever the user's function raises
-        raise ValueError(f"model loss failed: {one_line(error)}") from error
+        raise ValueError(f"model loss failed: {told(error)}") from error
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         raise ValueError("model loss must be one number")
     if not loss.requires_grad:

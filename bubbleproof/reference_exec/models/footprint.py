@@ -46,10 +46,10 @@ own model has no formula: its bytes are those of one dry run (``examined``, whic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.shares import shares
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.examined import StageFacts
@@ -105,7 +105,7 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     V d and a norm to the last.
     """
     if spec.kind == "own":
-        return _facts(spec, stage).weight_bytes
+        return _all_facts(spec)[stage].weight_bytes
     d, e, f = spec.hidden, spec.kv_width, spec.inner
     layer = {
         "mlp": 8 * d**2 + 7 * d,
@@ -129,7 +129,7 @@ def parameter_tensors(spec: ModelSpec, stage: int) -> int:
     to the first stage, and one and a norm to the last.
     """
     if spec.kind == "own":
-        return _facts(spec, stage).num_parameters
+        return _all_facts(spec)[stage].num_parameters
     tensors = spec.layers_of(stage) * {"mlp": 6, "transformer": 10, "llama": 9}[spec.kind]
     tensors += spec.is_embedding(stage)
     if spec.is_head(stage):
@@ -142,7 +142,7 @@ def input_bytes(
 ) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     if spec.kind == "own":
-        return _facts(spec, stage).input_bytes
+        return _all_facts(spec)[stage].input_bytes
     tokens = spec.batch * spec.slice_length(slice_index, num_slices)
     return tokens * (WORD_BYTES if spec.is_embedding(stage) else spec.hidden * spec.element_bytes)
 
@@ -152,7 +152,7 @@ def footprint(
 ) -> Footprint:
     """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
     if spec.kind == "own":
-        facts = _facts(spec, stage)
+        facts = _all_facts(spec)[stage]
         return Footprint(activation_bytes=facts.activation_bytes, gemm_bytes=facts.gemm_bytes)
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
@@ -210,11 +210,14 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
     }[spec.kind]
 
 
-def _facts(spec: ModelSpec, stage: int) -> StageFacts:
-    return _all_facts(spec)[stage]
-
-
 def _all_facts(spec: ModelSpec) -> tuple[StageFacts, ...]:
     from bubbleproof.reference_exec.models.examined import examined  # loads torch
 
     return examined(spec)
+
+
+def shares(num_gemms: int, num_parts: int) -> tuple[range, ...]:
+    """The numbers of the GEMMs of each part. Precondition: at least one part."""
+    length, longer = divmod(num_gemms, num_parts)
+    ends = accumulate((length + (part < longer) for part in range(num_parts)), initial=0)
+    return tuple(range(begin, end) for begin, end in pairwise(ends))

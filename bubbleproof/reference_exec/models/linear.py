@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.autograd.function import FunctionCtx
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import require
 from bubbleproof.reference_exec.ledger import Hold, Ledger
 
 
@@ -52,8 +52,7 @@ class WeightGradStore:
             chosen = set(map(id, weights))
             now = [left for left in self._left if id(left[0]) in chosen]
             later = [left for left in self._left if id(left[0]) not in chosen]
-        if not now:
-            raise BrokenProgram("a weight-gradient store ran without work")
+        require(now, "a weight-gradient store ran without work")
         self._left = later
         for weight, output_gradient, x in now:
             gradient = weight_gradient(output_gradient.tensor, x.tensor)

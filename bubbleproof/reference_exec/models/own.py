@@ -4,6 +4,11 @@ A *factory* is a function without arguments that returns an ``OwnModel``. It is 
 ``package.module:function`` or ``path/to/file.py:function``, because every rank builds the model in
 a process of its own. It must return the same weights and data each time: draw them from seeds of
 its own. What does not hold is refused by ``examined``.
+
+As a rank runs it, linears of a module can leave their weight gradients for W. Replaced is an
+``nn.Linear`` (no subclass) that the stage calls once per forward and whose weight no other module
+has. Its bias, and every other parameter, gets its gradient in B or I: for a module without such
+linears I is the whole backward and W does nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +27,9 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.models.layers import DTYPES
+from bubbleproof.reference_exec.broken import BrokenProgram, first_line
+from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
+from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable_product
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 
@@ -55,7 +63,7 @@ def build(spec: ModelSpec) -> OwnModel:
     try:
         model = factory()
     except (Exception, SystemExit) as error:  # whatever the user's function raises
-        raise ValueError(f"model {spec.factory} failed: {one_line(error)}") from error
+        raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
     if not isinstance(model, OwnModel):
         raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
     if not model.stages:
@@ -92,7 +100,7 @@ def own_batch(spec: ModelSpec, microbatch: int, step: int = 0) -> tuple[torch.Te
     try:
         given = model.batch(microbatch, step=step) if model.has_steps else model.batch(microbatch)
     except (Exception, SystemExit) as error:  # whatever the user's function raises
-        why = one_line(error)
+        why = told(error)
         raise ValueError(f"model {spec.factory}: batch({microbatch}) failed: {why}") from error
     kinds = [type(t).__name__ for t in given] if isinstance(given, tuple | list) else []
     if len(kinds) != 2 or not all(isinstance(t, torch.Tensor) for t in given):
@@ -118,7 +126,7 @@ def _factory(path: str) -> tuple[Callable[[], object], str]:
     try:
         module, source = _from_file(Path(where)) if where.endswith(".py") else _from_package(where)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        raise ValueError(f"model factory {path}: {one_line(error)}") from error
+        raise ValueError(f"model factory {path}: {told(error)}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"model factory {path}: {where} has no function {name}")
@@ -148,13 +156,91 @@ def _from_package(name: str) -> tuple[ModuleType, bytes]:
     return module, b"" if module.__file__ is None else Path(module.__file__).read_bytes()
 
 
-def one_line(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """The first line of an error's message, behind its kind where that tells more.
 
-    >>> one_line(KeyError("norm")), one_line(AssertionError()), one_line(ValueError("no words"))
+    >>> told(KeyError("norm")), told(AssertionError()), told(ValueError("no words"))
     ("KeyError 'norm'", 'AssertionError', 'no words')
     """
-    kind, lines = type(error).__name__, str(error).strip().splitlines()
-    if not lines:
-        return kind
-    return f"{kind} {lines[0]}" if isinstance(error, KeyError | SystemExit) else lines[0]
+    kind = type(error).__name__
+    if isinstance(error, KeyError | SystemExit):
+        return f"{kind} {first_line(error, default='')}".strip()
+    return first_line(error, default=kind)
+
+
+class _Current:
+    """The weight-gradient store of the forward or backward that runs, or ran last.
+
+    In a backward too, because a checkpoint of torch runs parts of the forward again there.
+    """
+
+    store: WeightGradStore | None = None
+
+    def begin(self, store: WeightGradStore | None) -> None:
+        self.store = store
+
+
+class ReplacedLinear(nn.Module):
+    """x W^T + b in the place of an ``nn.Linear``, with its very parameters."""
+
+    def __init__(self, linear: nn.Linear, current: _Current) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        self._current = current
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        product = deferrable_product(x, self.weight, self._current.store)
+        return product if self.bias is None else product + self.bias
+
+
+class OwnLayer(nn.Module):
+    """A user's module, the linears named in ``replaced`` replaced in it."""
+
+    def __init__(self, module: nn.Module, replaced: Collection[str]) -> None:
+        super().__init__()
+        self._current = _Current()
+        holder = nn.ModuleDict({"module": module})
+        for name in replaced:
+            path = f"module.{name}".rstrip(".")
+            parent, _, last = path.rpartition(".")
+            linear, owner = holder.get_submodule(path), holder.get_submodule(parent)
+            assert isinstance(linear, nn.Linear)
+            owner.add_module(last, ReplacedLinear(linear, self._current))
+        self.module = holder["module"]
+
+    def forward(
+        self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
+    ) -> torch.Tensor:
+        if prefix is not None:
+            raise BrokenProgram("a user's own stage takes whole samples, got a slice")
+        current = self._current
+        current.begin(store)
+        result: torch.Tensor = self.module(x)
+        if result.requires_grad:
+            result.register_hook(lambda _: current.begin(store))  # type: ignore[no-untyped-call]  # torch's stub
+        return result
+
+    def gemm_weights(self) -> list[torch.Tensor]:
+        """The weights of the replaced linears, in the module's order."""
+        return [m.weight for m in self.modules() if isinstance(m, ReplacedLinear)]
+
+
+def replaceable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
+    """The names of the linears in ``module`` (itself is ``""``) that can be replaced, see above.
+
+    Runs its forward once, on ``x``.
+    """
+    linears = {n: m for n, m in module.named_modules() if type(m) is nn.Linear}
+    calls: Counter[str] = Counter()
+    handles = [
+        linear.register_forward_pre_hook(lambda *_, name=name: calls.update([name]))
+        for name, linear in linears.items()
+    ]
+    module(x)
+    for handle in handles:
+        handle.remove()
+    owners = Counter(
+        id(parameter) for part in module.modules() for parameter in part.parameters(recurse=False)
+    )
+    return tuple(n for n, m in linears.items() if calls[n] == 1 and owners[id(m.weight)] == 1)

@@ -1,4 +1,4 @@
-"""The reference models: stages of layers (``layers``, ``llama``), and their data.
+"""The reference models: stages of layers (``layers``, ``llama``), their data, and their losses.
 
 Everything follows from ``ModelSpec.seed`` and the stage's number, or the microbatch's and the
 optimizer step's, so each rank builds its own stages and the oracles build all of them, bit for bit
@@ -7,31 +7,32 @@ float64 and rounded to the model's type. They come from numpy: torch's own gener
 more than 32 bits of its seed.
 
 A stage is called with a ``WeightGradStore`` by a rank (its linears then know F/B/I/W) and with
-``None`` by the oracles (plain torch).
+``None`` by the oracles (plain torch). Losses are scalars whose forward saves one tensor, the error,
+of the shape of what is scored, and have the gradient scale times error. A rank's live bytes count
+that tensor, so torch's own losses, which save what each version of torch thinks fit, would not do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import nn
+from torch.autograd.function import FunctionCtx
 
-from bubbleproof.reference_exec.models.attention import Prefix
+from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.models.examined import examined, own_layer
-from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, TransformerLayer
+from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, Prefix, TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer
-from bubbleproof.reference_exec.models.losses import cross_entropy, squared_error
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.own import description, own_batch
-from bubbleproof.reference_exec.models.own_layer import ReplacedLinear
+from bubbleproof.reference_exec.models.own import ReplacedLinear, description, own_batch
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD, Embedding, Head
 
+Named = dict[tuple[int, str], torch.Tensor]  # by (stage, parameter name)
 _STREAMS = {"weights": 0, "input": 1, "target": 2, "tied": 3}
-
 
 _LAYERS: dict[str, type[MLPLayer] | type[TransformerLayer] | type[LlamaLayer]] = {
     "mlp": MLPLayer,
@@ -73,18 +74,37 @@ class Stage(nn.Module):
             x = layer(x, store, None if prefixes is None else prefixes[index])
         return x if self.head is None else self.head(x, store)
 
-    def gemm_weights(self) -> frozenset[str]:
-        """The names of the parameters whose gradient W computes; I computes the others'."""
-        return frozenset(self.gemms())
-
     def gemms(self) -> tuple[str, ...]:
-        """The same names in the order of ``shares``, from the last parameter to the first."""
+        """The names of the parameters whose gradient W computes; I computes the others'.
+
+        They stand in the order of ``shares``, from the last parameter to the first.
+        """
         forward = [
             f"{name}.weight"
             for name, module in self.named_modules()
             if isinstance(module, DeferredLinear | ReplacedLinear)
         ]
         return tuple(reversed(forward))
+
+
+def gradients_of(stages: Mapping[int, nn.Module]) -> Named:
+    """The gradients of all parameters. Raises ``BrokenProgram`` where one has none."""
+    found: Named = {}
+    for stage, module in stages.items():
+        for name, parameter in module.named_parameters():
+            if parameter.grad is None:
+                raise BrokenProgram(f"stage {stage} {name} has no gradient")
+            found[stage, name] = parameter.grad
+    return found
+
+
+def weights_of(stages: Mapping[int, nn.Module]) -> Named:
+    """The weights of all parameters, on the host."""
+    return {
+        (stage, name): parameter.detach().cpu()
+        for stage, module in stages.items()
+        for name, parameter in module.named_parameters()
+    }
 
 
 def microbatch_loss(
@@ -177,3 +197,63 @@ def _initial(name: str, shape: torch.Size, generator: np.random.Generator) -> to
     if len(shape) == 2:
         return values / math.sqrt(shape[1])
     return 0.1 * values + (1.0 if name.endswith("weight") else 0.0)
+
+
+def squared_error(y: torch.Tensor, target: torch.Tensor, scale: float) -> torch.Tensor:
+    """scale / 2 times the sum of (y - target)^2, tensors of one shape; the error is y - target."""
+    return _applied(_SquaredError, y, target, scale)
+
+
+def cross_entropy(scores: torch.Tensor, words: torch.Tensor, scale: float) -> torch.Tensor:
+    """scale times the summed cross-entropy of ``words`` (...) under ``scores`` (..., vocabulary).
+
+    The error is the probabilities, less 1 at the word that should be.
+    """
+    return _applied(_CrossEntropy, scores, words, scale)
+
+
+class _ErrorTimesScale(torch.autograd.Function):
+    """What the losses' backwards share; their forwards call ``keep``."""
+
+    @staticmethod
+    def keep(ctx: FunctionCtx, error: torch.Tensor, scale: float) -> None:
+        ctx.save_for_backward(error)
+        ctx.scale = scale  # type: ignore[attr-defined]  # torch's idiom
+
+    @staticmethod
+    def backward(
+        ctx: FunctionCtx, *output_gradients: torch.Tensor
+    ) -> tuple[torch.Tensor, None, None]:
+        (error,) = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
+        scale: float = ctx.scale  # type: ignore[attr-defined]  # set in keep
+        return error * (output_gradients[0] * scale), None, None
+
+
+class _SquaredError(_ErrorTimesScale):
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, y: torch.Tensor, target: torch.Tensor, scale: float
+    ) -> torch.Tensor:
+        error = y - target
+        _ErrorTimesScale.keep(ctx, error, scale)
+        return error.square().sum() * (scale / 2)
+
+
+class _CrossEntropy(_ErrorTimesScale):
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, scores: torch.Tensor, words: torch.Tensor, scale: float
+    ) -> torch.Tensor:
+        index = words.unsqueeze(-1)
+        chances = torch.log_softmax(scores, dim=-1)
+        error = chances.exp()
+        error.scatter_(-1, index, error.gather(-1, index) - 1.0)
+        _ErrorTimesScale.keep(ctx, error, scale)
+        return chances.gather(-1, index).sum() * -scale
+
+
+def _applied(
+    loss: type[_ErrorTimesScale], given: torch.Tensor, target: torch.Tensor, scale: float
+) -> torch.Tensor:
+    result: torch.Tensor = loss.apply(given, target, scale)  # type: ignore[no-untyped-call]  # torch's stub
+    return result

@@ -20,7 +20,6 @@ from bubbleproof.reference_exec.models.llama import RMSNorm
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 EMBEDDING, HEAD = "embedding.weight", "head.linear.weight"
-Gradients = dict[tuple[int, str], torch.Tensor]
 
 
 class Embedding(nn.Module):

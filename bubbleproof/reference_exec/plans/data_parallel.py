@@ -13,12 +13,12 @@ REDUCE_GRAD of its number (``theory.pipelines.sharding``). Another pipeline gets
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.plan import Key
+from bubbleproof.reference_exec.plans.replay_plan import Key
 from bubbleproof.reference_exec.plans.shard_layout import StageLayout
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.model.actions import NONE, Action, Kind
@@ -41,7 +41,8 @@ class DataParallel:
     that of the REDUCE_GRAD that takes levels 2 and 3 of what it adds; ``first`` and ``last`` by
     (stage, rank) the first UNSHARD, which brings all levels, and the last REDUCE_GRAD, which takes
     all. Where the problem frees or reduces less often these have one number for all. ``homes`` is
-    the rank of each collective; ``placed`` are those that the problem had not.
+    the rank of each collective; ``placed`` are those that the problem had not, ``layouts`` those of
+    every stage that is sharded.
     """
 
     replicas: int
@@ -52,13 +53,16 @@ class DataParallel:
     last: Mapping[Holder, int]
     homes: Mapping[Action, int]
     placed: tuple[Placed, ...] = ()
+    layouts: Mapping[int, StageLayout] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.replicas < 1:
             raise ValueError(f"data parallelism must have 1 replica or more, got {self.replicas}")
 
     @classmethod
-    def of(cls, pipeline: Pipeline, replicas: int, levels: ZeroLevels | None) -> DataParallel:
+    def of(
+        cls, pipeline: Pipeline, spec: ModelSpec, replicas: int, levels: ZeroLevels | None
+    ) -> DataParallel:
         """A sharded pipeline's own collectives; without levels all parameters have the highest.
 
         Raises ``ValueError`` for no replica, and for a level that they are too few for.
@@ -73,7 +77,8 @@ class DataParallel:
             )
         listed = visits(pipeline.stage_ranks, *sharding.sequences(pipeline.num_microbatches))
         found = [_of_visit(c, pipeline) for c in collectives(listed, sharding)]
-        return cls.serving(found, replicas, levels)
+        layouts = layouts_of(spec, pipeline.num_stages, levels, replicas)
+        return replace(cls.serving(found, replicas, levels), layouts=layouts)
 
     @classmethod
     def serving(
@@ -118,22 +123,21 @@ class DataParallel:
         number = self.reductions.get(Use(kind, *key, part))
         return self.last.get((key[0], rank), 0) if number is None else number
 
-    def changes(self, problem: Problem, spec: ModelSpec, num_stages: int) -> list[Change]:
+    def changes(self, problem: Problem) -> list[Change]:
         """The bytes that collectives put into a problem (``placed``) acquire and release in it."""
-        if self.levels is None or not self.placed:
+        if not self.layouts or not self.placed:
             return []
-        layouts, element = self.layouts(spec, num_stages).values(), spec.element_bytes
-        parameter = [layout.size(3) * element for layout in layouts]
-        gradient = [layout.size(2, 3) * element for layout in layouts]
-        return memory_changes(problem, self.placed, parameter, gradient)
+        return memory_changes(problem, self.placed, *self.gathered_and_summed())
 
-    def rooms(
-        self, orders: Sequence[Sequence[Action]], spec: ModelSpec, num_stages: int
-    ) -> dict[Action, int]:
+    def gathered_and_summed(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The bytes of each stage's gathered parameters, and of its summed gradients."""
+        layouts = self.layouts.values()
+        return tuple(each.bytes(3) for each in layouts), tuple(each.bytes(2, 3) for each in layouts)
+
+    def rooms(self, orders: Sequence[Sequence[Action]]) -> dict[Action, int]:
         """The bytes of the gradient for which each computation of the orders makes room."""
-        if self.levels is None:
+        if not self.layouts:
             return {}
-        layouts = self.layouts(spec, num_stages)
         found: dict[Action, int] = {}
         for rank, order in enumerate(orders):
             opened = set[tuple[int, int]]()
@@ -142,20 +146,23 @@ class DataParallel:
                     number = self.reduction(use.kind, use[1:4], rank, use.part)
                     if use.kind in ADDERS and (use.stage, number) not in opened:
                         opened.add((use.stage, number))
-                        found[action] = layouts[use.stage].size(2, 3) * spec.element_bytes
+                        found[action] = self.layouts[use.stage].bytes(2, 3)
         return found
 
-    def layouts(self, spec: ModelSpec, num_stages: int) -> dict[int, StageLayout]:
-        """The layout of every stage. Raises ``ValueError`` for levels of no parameter."""
-        levels = self.levels
-        assert levels is not None, "whole replicas have no shards"
-        found, names = {}, set[str]()
-        for stage in range(num_stages):
-            shapes = {n: tuple(p.shape) for n, p in Stage(spec, stage).named_parameters()}
-            names |= shapes.keys()
-            found[stage] = StageLayout.of(shapes, levels, self.replicas)
-        levels.require_names(names)
-        return found
+
+def layouts_of(
+    spec: ModelSpec, num_stages: int, levels: ZeroLevels | None, members: int
+) -> dict[int, StageLayout]:
+    """The layout of every stage, if any is sharded. Raises ``ValueError`` for other names."""
+    if levels is None:
+        return {}
+    found, names = {}, set[str]()
+    for stage in range(num_stages):
+        shapes = {n: tuple(p.shape) for n, p in Stage(spec, stage).named_parameters()}
+        names |= shapes.keys()
+        found[stage] = StageLayout.of(shapes, levels, members, spec.element_bytes)
+    levels.require_names(names)
+    return found
 
 
 def _of_visit(collective: Collective, pipeline: Pipeline) -> Placed:
@@ -183,28 +190,11 @@ def in_replicas(
 
     Raises ``ValueError`` for what its collectives cannot do (``DataParallel.of``).
     """
-    parallel = DataParallel.of(pipeline, replicas, levels)
-    layouts = parallel.layouts(spec, pipeline.num_stages).values()
+    parallel = DataParallel.of(pipeline, spec, replicas, levels)
+    parameter, gradient = parallel.gathered_and_summed()
     sharding = replace(
         pipeline.choices.sharding,  # type: ignore[type-var]  # there, as ``of`` has seen
-        parameter=tuple(layout.size(3) * spec.element_bytes for layout in layouts),
-        gradient=tuple(layout.size(2, 3) * spec.element_bytes for layout in layouts),
+        parameter=parameter,
+        gradient=gradient,
     )
     return pipeline.with_changes(sharding=sharding), parallel
-
-
-def state_bytes(pipeline: Pipeline, spec: ModelSpec, parallel: DataParallel) -> tuple[int, ...]:
-    """The bytes of model state that each process holds all the time, replica by replica.
-
-    None where replicas are whole: weights and gradients that stay count as nothing there.
-    """
-    if not parallel.is_sharded:
-        return ()
-    layouts = parallel.layouts(spec, pipeline.num_stages)
-    ranks = [set(row) for row in pipeline.rank_grid.tolist()]
-    return tuple(
-        spec.element_bytes
-        * sum(layouts[g].state_size(member) for g, homes in enumerate(ranks) if rank in homes)
-        for member in range(parallel.replicas)
-        for rank in range(pipeline.num_ranks)
-    )

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bubbleproof.reference_exec.plans.plan import (
+from bubbleproof.reference_exec.plans.replay_plan import (
     COLLECTIVE_KINDS,
     HOST_KINDS,
     TRAINING_KINDS,
@@ -35,7 +35,7 @@ def predicted_live_bytes(
 ) -> LiveBytes:
     """The bytes of each action of each rank: as it runs, and after it.
 
-    ``sized`` is the problem with its memory in bytes (``prediction.with_bytes``), ``rooms`` the
+    ``sized`` is the problem with its memory in bytes (``Replicated.sized``), ``rooms`` the
     bytes of gradients that it counts at the start of some actions; what is none of its tasks, in a
     training STEPs and exchanges, changes nothing. Empty where an order has other actions that are
     no task of it.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,18 +22,18 @@ from bubbleproof.reference_exec.models.footprint import (
     weight_bytes,
 )
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS
+from bubbleproof.reference_exec.plans.replay_plan import (
+    COLLECTIVE_KINDS,
+    HOST_KINDS,
+    TRANSFER_KINDS,
+)
 from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
-from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
-from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.extension import with_changes
 from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-
-if TYPE_CHECKING:
-    from bubbleproof.reference_exec.plans.replicated import Replicated  # rests on this
 
 
 def in_one_tick(pipeline: Pipeline) -> Pipeline:
@@ -163,15 +162,8 @@ def _in_parts(pipeline: Pipeline, problem: Problem, held: Sequence[Footprint]) -
         for part, size in enumerate(held[stage].part_bytes(len(row)) if row else ()):
             freed[(actions.stage == stage) & (actions.part == part)] = size
     kept, task = actions.part[events.task] == NONE, np.flatnonzero(freed)
-    return replace(
-        problem,
-        events=MemoryEvents(
-            task=np.concatenate([events.task[kept], task]),
-            at_end=np.concatenate([events.at_end[kept], np.ones(len(task), dtype=bool)]),
-            store=np.concatenate([events.store[kept], problem.rank_of_task[task]]),
-            delta=np.concatenate([events.delta[kept], -freed[task]]),
-        ),
-    )
+    rest = replace(problem, events=replace(events, delta=np.where(kept, events.delta, 0)))
+    return with_changes(rest, [(task, True, problem.rank_of_task[task], -freed[task])])
 
 
 def runs_beside(problem: Problem) -> bool:
@@ -179,44 +171,9 @@ def runs_beside(problem: Problem) -> bool:
     return bool(problem.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS, *COLLECTIVE_KINDS).any())
 
 
-def with_bytes(whole: Replicated, spec: ModelSpec) -> Problem:
-    """A pipeline's problem, collectives of its replicas included, with its memory in bytes."""
-    pipeline, problem = whole.pipeline, whole.problem
-    sized = problem_in_bytes(pipeline, spec)
-    task = problem.locate(sized.actions)[sized.events.task]
-    problem = replace(problem, stores=sized.stores, events=replace(sized.events, task=task))
-    if whole.parallel is None:
-        return problem
-    return with_changes(problem, whole.parallel.changes(problem, spec, pipeline.num_stages))
-
-
 def in_order_alone(timed: Problem, schedule: Schedule) -> Schedule:
     """The schedule's computations left-shifted on another problem of the same tasks.
 
     Raises ``UntimedProgram`` for a schedule that lacks tasks or waits for itself.
     """
-    on_ranks = schedule.program.resource < timed.num_ranks
-    compute = Program(
-        actions=schedule.program.actions.take(on_ranks),
-        resource=schedule.program.resource[on_ranks],
-    )
-    return left_shift(timed, compute)
-
-
-def predicted_peak_bytes(whole: Replicated, spec: ModelSpec) -> tuple[int, ...]:
-    """The peak of live bytes of each rank, then of each rank's host, by the model of ``theory``.
-
-    Without transfers a peak follows from each rank's order alone, so every action takes one tick
-    here (two actions of no duration would share an instant). Transfers, collectives and the host's
-    tasks run beside computations, and when they do is told by the schedule's own times on its own
-    problem. Hosts are there where something is off-loaded. What comes and goes again within one
-    instant (two transfers of no duration) the model does not see (``instants``).
-    """
-    schedule = whole.schedule
-    if runs_beside(whole.problem):
-        timed = with_bytes(whole, spec)
-    else:
-        timed = problem_in_bytes(in_one_tick(whole.pipeline), spec)
-        schedule = in_order_alone(timed, schedule)
-    profile = memory_profile(timed, timed.locate(schedule.program.actions), schedule.start)
-    return tuple(profile.peaks(timed).tolist())
+    return left_shift(timed, schedule.program.take(schedule.program.resource < timed.num_ranks))

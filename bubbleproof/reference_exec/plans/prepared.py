@@ -13,21 +13,21 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
-from bubbleproof.reference_exec.plans.data_parallel import state_bytes
-from bubbleproof.reference_exec.plans.instants import require_stays, require_ticks
-from bubbleproof.reference_exec.plans.plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.plans.predicted_live_bytes import LiveBytes, predicted_live_bytes
-from bubbleproof.reference_exec.plans.prediction import (
-    predicted_peak_bytes,
-    runs_beside,
-    with_bytes,
-)
+from bubbleproof.reference_exec.plans.prediction import runs_beside
 from bubbleproof.reference_exec.plans.replay_limits import require_size
+from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_state
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, with_transfers
+from bubbleproof.reference_exec.plans.transfer_rows import (
+    by_moments,
+    moments,
+    require_stays,
+    require_ticks,
+    with_transfers,
+)
 from bubbleproof.reference_exec.plans.verification import (
     first_violations,
     require_ok,
@@ -44,15 +44,14 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check
 from bubbleproof.verify.communication.matching import Semantics
-from bubbleproof.verify.verdict import join
+from bubbleproof.verify.verdict import Verdict, join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
     """A schedule ready to run.
 
-    ``predicted`` has the peak bytes of each rank, then of each host (``predicted_peak_bytes``),
-    ``state`` those of the model state of each process, where it is sharded;
+    ``predicted`` has the peak bytes of each rank, then of each host (``Replicated.peak_bytes``);
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``;
     ``live_bytes`` those of each action (``predicted_live_bytes``), ``model_state`` those of
@@ -61,7 +60,6 @@ class Prepared:
 
     plan: Plan
     predicted: tuple[int, ...]
-    state: tuple[int, ...]
     semantics: Semantics
     is_unsafe: bool
     broken: Mapping[str, str]
@@ -93,69 +91,65 @@ def prepared(
     spec = spec.on(pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
     require_steps(spec, 1 if training is None else training.steps)
-    verdict = check(problem, schedule)
-    if not unsafe:
-        require_ok(verdict)
-        if runs_beside(problem):
-            require_ticks(problem)
-            require_stays(problem, schedule)
+    verdicts: list[Verdict] = []
+    _judge(verdicts, [check(problem, schedule)], unsafe=unsafe)
+    if not unsafe and runs_beside(problem):
+        require_ticks(problem)
+        require_stays(problem, schedule)
     whole = replicated(pipeline, schedule, spec, replicas=data_parallel, levels=zero)
     if whole.parallel is not None and whole.parallel.placed:
-        verdict = join([verdict, check(whole.problem, whole.schedule)])
-    lowered = lowered_program(whole, spec) if program is None else program
+        verdicts.append(check(whole.problem, whole.schedule))
+    lowered = lowered_program(whole) if program is None else program
     bare = lowered if training is None else without_steps(lowered)
-    verdict = join([verdict, verify_program(without_messages(problem), whole, bare, semantics)])
-    if not unsafe:
-        require_ok(verdict)
-    plan = replace(replay_plan(whole, lowered, spec, training), counts_bytes=count_bytes)
-    verdict = join(
-        [
-            verdict,
-            verify_plan(whole.problem, plan, semantics),
-            verify_collectives(whole.problem, whole.schedule, without_training(plan)),
-        ]
-    )
-    if not unsafe:
-        require_ok(verdict)
+    of_program = verify_program(without_messages(problem), whole, bare, semantics)
+    _judge(verdicts, [of_program], unsafe=unsafe)
+    plan = replace(replay_plan(whole, lowered, training), counts_bytes=count_bytes)
+    of_plan = verify_plan(whole.problem, plan, semantics)
+    of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
+    _judge(verdicts, [of_plan, of_collectives], unsafe=unsafe)
     return Prepared(
         plan=plan,
-        predicted=_predicted(whole, spec) if count_bytes else (),
-        state=() if whole.parallel is None else state_bytes(pipeline, spec, whole.parallel),
+        predicted=_predicted(whole) if count_bytes else (),
         semantics=semantics,
         is_unsafe=unsafe,
-        broken=first_violations(verdict),
+        broken=first_violations(join(verdicts)),
         model_state=predicted_state(plan),
         live_bytes=_live_bytes(whole, plan) if count_bytes else (),
     )
+
+
+def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> None:
+    """Add to the verdicts. Raises ``NotVerified`` where one does not hold, unless ``unsafe``."""
+    verdicts += more
+    if not unsafe:
+        require_ok(join(verdicts))
 
 
 def _live_bytes(whole: Replicated, plan: Plan) -> LiveBytes:
     """The predicted bytes of each action."""
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
     parallel = whole.parallel
-    rooms = {} if parallel is None else parallel.rooms(orders, plan.spec, plan.num_stages)
-    return predicted_live_bytes(with_bytes(whole, plan.spec), orders, rooms)
+    rooms = {} if parallel is None else parallel.rooms(orders)
+    return predicted_live_bytes(whole.sized, orders, rooms)
 
 
-def _predicted(whole: Replicated, spec: ModelSpec) -> tuple[int, ...]:
+def _predicted(whole: Replicated) -> tuple[int, ...]:
     """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
     try:
-        return predicted_peak_bytes(whole, spec)
+        return whole.peak_bytes()
     except UntimedProgram:
         return ()
 
 
-def lowered_program(whole: Replicated, spec: ModelSpec) -> Program:
+def lowered_program(whole: Replicated) -> Program:
     """The program of ``lowering.lower``, in the order of moments where transfers join it."""
     lowered = lower(whole.problem, whole.schedule)
     if not runs_beside(whole.problem):
         return lowered
-    return by_moments(lowered, moments(with_bytes(whole, spec), whole.schedule))
+    return by_moments(lowered, moments(whole.sized, whole.schedule))
 
 
-def replay_plan(
-    whole: Replicated, lowered: Program, spec: ModelSpec, training: Training | None = None
-) -> Plan:
+def replay_plan(whole: Replicated, lowered: Program, training: Training | None = None) -> Plan:
     """The plan of a lowered program, its schedule's transfers put in; nothing is verified here.
 
     STEPs and exchanges of a training are put in too, unless the program has its own (``stepping``).
@@ -176,11 +170,10 @@ def replay_plan(
     if parallel is not None:
         ends |= {action: (rank,) for action, rank in parallel.homes.items()}
     if ends:
-        sized = with_bytes(whole, spec)
-        moment = moments(sized, whole.schedule)
-        lowered = with_transfers(sized, whole.schedule, lowered, moment, ends)
+        moment = moments(whole.sized, whole.schedule)
+        lowered = with_transfers(whole.sized, whole.schedule, lowered, moment, ends)
     plan = Plan(
-        spec=spec,
+        spec=whole.spec,
         program=lowered,
         stage_ranks=pipeline.stage_ranks,
         num_microbatches=pipeline.num_microbatches,

@@ -1,17 +1,14 @@
-"""How large a replay may be, from its numbers alone: asked before torch is loaded.
+"""How large a replay may be, from its numbers alone, and how long: asked before torch is loaded.
 
-The bytes are the least that any replay of a reference model holds at once: its weights with their
-gradients, and in one stage the activations of one sample of work. With h the hidden size, u the
-inner units, b the samples of a microbatch, t its tokens and a the heads:
-
-- a layer has 2 h u weights (``mlp``), 4 h^2 + 2 h u (``transformer``), 2 h^2 + 3 h u (``llama``),
-  a vocabulary of V words V h at either end;
-- a layer keeps b t (h + u) activations, and where it attends a t x t mask and b a t^2 weights, of
-  which a slice has its tokens' rows.
+The bytes are those that any replay of a reference model holds at once: its weights with their
+gradients, and in one stage the activations of one sample of work (``footprint``).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bubbleproof.reference_exec.models.footprint import footprint, weight_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.limits import MAX_RANKS, MAX_TASKS
@@ -50,24 +47,28 @@ def require_room(
 
 def least_bytes(spec: ModelSpec, num_stages: int, num_slices: int = 1, replicas: int = 1) -> int:
     """The bytes that every replay of a reference model needs at once; see the module."""
-    layers = spec.layers if isinstance(spec.layers, tuple) else (spec.layers,) * num_stages
-    weights = _layer_weights(spec) * sum(layers) + 2 * spec.vocabulary * spec.hidden
-    activations = max(layers) * _layer_activations(spec, num_slices)
-    return spec.element_bytes * (2 * replicas * weights + activations)
+    spec = replace(spec, tied=False).on(num_stages)
+    stages, last = range(num_stages), num_slices - 1  # which attends to all slices
+    weights = sum(weight_bytes(spec, stage) for stage in stages)
+    held = (
+        footprint(spec, stage, num_stages, slice_index=last, num_slices=num_slices)
+        for stage in stages
+    )
+    return 2 * replicas * weights + max(each.activation_bytes for each in held)
 
 
-def _layer_weights(spec: ModelSpec) -> int:
-    hidden, inner = spec.hidden, spec.inner
-    if spec.kind == "mlp":
-        return 2 * hidden * inner
-    if spec.kind == "transformer":
-        return 4 * hidden**2 + 2 * hidden * inner
-    return 2 * hidden**2 + 3 * hidden * inner  # keys and values, a matter of kv_heads, left out
+LONGEST_SECONDS = 1_000_000.0  # gloo waits for whole milliseconds in 32 bits: 24 days at most
 
 
-def _layer_activations(spec: ModelSpec, num_slices: int) -> int:
-    tokens = spec.slice_length(0, num_slices)
-    kept = spec.batch * tokens * (spec.hidden + spec.inner)
-    if spec.kind == "mlp":
-        return kept
-    return kept + (spec.batch * spec.heads + 1) * tokens * spec.sequence
+def require_time_limit(seconds: float) -> None:
+    """Raise ``ValueError`` for a time that no rank can be given.
+
+    >>> require_time_limit(float("inf"))
+    Traceback (most recent call last):
+    ValueError: replay timeout must be more than 0 and at most 1000000 seconds, got inf
+    """
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise ValueError(
+            f"replay timeout must be more than 0 and at most {LONGEST_SECONDS:.0f} seconds, "
+            f"got {seconds}"
+        )

@@ -52,6 +52,11 @@ class Segment:
         begin = member * length + min(member, longer)
         return begin, begin + length + (member < longer)
 
+    def parts(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """A flat buffer of all, cut into what each member has."""
+        bounds = (self.bounds(member) for member in range(self.members))
+        return [flat[begin:end] for begin, end in bounds]
+
     def views(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parameters in a flat buffer of all."""
         spans = zip(self.shapes.items(), pairwise(self.ends), strict=True)
@@ -73,27 +78,34 @@ class StageLayout:
     """The segments of one stage by level; a level without parameters has none."""
 
     segments: Mapping[int, Segment]
+    element_bytes: int = 1
 
     @classmethod
-    def of(cls, shapes: Mapping[str, Shape], levels: ZeroLevels, members: int) -> StageLayout:
+    def of(
+        cls, shapes: Mapping[str, Shape], levels: ZeroLevels, members: int, element_bytes: int = 1
+    ) -> StageLayout:
         """The layout of parameters with these shapes, in this order."""
         named = {
             level: {name: shape for name, shape in shapes.items() if levels.of(name) == level}
             for level in LEVELS
         }
-        return cls(
-            segments={
-                level: Segment(shapes=own, members=members) for level, own in named.items() if own
-            }
-        )
+        segments = {n: Segment(shapes=own, members=members) for n, own in named.items() if own}
+        return cls(segments=segments, element_bytes=element_bytes)
 
     def size(self, *levels: int) -> int:
         """The elements of the parameters of some levels."""
         return sum(self.segments[level].size for level in levels if level in self.segments)
 
-    def state_size(self, member: int) -> int:
-        """The elements that a member holds all the time; see the module's text."""
-        shards = sum(
-            end - begin for begin, end in (s.bounds(member) for s in self.segments.values())
-        )
-        return 2 * shards + self.size(1, 2) + self.size(1)
+    def bytes(self, *levels: int) -> int:
+        """The bytes of the parameters of some levels."""
+        return self.element_bytes * self.size(*levels)
+
+    def shards(self, member: int) -> list[int]:
+        """The elements of each level that are a member's own."""
+        bounds = (segment.bounds(member) for segment in self.segments.values())
+        return [end - begin for begin, end in bounds]
+
+    def kept(self, member: int) -> tuple[int, int]:
+        """The elements of parameters, and of gradients, that a member holds all the time."""
+        own = sum(self.shards(member))
+        return own + self.size(1, 2), own + self.size(1)

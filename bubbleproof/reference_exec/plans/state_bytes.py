@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.reference_exec.models.footprint import parameter_tensors, weight_bytes
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
 
 COUNTER_BYTES = 4
@@ -38,6 +38,11 @@ class StateBytes:
     @property
     def total(self) -> int:
         return self.weights + self.gradients + self.optimizer
+
+    @property
+    def without_optimizer(self) -> int:
+        """Of a member that is sharded, what is there from the beginning to the end."""
+        return self.weights + self.gradients
 
     def __add__(self, other: StateBytes) -> StateBytes:
         return StateBytes(
@@ -60,7 +65,8 @@ def predicted_state(plan: Plan) -> tuple[tuple[StateBytes, ...], tuple[StateByte
             if plan.is_sharded:
                 on_rank += _of_member(plan, stage, replica)
             elif stage in plan.hosted:
-                on_host += _of_host(plan, stage)
+                own = _of_rank(plan, stage)
+                on_host += StateBytes(weights=2 * own.weights, optimizer=own.optimizer)
             else:
                 on_rank += _of_rank(plan, stage)
         ranks.append(on_rank)
@@ -83,19 +89,13 @@ def _of_rank(plan: Plan, stage: int) -> StateBytes:
     return StateBytes(weights=weights, gradients=weights, optimizer=kept)
 
 
-def _of_host(plan: Plan, stage: int) -> StateBytes:
-    own = _of_rank(plan, stage)
-    return StateBytes(weights=2 * own.weights, optimizer=own.optimizer)
-
-
 def _of_member(plan: Plan, stage: int, member: int) -> StateBytes:
     assert plan.parallel is not None
-    layout = plan.parallel.layouts(plan.spec, plan.num_stages)[stage]
-    element = plan.spec.element_bytes
-    bounds = [segment.bounds(member) for segment in layout.segments.values()]
-    shards = element * sum(end - begin for begin, end in bounds)
+    layout = plan.parallel.layouts[stage]
+    element, shards = plan.spec.element_bytes, layout.shards(member)
+    weights, gradients = layout.kept(member)
     return StateBytes(
-        weights=shards + element * layout.size(1, 2),
-        gradients=shards + element * layout.size(1),
-        optimizer=optimizer_bytes(plan.training, shards, len(bounds)),
+        weights=element * weights,
+        gradients=element * gradients,
+        optimizer=optimizer_bytes(plan.training, element * sum(shards), len(shards)),
     )

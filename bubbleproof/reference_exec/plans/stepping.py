@@ -22,12 +22,11 @@ updates step there, by the problem's own STEP, barrier or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.reference_exec.plans.plan import TRAINING_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import TRAINING_KINDS, Plan
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 
@@ -45,21 +44,20 @@ def with_steps(plan: Plan) -> Plan:
     program = plan.program
     if any(is_of_training(plan, action) for action in program.actions):
         return plan
-    orders = [_stepped(plan, rank, order) for rank, order in _orders(plan)]
-    return replace(plan, program=Program.from_orders(orders))
+    orders = enumerate(program.orders(plan.num_ranks))
+    stepped = [_stepped(plan, rank, order) for rank, order in orders]
+    return replace(plan, program=Program.from_orders(stepped))
 
 
 def without_steps(program: Program) -> Program:
     """A lowered program less its STEPs and REDUCE_GRADs."""
-    mask = program.actions.is_kind(*TRAINING_KINDS)
-    return Program(actions=program.actions.take(~mask), resource=program.resource[~mask])
+    return program.take(~program.actions.is_kind(*TRAINING_KINDS))
 
 
 def without_training(plan: Plan) -> Program:
     """The program of a plan less what is there for its training."""
-    program = plan.program
-    kept = np.array([not is_of_training(plan, a) for a in program.actions], dtype=np.bool_)
-    return Program(actions=program.actions.take(kept), resource=program.resource[kept])
+    kept = [not is_of_training(plan, action) for action in plan.program.actions]
+    return plan.program.take(np.array(kept, dtype=np.bool_))
 
 
 def is_of_training(plan: Plan, action: Action) -> bool:
@@ -87,10 +85,6 @@ def is_shared(plan: Plan, stage: int) -> bool:
 def tied_stages(plan: Plan) -> tuple[int, ...]:
     """The stages of a tied embedding and head."""
     return (0, plan.num_stages - 1) if plan.spec.tied else ()
-
-
-def _orders(plan: Plan) -> Iterable[tuple[int, list[Action]]]:
-    return enumerate(plan.program.orders(plan.num_ranks))
 
 
 def _stepped(plan: Plan, rank: int, order: list[Action]) -> list[Action]:

@@ -13,6 +13,10 @@ where it starts and where it ends. At equal times releases come before acquisiti
 ``by_moments`` brings SEND and RECV of a lowered program into that order too. All rows of all ranks
 then agree with one order in time, in which everything waited for comes earlier, so no semantics can
 make the ranks wait for each other.
+
+Nothing of no duration has an order in time: a forward of 0 ticks ends when it begins, and an
+activation that leaves and returns at one moment is on its other end, in the program, for bytes that
+the model never counts. Both are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import Action, ActionTable, Ints, Kind
+from bubbleproof.reference_exec.plans.replay_plan import COMPUTE_KINDS, key_of
+from bubbleproof.theory.model.actions import Action, Ints, Kind
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -62,7 +67,7 @@ def by_moments(lowered: Program, moment: Moments) -> Program:
     rows = zip(lowered.resource.tolist(), lowered.actions, strict=True)
     keys = [(rank, moment[action]) for rank, action in rows]
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
-    return Program(actions=lowered.actions.take(order), resource=lowered.resource[order])
+    return lowered.take(order)
 
 
 def with_transfers(
@@ -79,14 +84,8 @@ def with_transfers(
     ``lowered`` are the schedule's, in its order.
     """
     rows = _transfer_rows(problem, schedule, transfers)
-    orders = [
-        _merged(lowered_order, moment, rows.get(rank, []))
-        for rank, lowered_order in enumerate(lowered.orders(problem.num_ranks))
-    ]
-    return Program(
-        actions=ActionTable.from_actions(action for order in orders for action in order),
-        resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
-    )
+    orders = enumerate(lowered.orders(problem.num_ranks))
+    return Program.from_orders([_merged(own, moment, rows.get(rank, [])) for rank, own in orders])
 
 
 def _changes(problem: Problem) -> tuple[Ints, Ints]:
@@ -163,3 +162,40 @@ def _merged(order: list[Action], moment: Moments, rows: list[Row]) -> list[Actio
         result.append(following[2])
         following = next(waiting)
     return result
+
+
+_RETURNS = {Kind.EVICT: Kind.LOAD, Kind.OFFLOAD: Kind.RELOAD}
+
+
+def require_ticks(problem: Problem) -> None:
+    """Raise ``ValueError`` for a computation of no duration.
+
+    Precondition: something of the problem runs beside computation.
+    """
+    instant = problem.actions.is_kind(*COMPUTE_KINDS) & (problem.duration < 1)
+    if instant.any():
+        raise ValueError(
+            "replays of schedules with transfers or collectives need computations of 1 tick or "
+            f"more; {problem.label(int(instant.argmax()))} takes none"
+        )
+
+
+def require_stays(problem: Problem, schedule: Schedule) -> None:
+    """Raise ``ValueError`` for an activation that leaves and is back at the same moment.
+
+    Precondition: the schedule is verified.
+    """
+    task = problem.locate(schedule.program.actions)
+    start = np.zeros(problem.num_tasks, dtype=np.int64)
+    start[task] = schedule.start
+    for away, back in _RETURNS.items():
+        tasks = np.flatnonzero(problem.actions.is_kind(away)).tolist()
+        left = {key_of(problem.actions[task]): task for task in tasks}
+        for returning in np.flatnonzero(problem.actions.is_kind(back)).tolist():
+            action = problem.actions[returning]
+            key, end = key_of(action), start[returning] + problem.duration[returning]
+            if key in left and start[left[key]] == end:
+                raise ValueError(
+                    f"replay cannot tell the bytes of {problem.label(left[key])}, which is undone "
+                    f"by {action} at the same moment, {end}; give a transfer 1 tick or more"
+                )

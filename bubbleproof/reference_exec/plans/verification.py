@@ -11,26 +11,26 @@ ends.
 
 from __future__ import annotations
 
-import numpy as np
-
-from bubbleproof.reference_exec.plans.plan import COLLECTIVE_KINDS, HOST_KINDS, TRANSFER_KINDS, Plan
+from bubbleproof.reference_exec.plans.replay_plan import (
+    COLLECTIVE_KINDS,
+    HOST_KINDS,
+    TRANSFER_KINDS,
+    Plan,
+)
 from bubbleproof.reference_exec.plans.replicated import Replicated
-from bubbleproof.theory.model.actions import ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import with_rows
 from bubbleproof.verify.communication.collective_order import (
     check_collectives,
     check_one_at_a_time,
     program_of_ends,
 )
 from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
-from bubbleproof.verify.dataflow import (
-    check_dataflow,
-    check_dataflow_of_program,
-    check_training,
-)
+from bubbleproof.verify.dataflow.passes import check_training
+from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import Decision, Verdict, join
+from bubbleproof.verify.verdict import Decision, Verdict
 
 REFUSAL = "replay refuses what is not verified"
 
@@ -65,20 +65,14 @@ def verify_program(
     ``problem`` is that of the pipeline alone, without collectives of its replicas.
     """
     schedule, ranks = whole.schedule, problem.num_ranks
-    return join(
-        [
-            Verdict(decisions=_same_computations(ranks, schedule, lowered)),
-            check_communication(problem, lowered, (semantics,)),
-            Verdict(
-                decisions=(
-                    check_dataflow(whole.problem, schedule),
-                    check_dataflow_of_program(
-                        whole.problem, _with_engines(ranks, schedule, lowered)
-                    ),
-                )
-            ),
-        ]
+    engines = schedule.program.take(schedule.program.resource >= ranks)
+    decisions = (
+        *_same_computations(ranks, schedule, lowered),
+        *check_communication(problem, lowered, (semantics,)).decisions,
+        check_dataflow(whole.problem, schedule),
+        check_dataflow_of_program(whole.problem, with_rows(lowered, engines)),
     )
+    return Verdict(decisions=decisions)
 
 
 def verify_plan(problem: Problem, plan: Plan, semantics: Semantics) -> Verdict:
@@ -103,23 +97,15 @@ def verify_collectives(problem: Problem, schedule: Schedule, program: Program) -
     """Whether the collectives put into a program are whole, and serve what they must (rule 7)."""
     if not problem.actions.is_kind(*COLLECTIVE_KINDS).any():
         return Verdict(decisions=())
-    ends = program_of_ends(program)
+    ends, engines = program_of_ends(program), schedule.program
     on_ranks = ~ends.actions.is_kind(*TRANSFER_KINDS, *HOST_KINDS)
-    engines = schedule.program
     beside = (engines.resource >= problem.num_ranks) & ~engines.actions.is_kind(*COLLECTIVE_KINDS)
-    whole = Program.grouped(
-        actions=ActionTable.concatenate(
-            [ends.actions.take(on_ranks), engines.actions.take(beside)]
-        ),
-        resource=np.concatenate([ends.resource[on_ranks], engines.resource[beside]]),
+    decisions = (
+        check_collectives(problem, program),
+        check_one_at_a_time(program),
+        check_dataflow_of_program(problem, with_rows(ends.take(on_ranks), engines.take(beside))),
     )
-    return Verdict(
-        decisions=(
-            check_collectives(problem, program),
-            check_one_at_a_time(program),
-            check_dataflow_of_program(problem, whole),
-        )
-    )
+    return Verdict(decisions=decisions)
 
 
 def _same_computations(ranks: int, schedule: Schedule, lowered: Program) -> tuple[Decision, ...]:
@@ -133,12 +119,3 @@ def _same_computations(ranks: int, schedule: Schedule, lowered: Program) -> tupl
         return ()
     sentence = "the lowered program's computations are not the schedule's, in its order"
     return (Decision.of_sentences(Rule.EXCLUSIVE, [sentence]),)
-
-
-def _with_engines(ranks: int, schedule: Schedule, lowered: Program) -> Program:
-    """The lowered program with the schedule's rows on links and engines."""
-    beside = schedule.program.resource >= ranks
-    return Program.grouped(
-        actions=ActionTable.concatenate([lowered.actions, schedule.program.actions.take(beside)]),
-        resource=np.concatenate([lowered.resource, schedule.program.resource[beside]]),
-    )

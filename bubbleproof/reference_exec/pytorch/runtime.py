@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
-from bubbleproof.reference_exec.drivers.time_limit import require_time_limit
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.plans.plan import Plan
 from bubbleproof.reference_exec.plans.prepared import replay_plan
+from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.replicated import replicated
 from bubbleproof.reference_exec.pytorch import worker as torch_worker
 from bubbleproof.reference_exec.pytorch.table import (
@@ -114,7 +114,7 @@ def compare_with_torch_runtime(
     """
     require_time_limit(timeout)
     lowered = lower(pipeline.problem(), schedule) if program is None else program
-    plan = replay_plan(replicated(pipeline, schedule, spec), lowered, spec)
+    plan = replay_plan(replicated(pipeline, schedule, spec), lowered)
     require_sayable(plan)
     ours = replay(pipeline, schedule, spec, program=lowered, semantics=semantics)
     told = replace(plan, program=compute_part(lowered)) if is_lowered_by_torch else plan
@@ -136,8 +136,7 @@ def compare_with_torch_runtime(
         replay_ok=ours.ok,
         gradients_equal=are_equal(gradients, expected),
         gradients_as_added=are_equal(gradients, as_added),
-        losses_equal=losses.keys() == expected_losses.keys()
-        and all(torch.equal(losses[part], expected_losses[part]) for part in losses),
+        losses_equal=are_equal(losses, expected_losses),
         differing=_differing(gradients, expected),
         reordered_stages=reordered_stages(plan),
         seconds=seconds,

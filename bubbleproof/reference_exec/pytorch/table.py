@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.schedule import Program
 

@@ -21,12 +21,14 @@ from bubbleproof.reference_exec.drivers.gloo_worker import Line, Seat, join_grou
 from bubbleproof.reference_exec.drivers.rank_report import Report
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import (
+    Named,
     Stage,
+    gradients_of,
     microbatch_input,
     microbatch_loss,
     microbatch_target,
 )
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.pytorch.table import has_communication, table_text
 from bubbleproof.reference_exec.runtime.rank import RankResult
 
@@ -72,9 +74,7 @@ def work(seat: Seat, line: Line) -> Report:
     try:
         return _run(seat, line)
     except Exception as error:  # whatever it is, the parent has to hear of it, and where it was
-        first = (str(error).strip().splitlines() or ["no message"])[0]
-        text = f"failed{_place(seat, line)}: {type(error).__name__}: {first}"
-        return Report(state="failed", text=text)
+        return Report.failed(error, _place(seat, line))
 
 
 def _place(seat: Seat, line: Line) -> str:
@@ -87,13 +87,12 @@ def _run(seat: Seat, line: Line) -> Report:
     rank = TorchRank(seat, line)
     line.ready()
     losses = rank.step()
-    return Report.of(
-        RankResult(
-            gradients=rank.gradients(),
-            losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
-            live_bytes=(),
-        )
+    result = RankResult(
+        gradients=rank.gradients(),
+        losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
+        live_bytes=(),
     )
+    return Report(result=result)
 
 
 class TorchRank:
@@ -119,9 +118,9 @@ class TorchRank:
         self._runtime.step(*self._inputs, target=self._target, losses=losses, return_outputs=False)
         return losses
 
-    def gradients(self) -> dict[tuple[int, str], torch.Tensor]:
+    def gradients(self) -> Named:
         """The gradients of the steps since they were last dropped, summed."""
-        return _gradients(self._modules)
+        return gradients_of(self._modules)
 
     def drop_gradients(self) -> None:
         """Forget them."""
@@ -168,13 +167,3 @@ def _targets(plan: Plan, modules: dict[int, Stage]) -> torch.Tensor | None:
     if plan.num_stages - 1 not in modules:
         return None
     return torch.cat([microbatch_target(plan.spec, j) for j in range(plan.num_microbatches)])
-
-
-def _gradients(modules: dict[int, Stage]) -> dict[tuple[int, str], torch.Tensor]:
-    found = {}
-    for stage, module in modules.items():
-        for name, parameter in module.named_parameters():
-            if parameter.grad is None:
-                raise RuntimeError(f"stage {stage} {name} has no gradient")
-            found[stage, name] = parameter.grad
-    return found

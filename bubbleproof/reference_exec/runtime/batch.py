@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from bubbleproof.reference_exec.models.reference import microbatch_input, microbatch_target
-from bubbleproof.reference_exec.plans.plan import Key, Plan, key_of
+from bubbleproof.reference_exec.plans.replay_plan import Key, Plan, key_of
 from bubbleproof.reference_exec.runtime.device import Device
 from bubbleproof.theory.model.actions import Kind
 

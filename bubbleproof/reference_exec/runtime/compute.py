@@ -13,30 +13,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import torch
 
-from bubbleproof.reference_exec.births import BIRTHS, living_storages
-from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.constants import constants_of
+from bubbleproof.reference_exec.births import BIRTHS, constants_of, living_storages
+from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
-from bubbleproof.reference_exec.models.attention import Prefix
 from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.models.layers import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
-from bubbleproof.reference_exec.models.reference import Stage, microbatch_loss
-from bubbleproof.reference_exec.plans.plan import Key, Plan, label
+from bubbleproof.reference_exec.models.reference import Named, Stage, gradients_of, microbatch_loss
+from bubbleproof.reference_exec.plans.replay_plan import Key, Plan, label
 from bubbleproof.reference_exec.runtime.batch import Batch
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
-from bubbleproof.reference_exec.runtime.stage_shards import StageShards, shards_of
-from bubbleproof.reference_exec.runtime.transfer_buffers import SampleStorages
+from bubbleproof.reference_exec.runtime.stage_shards import StageShards
 from bubbleproof.reference_exec.runtime.weight_parts import DeferredWeight
-from bubbleproof.reference_exec.saved import SavedTensors
+from bubbleproof.reference_exec.saved import SampleStorages, SavedTensors
 from bubbleproof.theory.model.actions import NONE, Kind
 
-Gradients = dict[tuple[int, str], torch.Tensor]
+Gradients = Named
 Forward = tuple[int, int, int, int]  # (step, stage, number in the whole batch, slice)
 
 
@@ -56,34 +53,33 @@ class _Forwarded:
 
 
 class Compute:
-    """The stages of one rank, what their actions have left, and the ledger of its bytes."""
+    """The stages of one process, what their actions have left, and the ledger of its bytes."""
 
-    def __init__(self, plan: Plan, rank: int, device: Device = CPU, replica: int = 0) -> None:
+    def __init__(self, plan: Plan, process: int, device: Device = CPU) -> None:
         self._plan = plan
-        self._rank, self._replica = rank, replica
+        self.replica, self.rank = replica, rank = plan.seat(process)
         self.device = device
-        self._stages = {
+        self.stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
         }
-        self.stages = MappingProxyType(self._stages)
         self._gemm_weights = {
-            g: [m.get_parameter(name) for name in m.gemms()] for g, m in self._stages.items()
+            g: [m.get_parameter(name) for name in m.gemms()] for g, m in self.stages.items()
         }
-        self._parameters = [p for module in self._stages.values() for p in module.parameters()]
+        self._parameters = [p for module in self.stages.values() for p in module.parameters()]
         self._recomputed = plan.recomputed()
         self._split = plan.split()
         self.batch = Batch(plan, rank, device, replica)
         self.ledger = Ledger()
         if plan.counts_bytes and plan.spec.kind == "own":
             self._make_constants()
-        updated = {g: module for g, module in self._stages.items() if g in plan.hosted}
+        updated = {g: module for g, module in self.stages.items() if g in plan.hosted}
         self.host = Host(self.ledger, updated, device, plan.training)
-        self.state = Ledger()  # model state that is here all the time
         self.shards: dict[int, StageShards] = {}
-        if plan.parallel is not None and plan.parallel.is_sharded:
-            ledgers = self.ledger, self.state
-            self.shards = shards_of(plan, rank, self._stages, member=replica, ledgers=ledgers)
-        for stage, module in self._stages.items():
+        if plan.is_sharded:
+            self.shards = {
+                g: StageShards(plan, process, g, m, self.ledger) for g, m in self.stages.items()
+            }
+        for stage, module in self.stages.items():
             self.ledger.exclude(module.buffers())
             if stage not in {*updated, *self.shards}:  # these count while they are here
                 self.ledger.exclude(module.parameters())
@@ -106,18 +102,17 @@ class Compute:
 
         The caller says that the output is a message, and then ``drop_recomputed``.
         """
-        if key[0] not in self._stages:
-            raise BrokenProgram(f"{label(key, 'F')} of a stage that is not on rank {self._rank}")
+        if key[0] not in self.stages:
+            raise BrokenProgram(f"{label(key, 'F')} of a stage that is not on rank {self.rank}")
         self.host.require_present(key[0])
-        left = (self._forwarded, self._checkpoints, self._away)
-        if any(key in kept for kept in left):
-            raise BrokenProgram(f"{label(key, 'F')} runs twice")
+        is_left = key in {*self._forwarded, *self._checkpoints, *self._away}
+        require(not is_left, f"{label(key, 'F')} runs twice")
         forwarded = self._run(Kind.F, key, x)
         output = forwarded.root.detach()
+        sample = self._plan.sample(self.replica, key[1])
         if self._is_last(key):
-            self.losses[self._plan.sample(self._replica, key[1]), key[2]] = output.clone()
+            self.losses[sample, key[2]] = output.clone()
         if forwarded.saved is not None:
-            sample = self._plan.sample(self._replica, key[1])
             self.saved_bytes[self.batch.step, key[0], sample, key[2]] = forwarded.saved.num_bytes
         self._forwarded[key] = forwarded
         self.sample()
@@ -134,8 +129,7 @@ class Compute:
     def recompute(self, key: Key) -> None:
         """Run R: the forward again, from its input."""
         self.host.require_present(key[0])
-        if key not in self._checkpoints:
-            raise BrokenProgram(f"{label(key, 'R')} without its forward, or again")
+        require(key in self._checkpoints, f"{label(key, 'R')} without its forward, or again")
         x = self._checkpoints[key].tensor.requires_grad_(key[0] > 0)
         self._forwarded[key] = self._run(Kind.R, key, x)
         del self._checkpoints[key]
@@ -144,12 +138,9 @@ class Compute:
     def require_forwarded(self, key: Key, kind: str) -> None:
         """Assert that the backward of ``key`` can start here and now."""
         self.host.require_present(key[0])
-        if key in self._away:
-            raise BrokenProgram(f"{label(key, kind)} while its activation is away")
-        if key in self._checkpoints:
-            raise BrokenProgram(f"{label(key, kind)} without its R")
-        if key not in self._forwarded:
-            raise BrokenProgram(f"{label(key, kind)} without its forward, or again")
+        require(key not in self._away, f"{label(key, kind)} while its activation is away")
+        require(key not in self._checkpoints, f"{label(key, kind)} without its R")
+        require(key in self._forwarded, f"{label(key, kind)} without its forward, or again")
 
     def backward(
         self, key: Key, output_gradient: torch.Tensor | None, *, is_split: bool
@@ -165,8 +156,7 @@ class Compute:
         roots: list[tuple[torch.Tensor, torch.Tensor | None]] = [(forwarded.root, output_gradient)]
         if self._plan.num_slices > 1:
             sample = self._sliced[key[:2]]
-            if sample.num_forwarded != key[2] + 1:
-                raise BrokenProgram(f"{label(key, 'B')} before a later slice's")
+            require(sample.num_forwarded == key[2] + 1, f"{label(key, 'B')} before a later slice's")
             roots += sample.pop()
         torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
         del roots
@@ -177,15 +167,14 @@ class Compute:
             weights, num_parts = self._gemm_weights[key[0]], self._plan.weight_parts.get(key[0], 0)
             self._deferred[key] = DeferredWeight(forwarded.store, weights, num_parts)
         gradient = forwarded.x.grad
-        if gradient is None and key[0] > 0:
-            raise BrokenProgram(f"{label(key, 'B')} gives no gradient for the stage's input")
+        has_all = gradient is not None or key[0] == 0
+        require(has_all, f"{label(key, 'B')} gives no gradient for the stage's input")
         return gradient
 
     def weight(self, key: Key, part: int = NONE) -> None:
         """Run W, or one part of it: the weight gradients that I left."""
         name = label(key, "W") + ("" if part == NONE else f"#{part}")
-        if key not in self._deferred:
-            raise BrokenProgram(f"{name} without its I, or again")
+        require(key in self._deferred, f"{name} without its I, or again")
         self._begin_gradient(Kind.W, key, part)
         self._deferred[key].run(name, part)
         if key[0] in self.shards:
@@ -196,12 +185,11 @@ class Compute:
 
     def send_away(self, key: Key, kind: Kind) -> SampleStorages:
         """Everything saved for the backward of ``key``, which cannot run before ``bring_back``."""
-        if key not in self._forwarded:
-            raise BrokenProgram(f"{label(key, kind.name)} without its forward, or again")
+        require(key in self._forwarded, f"{label(key, kind.name)} without its forward, or again")
         forwarded = self._forwarded.pop(key)
         assert forwarded.saved is not None
         ends = forwarded.x.detach(), forwarded.root.detach()
-        stays: list[torch.Tensor] = [*self._stages[key[0]].parameters()]
+        stays: list[torch.Tensor] = [*self.stages[key[0]].parameters()]
         if key[:2] in self._sliced:
             stays += self._sliced[key[:2]].leaves()
         storages = SampleStorages(self.ledger, [*forwarded.saved.tensors(), *ends], stays)
@@ -210,8 +198,7 @@ class Compute:
 
     def away(self, key: Key) -> SampleStorages:
         """What ``send_away`` gave."""
-        if key not in self._away:
-            raise BrokenProgram(f"{label(key, 'F')} is not away")
+        require(key in self._away, f"{label(key, 'F')} is not away")
         return self._away[key][1]
 
     def bring_back(self, key: Key) -> None:
@@ -232,13 +219,8 @@ class Compute:
         found: Gradients = dict(self.host.gradients)
         for shards in self.shards.values():
             found |= shards.pieces(shards.reduced)
-        for stage in self._stages.keys() - self._plan.hosted - self.shards.keys():
-            module = self._stages[stage]
-            for name, parameter in module.named_parameters():
-                if not parameter.grad is not None:
-                    raise BrokenProgram(f"stage {stage} {name} has no gradient")
-                found[stage, name] = parameter.grad
-        return found
+        whole = self.stages.keys() - self._plan.hosted - self.shards.keys()
+        return found | gradients_of({stage: self.stages[stage] for stage in whole})
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, one phrase each."""
@@ -253,7 +235,7 @@ class Compute:
 
     def _make_constants(self) -> None:
         """Run a user's stages once, so that what they make once is there."""
-        for stage, module in self._stages.items():
+        for stage, module in self.stages.items():
             facts = examined(self._plan.spec)[stage]
             self.ledger.forgiven_bytes += facts.kept_bytes
             module(self.device.put(facts.sample.clone()), None)
@@ -263,8 +245,8 @@ class Compute:
 
         The parameters of stages that are ``moving`` count while they are here.
         """
-        tensors = constants_of(self._stages.values())
-        counted = {storage_key(p) for g in moving for p in self._stages[g].parameters()}
+        tensors = constants_of(self.stages.values())
+        counted = {storage_key(p) for g in moving for p in self.stages[g].parameters()}
         storages = [t.untyped_storage() for t in tensors]
         if self._plan.spec.kind == "own":
             storages = living_storages()
@@ -278,7 +260,8 @@ class Compute:
         for sample in self._sliced.values():
             yield from keys_of(sample.sent_back())
         yield from self.host.keys()
-        yield from self.state.needed_keys()
+        for shards in self.shards.values():
+            yield from keys_of((*shards.weights(), *shards.sums()))
 
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1
@@ -293,7 +276,7 @@ class Compute:
             return
         if kind is not Kind.W:
             shards.bind(parallel.copy(kind, key))
-        if shards.accumulate(parallel.reduction(kind, key, self._rank, part)):
+        if shards.accumulate(parallel.reduction(kind, key, self.rank, part)):
             self.sample()
 
     def _run(self, kind: Kind, key: Key, x: torch.Tensor) -> _Forwarded:
@@ -306,15 +289,14 @@ class Compute:
             prefixes = self._sliced[key[:2]].again(slice_)
         elif plan.num_slices > 1:
             sample = self._sliced.setdefault(key[:2], SlicedSample(plan.spec.layers_of(stage)))
-            if sample.num_forwarded != slice_:
-                raise BrokenProgram(f"{label(key, 'F')} before an earlier slice's")
+            require(sample.num_forwarded == slice_, f"{label(key, 'F')} before an earlier slice's")
             sample.num_forwarded += 1
             prefixes = sample.prefixes
         shards = self.shards.get(stage)
         if shards is not None and plan.parallel is not None:
             shards.bind(plan.parallel.copy(kind, key))
         with self._saving(key, shards) as saved:
-            root = self._stages[stage](x, store, prefixes)
+            root = self.stages[stage](x, store, prefixes)
             if self._is_last(key):
                 target = self.batch.target(key).clone()  # the graph's own, if it keeps it
                 root = microbatch_loss(plan.spec, root, target, plan.num_samples)

@@ -21,7 +21,7 @@ from typing import Any  # torch.cuda's streams and events, or the tests' own
 
 import torch
 
-from bubbleproof.reference_exec.runtime.device import Lane, Mark
+from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
 
 POLL_SECONDS = 0.001
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -45,18 +45,6 @@ def allow_waiting_kernels() -> None:
     """
     for name, value in _FOR_WAITING_KERNELS.items():
         os.environ.setdefault(name, value)
-
-
-class CudaMark:
-    """An event on the computation's stream."""
-
-    def __init__(self, event: Any) -> None:
-        self._event = event
-
-    def seconds_since(self, earlier: Mark) -> float:
-        assert isinstance(earlier, CudaMark)
-        milliseconds: float = earlier._event.elapsed_time(self._event)
-        return milliseconds / 1000
 
 
 class CudaDevice:
@@ -103,10 +91,14 @@ class CudaDevice:
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, pin_memory=True)
 
-    def mark(self) -> Mark:
+    def mark(self) -> object:
         event = self._api.Event(enable_timing=True)
         event.record(self._streams[Lane.COMPUTE])
-        return CudaMark(event)
+        return event
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        milliseconds: float = begin.elapsed_time(end)
+        return milliseconds / 1000
 
     def finish(self, seconds: float) -> bool:
         """See ``Device``; polls, since a stream that never ends would keep a wait for ever."""
@@ -129,3 +121,28 @@ class CudaDevice:
 
     def peak_bytes(self) -> int | None:
         return int(self._api.max_memory_allocated(self._index))
+
+
+DEVICES = ("cpu", "cuda")
+
+
+def require_device(name: str) -> None:
+    """Raise ``ValueError`` for a device that is unknown or not there."""
+    if name not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"cuda was asked for, torch sees no GPU (torch {torch.__version__}, built "
+            f"{'with' if torch.version.cuda else 'without'} CUDA)"
+        )
+
+
+def open_device(name: str, index: int = 0) -> Device:
+    """The device ``cpu``, or the GPU of that index. Raises ``ValueError`` as above."""
+    require_device(name)
+    if name == "cpu":
+        return CPU
+    found = torch.cuda.device_count()
+    if not 0 <= index < found:
+        raise ValueError(f"GPU {index} was asked for, torch sees {found} on this machine")
+    return CudaDevice(index)

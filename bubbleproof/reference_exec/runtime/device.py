@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol  # a mark is what its device makes of it
 
 import torch
 
@@ -30,16 +30,6 @@ class Lane(StrEnum):
     SENDS = "sends"
     RECEIVES = "receives"
     TRANSFERS = "transfers"
-
-
-class Mark(Protocol):
-    """A moment of a device's computation."""
-
-    def seconds_since(self, earlier: Mark) -> float:
-        """The seconds of the device's clock from a mark of the same device to this one.
-
-        Precondition: the device has ``finish``\\ ed.
-        """
 
 
 class Device(Protocol):
@@ -70,8 +60,11 @@ class Device(Protocol):
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Host memory that a transfer can read and write."""
 
-    def mark(self) -> Mark:
+    def mark(self) -> object:
         """The moment at which the computation queued so far has run."""
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        """The seconds of the device's clock between two marks. Precondition: it has finished."""
 
     def finish(self, seconds: float) -> bool:
         """Wait until all lanes have run; False where that takes more than so many seconds."""
@@ -87,17 +80,6 @@ class Device(Protocol):
 
     def peak_bytes(self) -> int | None:
         """The most that the allocator had given out since; None where it keeps no count."""
-
-
-class CpuMark:
-    """A moment of this machine's clock."""
-
-    def __init__(self) -> None:
-        self._moment = time.perf_counter()
-
-    def seconds_since(self, earlier: Mark) -> float:
-        assert isinstance(earlier, CpuMark)
-        return self._moment - earlier._moment
 
 
 class CpuDevice:
@@ -125,8 +107,11 @@ class CpuDevice:
     def host_buffer(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype)
 
-    def mark(self) -> Mark:
-        return CpuMark()
+    def mark(self) -> float:
+        return time.perf_counter()
+
+    def seconds(self, begin: float, end: float) -> float:
+        return end - begin
 
     def finish(self, seconds: float) -> bool:
         del seconds

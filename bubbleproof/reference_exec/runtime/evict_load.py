@@ -11,22 +11,22 @@ from collections.abc import Iterator
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold
 from bubbleproof.reference_exec.models.footprint import footprint
-from bubbleproof.reference_exec.plans.plan import TRANSFER_KINDS, Key, Plan, key_of, label
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Key, Plan, key_of, label
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import Lane
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, until_done
+from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, posted, until_done
 from bubbleproof.theory.model.actions import Action, Kind
 
 
 class EvictLoad:
     """The transfers of one rank that are under way, and what it keeps for others."""
 
-    def __init__(self, plan: Plan, rank: int, compute: Compute, transport: Transport) -> None:
+    def __init__(self, plan: Plan, compute: Compute, transport: Transport) -> None:
         self._plan = plan
-        self._rank = rank
+        self._rank = compute.rank
         self._compute = compute
         self._transport = transport
         self._updated = plan.hosted
@@ -85,11 +85,7 @@ class EvictLoad:
             is_sender = (action.kind is Kind.EVICT) == (home == self._rank)
             hold = self._cargo(action, is_home=home == self._rank)
             peer = self._plan.acceptors[key] if home == self._rank else home
-            if is_sender:
-                transfer = self._transport.isend(action, hold.tensor, destination=peer)
-            else:
-                transfer = self._transport.irecv(action, hold.tensor, source=peer)
-            waits = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+            waits = posted(self._transport, action, hold.tensor, peer, is_send=is_sender)
             self._moving[action] = waits, hold
         else:
             waits, hold = self._moving[action]
@@ -106,15 +102,16 @@ class EvictLoad:
     def _cargo(self, action: Action, *, is_home: bool) -> Hold:
         """The bytes to send, or the buffer to receive into."""
         key, ledger, plan = key_of(action), self._compute.ledger, self._plan
+        device, where = self._compute.device, self._compute.device.torch_device
         size = footprint(
             plan.spec, action.stage, plan.num_stages, slice_index=key[2], num_slices=plan.num_slices
         ).moved_bytes
         if action.kind is Kind.LOAD and not is_home:
-            if key not in self._hosted:
-                raise BrokenProgram(f"{action} of what is not here")
+            require(key in self._hosted, f"{action} of what is not here")
             return self._hosted.pop(key)
         if action.kind is Kind.LOAD or not is_home:
-            return Hold(ledger, self._room(size))
+            with device.on(Lane.TRANSFERS):
+                return Hold(ledger, torch.empty(size, dtype=torch.uint8, device=where))
         storages = self._compute.send_away(key, Kind.EVICT)
         if storages.num_bytes != size:
             why = ""
@@ -123,13 +120,6 @@ class EvictLoad:
             raise BrokenProgram(
                 f"{action} moves {storages.num_bytes} bytes, {size} were expected{why}"
             )
-        device = self._compute.device.torch_device
-        content = storages.copy_to(torch.empty(size, dtype=torch.uint8, device=device))
+        content = storages.copy_to(torch.empty(size, dtype=torch.uint8, device=where))
         storages.free()
         return Hold(ledger, content)
-
-    def _room(self, num_bytes: int) -> torch.Tensor:
-        """Memory to receive a transfer into."""
-        device = self._compute.device
-        with device.on(Lane.TRANSFERS):
-            return torch.empty(num_bytes, dtype=torch.uint8, device=device.torch_device)

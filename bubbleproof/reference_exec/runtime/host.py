@@ -12,10 +12,10 @@ bring up. Each task has a beginning and an end, with the memory of
     STEP     begins: the master weights take a step; the host has a new copy to bring up
              ends:   the gradients on the host are freed
 
-The step is plain gradient descent, w - LEARNING_RATE * gradient, or that of the plan's training,
-whose moments count as model state alone (``state``). The host also keeps what a
-sample's forward left behind while that is off-loaded (``theory.pipelines.activation_offload``).
-Here the host's memory is this machine's as well; what lies where is told apart by two ledgers.
+The step is that of the plan's training, whose moments count as model state alone (``state``), or
+plain gradient descent (``optimizers``). The host also keeps what a sample's forward left behind
+while that is off-loaded (``theory.pipelines.activation_offload``). Here the host's memory is this
+machine's as well; what lies where is told apart by two ledgers.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import require
 from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of
-from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.plan import Key, label
+from bubbleproof.reference_exec.models.reference import Named, Stage
+from bubbleproof.reference_exec.plans.replay_plan import Key, label
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
-from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
+from bubbleproof.reference_exec.runtime.optimizers import (
+    Optimizer,
+    kept_by,
+    optimizer_of,
+    step_with,
+    walked,
+)
 from bubbleproof.theory.model.actions import Action, Kind
 
-LEARNING_RATE = 0.125
-Tensors = dict[str, torch.Tensor]
-Named = dict[tuple[int, str], torch.Tensor]
+Held = dict[str, Hold]  # one tensor for each parameter of a stage, by its name
 
 
 class Host:
@@ -56,23 +59,21 @@ class Host:
         self._rank_ledger = rank_ledger
         self._device = device
         self._stages = stages
-        self._master: dict[int, Tensors] = {}
-        self._upload: dict[int, Tensors] = {}
-        self._down: dict[int, Tensors] = {}
-        self._holds: dict[tuple[str, int], list[Hold]] = {}  # by (what, stage)
+        self._master: dict[int, Held] = {}
+        self._upload: dict[int, Held] = {}
+        self._down: dict[int, Held] = {}  # gradients
+        self._weights: dict[int, Held] = {}  # on the rank, as are
+        self._gradients: dict[int, Held] = {}
         self._kept: dict[Key, Hold] = {}  # activations
         self._begun: set[Action] = set()
         self._present: set[int] = set()
-        self._optimizers: dict[int, torch.optim.Optimizer] = {}
+        self._optimizers: dict[int, Optimizer] = {}
         for stage, module in stages.items():
-            self._master[stage] = {
-                k: p.detach().cpu().clone() for k, p in module.named_parameters()
-            }
+            weights = {name: p.detach().cpu().clone() for name, p in module.named_parameters()}
+            self._master[stage] = _held(self.ledger, weights)
             self._upload[stage] = self._copies(self._master[stage])
-            if training is not None:
-                self._optimizers[stage] = optimizer_of(training, self._master[stage].values())
-            self._hold("master", stage, self.ledger, self._master[stage])
-            self._hold("upload", stage, self.ledger, self._upload[stage])
+            stepped = (hold.tensor for hold in self._master[stage].values())
+            self._optimizers[stage] = optimizer_of(training, stepped)
             for parameter in module.parameters():
                 parameter.untyped_storage().resize_(0)
         if stages:
@@ -80,19 +81,19 @@ class Host:
 
     def require_present(self, stage: int) -> None:
         """Assert that a stage's weights are on the rank, if they are ever elsewhere."""
-        if stage in self._stages and stage not in self._present:
-            raise BrokenProgram(f"stage {stage} is on the host")
+        is_away = stage in self._stages and stage not in self._present
+        require(not is_away, f"stage {stage} is on the host")
 
     def run(self, action: Action) -> None:
         """Begin a RELOAD, OFFLOAD or STEP, or end the one begun."""
         ends = action in self._begun
-        handlers: dict[tuple[Kind, bool], Callable[[int], None]] = {
+        handlers: dict[tuple[Kind, bool], Callable[[int], object]] = {
             (Kind.RELOAD, False): self._begin_reload,
             (Kind.RELOAD, True): self._end_reload,
             (Kind.OFFLOAD, False): self._begin_offload,
             (Kind.OFFLOAD, True): self._end_offload,
             (Kind.STEP, False): self._begin_step,
-            (Kind.STEP, True): self._end_step,
+            (Kind.STEP, True): self._down.pop,
         }
         handlers[action.kind, ends](action.stage)
         (self._begun.discard if ends else self._begun.add)(action)
@@ -115,19 +116,15 @@ class Host:
     def stepped(self) -> Named:
         """The master weights by (stage, name). Precondition: the program has ended."""
         return {
-            (stage, name): value
+            (stage, name): hold.tensor
             for stage, weights in self._master.items()
-            for name, value in weights.items()
+            for name, hold in weights.items()
         }
 
     def state(self) -> StateBytes:
         """The model state on the host. (Gradients that were taken to be compared are not.)"""
-        named = (*self._master.values(), *self._upload.values())
-        return walked(
-            [tensor for tensors in named for tensor in tensors.values()],
-            [tensor for tensors in self._down.values() for tensor in tensors.values()],
-            self._optimizers.values(),
-        )
+        weights = _tensors(self._master, self._upload)
+        return walked(weights, _tensors(self._down), self._optimizers.values())
 
     def keys(self) -> Iterator[int]:
         """The storages that are the host's, or taken to be compared."""
@@ -137,8 +134,7 @@ class Host:
 
     def left_bytes(self) -> int:
         """The bytes here that are no model state: of activations that the rank has back."""
-        named = (*self._master.values(), *self._upload.values(), *self._down.values())
-        state = {key for tensors in named for key in keys_of(tensors.values())}
+        state = set(keys_of(_tensors(self._master, self._upload, self._down)))
         return self.ledger.live_bytes - self.ledger.bytes_of(state)
 
     def left_over(self) -> list[str]:
@@ -151,95 +147,64 @@ class Host:
         ]
 
     def _begin_reload(self, stage: int) -> None:
-        if stage not in self._upload:
-            raise BrokenProgram(f"{stage}RELOAD of what is not on the host")
-        for parameter in self._stages[stage].parameters():
+        require(stage in self._upload, f"{stage}RELOAD of what is not on the host")
+        gradients, parameters = {}, dict(self._stages[stage].named_parameters())
+        for name, parameter in parameters.items():
             parameter.untyped_storage().resize_(parameter.numel() * parameter.element_size())
-            parameter.grad = torch.zeros_like(parameter)
-        self._hold("weight", stage, self._rank_ledger, dict(self._parameters(stage)))
-        self._hold("gradient", stage, self._rank_ledger, self._gradients(stage))
-        with torch.no_grad(), self._device.on(Lane.TRANSFERS):
-            for name, parameter in self._parameters(stage).items():
-                parameter.copy_(self._upload[stage][name], non_blocking=True)
+            gradients[name] = parameter.grad = torch.zeros_like(parameter)
+        self._weights[stage] = _held(self._rank_ledger, parameters)
+        self._gradients[stage] = _held(self._rank_ledger, gradients)
+        with self._device.on(Lane.TRANSFERS):
+            for name, weight in self._weights[stage].items():
+                weight.tensor.copy_(self._upload[stage][name].tensor, non_blocking=True)
 
     def _end_reload(self, stage: int) -> None:
-        del self._upload[stage]
         self._device.join(Lane.TRANSFERS)
-        self._free("upload", stage)
+        del self._upload[stage]
         self._present.add(stage)
 
     def _begin_offload(self, stage: int) -> None:
-        if stage not in self._present:
-            raise BrokenProgram(f"{stage}OFFLOAD of what is not on the rank")
+        require(stage in self._present, f"{stage}OFFLOAD of what is not on the rank")
         self._present.remove(stage)
-        self._free("weight", stage)
+        del self._weights[stage]
         for parameter in self._stages[stage].parameters():
             parameter.untyped_storage().resize_(0)
-        gradients = self._gradients(stage)
-        room = {name: self._device.host_buffer(v.shape, v.dtype) for name, v in gradients.items()}
         with self._device.on(Lane.TRANSFERS):
-            for name, gradient in gradients.items():
-                room[name].copy_(gradient, non_blocking=True)
-        self._down[stage] = room
-        self._hold("down", stage, self.ledger, room)
+            self._down[stage] = self._copies(self._gradients[stage])
 
     def _end_offload(self, stage: int) -> None:
         self._device.settle(Lane.TRANSFERS)
         self._device.join(Lane.TRANSFERS)
         for name, gradient in self._down[stage].items():
-            self.gradients[stage, name] = gradient.clone()  # to be compared; not part of the step
+            self.gradients[stage, name] = gradient.tensor.clone()  # to be compared; no part of STEP
         for parameter in self._stages[stage].parameters():
             parameter.grad = None
-        self._free("gradient", stage)
+        del self._gradients[stage]
 
     def _begin_step(self, stage: int) -> None:
-        if stage not in self._down:
-            raise BrokenProgram(f"{stage}STEP without its gradient")
-        if ("gradient", stage) in self._holds:
-            raise BrokenProgram(f"{stage}STEP before its OFFLOAD has ended")
-        self._update(stage)
-        self._upload[stage] = self._copies(self._master[stage])
-        self._hold("upload", stage, self.ledger, self._upload[stage])
+        require(stage in self._down, f"{stage}STEP without its gradient")
+        require(stage not in self._gradients, f"{stage}STEP before its OFFLOAD has ended")
+        master, down = self._master[stage], self._down[stage]
+        pairs = ((weight.tensor, down[name].tensor) for name, weight in master.items())
+        step_with(self._optimizers[stage], pairs)
+        self._upload[stage] = self._copies(master)
 
-    def _update(self, stage: int) -> None:
-        """Step the master weights; plain descent loads no optimizer of torch, which takes long."""
-        if stage not in self._optimizers:
-            for name, weight in self._master[stage].items():
-                weight.add_(self._down[stage][name], alpha=-LEARNING_RATE)
-            return
-        for name, weight in self._master[stage].items():
-            weight.grad = self._down[stage][name]
-        self._optimizers[stage].step()
-        for weight in self._master[stage].values():
-            weight.grad = None
-
-    def _end_step(self, stage: int) -> None:
-        del self._down[stage]
-        self._free("down", stage)
-
-    def _parameters(self, stage: int) -> dict[str, torch.nn.Parameter]:
-        return dict(self._stages[stage].named_parameters())
-
-    def _gradients(self, stage: int) -> Tensors:
-        found = {}
-        for name, parameter in self._parameters(stage).items():
-            if not parameter.grad is not None:
-                raise BrokenProgram(f"stage {stage} {name} has no gradient")
-            found[name] = parameter.grad
-        return found
-
-    def _hold(
-        self, what: str, stage: int, ledger: Ledger, tensors: Mapping[str, torch.Tensor]
-    ) -> None:
-        self._holds[what, stage] = [Hold(ledger, tensor) for tensor in tensors.values()]
-
-    def _free(self, what: str, stage: int) -> None:
-        del self._holds[what, stage]
+    def _copies(self, kept: Held) -> Held:
+        """Copies in memory of the host, of which a transfer can read."""
+        tensors = {name: hold.tensor for name, hold in kept.items()}
+        rooms = {n: self._device.host_buffer(t.shape, t.dtype) for n, t in tensors.items()}
+        for name, room in rooms.items():
+            room.copy_(tensors[name], non_blocking=True)
+        return _held(self.ledger, rooms)
 
     def _sample(self) -> None:
         self.live_bytes.append(self.ledger.live_bytes)
 
-    def _copies(self, weights: Tensors) -> Tensors:
-        """Copies that a transfer can read."""
-        buffer = self._device.host_buffer
-        return {k: buffer(w.shape, w.dtype).copy_(w) for k, w in weights.items()}
+
+def _held(ledger: Ledger, tensors: Mapping[str, torch.Tensor]) -> Held:
+    return {name: Hold(ledger, tensor) for name, tensor in tensors.items()}
+
+
+def _tensors(*kept: Mapping[int, Held]) -> list[torch.Tensor]:
+    by_stage = (held for each in kept for held in each.values())
+    return [hold.tensor for held in by_stage for hold in held.values()]

@@ -21,7 +21,7 @@ import torch
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.plans.plan import Plan, key_of
+from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan, key_of
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients
 from bubbleproof.reference_exec.runtime.device import CPU, Device
@@ -46,11 +46,10 @@ class RankResult:
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
     is read; empty on devices that keep no count. Where stages are sharded ``gradients`` and
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
-    batch, and ``state_bytes`` is the model state that is here all the time. ``model_state`` is what
-    the rank, and its host, hold at the end. ``rows`` are those of the last pass, by action.
-    ``left_bytes`` are live here and on the host after a pass, and no model state, ``saved_bytes``
-    what each forward needed for its backward, ``kept_bytes`` what stages of a user's model may keep
-    beside that.
+    batch. ``model_state`` is what the rank, and its host, hold at the end. ``rows``
+    are those of the last pass, by action. ``left_bytes`` are live here and on the host after a
+    pass, and no model state, ``saved_bytes`` what each forward needed for its backward,
+    ``kept_bytes`` what stages of a user's model may keep beside that.
     """
 
     gradients: Gradients
@@ -59,7 +58,6 @@ class RankResult:
     updated: Gradients = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
-    state_bytes: int = 0
     model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
     rows: tuple[Row, ...] = ()
     left_bytes: int = 0
@@ -86,19 +84,10 @@ class Rank:
         self.actions = plan.order(process)
         self.position = 0
         self._plan = plan
-        self._compute = Compute(plan, self.rank, device, self.replica)
-        self._transfers = EvictLoad(plan, self.rank, self._compute, transport)
-        self._collectives = Collectives(
-            self._compute.stages,
-            self._compute.shards,
-            members=plan.num_replicas,
-            member=self.replica,
-            group=group,
-            device=device,
-        )
-        self._updates = Updates(
-            plan, self.rank, self._compute.stages, self._compute.shards, transport, device
-        )
+        self._compute = Compute(plan, process, device)
+        self._transfers = EvictLoad(plan, self._compute, transport)
+        self._collectives = Collectives(plan, self._compute, group)
+        self._updates = Updates(plan, self._compute, transport)
         self._messages = Messages(plan, self.rank, transport, device)
         self._rows: list[Row] = []
         self._left_bytes = 0
@@ -106,23 +95,15 @@ class Rank:
         self._compute.ledger.elsewhere[:0] = sources
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
-            Kind.B: self._backward,
-            Kind.I: self._backward,
-            Kind.W: self._weight,
-            Kind.R: self._recompute,
             Kind.OVERLAP_F_B: self._overlap,
-            Kind.EVICT: self._transfers.run,
-            Kind.LOAD: self._transfers.run,
-            Kind.OFFLOAD: self._transfers.run,
-            Kind.RELOAD: self._transfers.run,
             Kind.STEP: self._step,
-            Kind.UNSHARD: self._collective,
-            Kind.RESHARD: self._collective,
             Kind.REDUCE_GRAD: self._reduce,
-            Kind.SEND_F: self._messages.send,
-            Kind.SEND_B: self._messages.send,
-            Kind.RECV_F: self._messages.receive,
-            Kind.RECV_B: self._messages.receive,
+            **dict.fromkeys((Kind.B, Kind.I), self._backward),
+            **dict.fromkeys((Kind.W, Kind.R), self._alone),
+            **dict.fromkeys((*TRANSFER_KINDS, Kind.OFFLOAD, Kind.RELOAD), self._transfers.run),
+            **dict.fromkeys((Kind.UNSHARD, Kind.RESHARD), self._collective),
+            **dict.fromkeys((Kind.SEND_F, Kind.SEND_B), self._messages.send),
+            **dict.fromkeys((Kind.RECV_F, Kind.RECV_B), self._messages.receive),
         }
 
     def run(self) -> Iterator[Blocked | None]:
@@ -187,7 +168,6 @@ class Rank:
             updated=compute.host.stepped() | self._updates.weights() | self._collectives.weights(),
             host_live_bytes=tuple(compute.host.live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
-            state_bytes=compute.state.live_bytes,
             model_state=(self._updates.state(), compute.host.state()),
             rows=tuple(self._rows),
             left_bytes=self._left_bytes,
@@ -219,12 +199,12 @@ class Rank:
             self._messages.hand_over(tag_of(action, Kind.RECV_B, -1), gradient)
         self._compute.sample()
 
-    def _weight(self, action: Action) -> Iterator[Blocked]:
-        self._compute.weight(key_of(action), action.part)
-        yield from ()
-
-    def _recompute(self, action: Action) -> Iterator[Blocked]:
-        self._compute.recompute(key_of(action))
+    def _alone(self, action: Action) -> Iterator[Blocked]:
+        """Run a W or an R, which take nothing from other ranks."""
+        if action.kind is Kind.W:
+            self._compute.weight(key_of(action), action.part)
+        else:
+            self._compute.recompute(key_of(action))
         yield from ()
 
     def _overlap(self, action: Action) -> Iterator[Blocked]:

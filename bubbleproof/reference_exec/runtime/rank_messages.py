@@ -7,17 +7,24 @@ for it. A message is known by its tag, the RECV that takes it in (``transport``)
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import require
 from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.device import Device, Lane
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
+from bubbleproof.reference_exec.runtime.transport import (
+    Blocked,
+    Transport,
+    posted,
+    still_used,
+    until_done,
+)
 from bubbleproof.theory.model.actions import Action, Kind
 
 
@@ -37,11 +44,10 @@ class Messages:
         forward = action.kind is Kind.SEND_F
         step, kind = (1, Kind.RECV_F) if forward else (-1, Kind.RECV_B)
         tag = tag_of(action, kind, step)
-        if tag not in self._ready:
-            raise BrokenProgram(f"{action} has nothing to send")
+        require(tag in self._ready, f"{action} has nothing to send")
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
-        transfer = self._transport.isend(tag, self._ready.pop(tag), destination=peer)
-        sent = Blocked(action=action, tag=tag, peer=peer, transfer=transfer)
+        own = posted(self._transport, tag, self._ready.pop(tag), peer, is_send=True)
+        sent = replace(own, action=action)
         self._leaving = still_used(self._leaving)
         self._leaving.append(sent)
         if self._transport.is_blocking:
@@ -50,13 +56,11 @@ class Messages:
     def receive(self, action: Action) -> Iterator[Blocked]:
         """Post a receive into memory of its own."""
         plan, step = self._plan, -1 if action.kind is Kind.RECV_F else 1
-        if action in self._arriving:
-            raise BrokenProgram(f"{action} runs twice")
+        require(action not in self._arriving, f"{action} runs twice")
         peer = plan.rank_of(action.stage + step, action.microbatch)
         entered = action.stage + (action.kind is Kind.RECV_B)
         buffer = self._buffer(message_shape(plan.spec, entered, action.slice, plan.num_slices))
-        transfer = self._transport.irecv(action, buffer, source=peer)
-        arriving = Blocked(action=action, tag=action, peer=peer, transfer=transfer)
+        arriving = posted(self._transport, action, buffer, peer, is_send=False)
         self._arriving[action] = arriving
         if self._transport.is_blocking:
             yield from until_done(arriving)
@@ -67,8 +71,7 @@ class Messages:
         The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
         SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
         """
-        if tag in self._ready:
-            raise BrokenProgram(f"{tag} is ready twice")
+        require(tag not in self._ready, f"{tag} is ready twice")
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self._rank
         leaves = (tag.stage - 1, tag.microbatch, tag.slice) in self._moved
         message = tensor.contiguous()
@@ -82,8 +85,7 @@ class Messages:
         if tag in self._ready:
             self._in_hand.append(self._ready.pop(tag))
             return self._in_hand[-1]
-        if tag not in self._arriving:
-            raise BrokenProgram(f"{action} needs {tag}, which is not posted")
+        require(tag in self._arriving, f"{action} needs {tag}, which is not posted")
         arriving = self._arriving.pop(tag)
         waiting = Blocked(action=action, tag=tag, peer=arriving.peer, transfer=arriving.transfer)
         yield from until_done(waiting)
@@ -108,8 +110,8 @@ class Messages:
     def keys(self, others: Iterable[Blocked]) -> Iterator[int]:
         """The storages of messages on their way here or from here, and of ``others``."""
         yield from keys_of((*self._in_hand, *self._ready.values()))
-        for posted in (*self._arriving.values(), *self._leaving, *others):
-            yield from keys_of(posted.transfer.buffers())
+        for one in (*self._arriving.values(), *self._leaving, *others):
+            yield from keys_of(one.transfer.buffers())
 
     def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Memory to receive a message into, for which nothing computed before has a use."""

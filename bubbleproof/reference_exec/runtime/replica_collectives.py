@@ -11,7 +11,12 @@ messages go from every member to every other, so the order of each sum is known:
     RESHARD       frees a copy of the parameters of level 3
 
 Where a stage is on two ranks each reduces its own gradient among its own members, and they exchange
-what they have before they step (``updates``). Replicas that are whole only sum (``whole_sums``).
+what they have before they step (``updates``).
+
+Replicas that are whole only sum (plain data parallelism): a REDUCE_GRAD sends all others the whole
+gradient, and the sum takes its place. Nothing is sharded then: every member has the same sum and
+steps with it, on its rank or its host. What else a stage has, and where, is as in one replica; the
+copies on their way are not counted.
 
 Messages of collectives carry no tags. A header goes before each one's data, and members whose
 headers differ end the run: data are received only when it is known what they are.
@@ -19,62 +24,64 @@ headers differ end the run: data are received only when it is known what they ar
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
 from bubbleproof.reference_exec.ledger import keys_of
-from bubbleproof.reference_exec.runtime.device import CPU, Device, handed_over
-from bubbleproof.reference_exec.runtime.host import Named
+from bubbleproof.reference_exec.models.reference import Named, gradients_of
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.runtime.compute import Compute
+from bubbleproof.reference_exec.runtime.device import handed_over
 from bubbleproof.reference_exec.runtime.stage_shards import Buffer, StageShards
 from bubbleproof.reference_exec.runtime.transport import (
     Blocked,
-    Transfer,
     Transport,
+    posted,
     still_used,
     until_done,
 )
-from bubbleproof.reference_exec.runtime.whole_sums import WholeSums
 from bubbleproof.theory.model.actions import Action, Kind
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _UnderWay:
-    """A collective that has begun: what was sent, the headers to come, and where data are to go."""
+class _Piece:
+    """One buffer of a collective, by member: what each is sent, and what comes of each.
 
+    Of the two this member's own is what it keeps, and is there.
+    """
+
+    parts: list[torch.Tensor]
+    rooms: list[torch.Tensor]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _UnderWay:
+    """A collective that has begun: its pieces by level, what was sent, and the headers to come."""
+
+    pieces: dict[int, _Piece]
+    gradients: dict[int, Buffer] = field(default_factory=dict)
     sent: list[Blocked] = field(default_factory=list)
     headers: dict[int, Blocked] = field(default_factory=dict)
-    rooms: dict[int, list[torch.Tensor]] = field(default_factory=dict)
-    levels: tuple[int, ...] = ()
-    gradients: dict[int, Buffer] = field(default_factory=dict)
-    own: torch.Tensor = field(default_factory=lambda: torch.empty(0), repr=False)
 
 
 class Collectives:
     """The collectives of one process. ``group`` reaches the replicas of its rank by number.
 
-    ``stages`` are the process's own; those without ``shards`` are whole.
+    Stages without shards are whole.
     """
 
-    def __init__(
-        self,
-        stages: Mapping[int, nn.Module],
-        shards: dict[int, StageShards],
-        *,
-        members: int,
-        member: int,
-        group: Transport | None,
-        device: Device = CPU,
-    ) -> None:
-        self._shards, self._group, self._member = shards, group, member
-        self._device = device
-        whole = {g: module for g, module in stages.items() if g not in shards and members > 1}
-        self._whole = WholeSums(whole)
+    def __init__(self, plan: Plan, compute: Compute, group: Transport | None) -> None:
+        self._shards, self._group, self._member = compute.shards, group, compute.replica
+        self._device, members = compute.device, plan.num_replicas
+        stages, shards = compute.stages, compute.shards
+        self._whole = {g: m for g, m in stages.items() if g not in shards and members > 1}
         self._members = range(members)
-        self._others = [other for other in range(members) if other != member]
+        self._others = [other for other in range(members) if other != self._member]
         self._under_way: dict[Action, _UnderWay] = {}
         self._ended: set[Action] = set()
         self._sent: list[Blocked] = []
@@ -101,7 +108,6 @@ class Collectives:
     def begin_pass(self) -> None:
         """Begin a run of the program."""
         self._ended.clear()
-        self._whole.begin_pass()
         for shards in self._shards.values():
             shards.begin_pass()
 
@@ -118,14 +124,16 @@ class Collectives:
         for sent in self._sent:
             yield from keys_of(sent.transfer.buffers())
         for now in self._under_way.values():
-            yield from keys_of([now.own, *(room for rooms in now.rooms.values() for room in rooms)])
+            for piece in now.pieces.values():
+                yield from keys_of(piece.rooms)
             for coming in now.headers.values():
                 yield from keys_of(coming.transfer.buffers())
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, or is still here or not reduced; one phrase each."""
         found = [f"{action} not waited for" for action in self._under_way]
-        found += self._whole.left_over()
+        unsummed = self._whole.keys() - {action.stage for action in self._ended}
+        found += [f"the gradient of stage {stage} never reduced" for stage in sorted(unsummed)]
         for stage, shards in self._shards.items():
             found += [f"{stage}UNSHARD.{number} never freed" for number in shards.copies]
             found += [
@@ -135,87 +143,64 @@ class Collectives:
         return found
 
     def _begun(self, action: Action, shards: StageShards | None) -> _UnderWay:
+        """A collective of which all that this member gives is on its way, behind a header."""
         if shards is None:
-            return self._begin_sum(action)
-        begin = self._begin_unshard if action.kind is Kind.UNSHARD else self._begin_reduce
-        return begin(action, shards)
-
-    def _end(self, action: Action, shards: StageShards | None, now: _UnderWay) -> None:
-        if shards is None:
-            parts = [
-                now.own if member == self._member else now.rooms[member][0]
-                for member in self._members
-            ]
-            self._whole.put(action.stage, _sum(parts))
+            gradients = gradients_of({action.stage: self._whole[action.stage]})
+            flat = torch.cat([gradient.reshape(-1) for gradient in gradients.values()])
+            now = _UnderWay(pieces={0: self._to_sum([flat] * len(self._members))})
         elif action.kind is Kind.UNSHARD:
-            shards.fill(action.slice, now.levels)
+            now = _UnderWay(pieces=self._to_gather(action.slice, shards))
         else:
-            self._end_reduce(shards, now)
-
-    def _begin_sum(self, action: Action) -> _UnderWay:
-        """Send the others a whole gradient."""
-        now = self._opened(action)
-        now.own = self._whole.gathered(action.stage)
-        for member in self._others:
-            now.rooms[member].append(torch.empty_like(now.own))
-            self._send(action, now, now.own, member)
-        return now
-
-    def _begin_unshard(self, action: Action, shards: StageShards) -> _UnderWay:
-        """Send this member's shards; the first UNSHARD brings all levels, others level 3."""
-        segments = shards.layout.segments
-        now = self._opened(action)
-        now.levels = tuple(
-            level for level in segments if level == 3 or action.slice == shards.first
-        )
-        for level in now.levels:
-            buffer = shards.begin_copy(action.slice) if level == 3 else shards.whole[level]
-            own = shards.shard[level].flat
-            for member in self._members:
-                begin, end = segments[level].bounds(member)
-                room = buffer.flat[begin:end]
-                if member == self._member:
-                    room.copy_(own)
-                else:
-                    now.rooms[member].append(room)
-                    self._send(action, now, own, member)
-        return now
-
-    def _begin_reduce(self, action: Action, shards: StageShards) -> _UnderWay:
-        """Send the others their parts; the last REDUCE_GRAD takes all levels, others 2 and 3."""
-        segments = shards.layout.segments
-        now = self._opened(action)
-        now.levels = tuple(level for level in segments if level > 1 or action.slice == shards.last)
-        for level in now.levels:
-            now.gradients[level] = shards.take_gradient(level, action.slice)
-            flat = now.gradients[level].flat
-            for member in self._others:
-                begin, end = segments[level].bounds(member)
-                now.rooms[member].append(torch.empty_like(shards.shard[level].flat))
-                self._send(action, now, flat[begin:end], member)
-        return now
-
-    def _end_reduce(self, shards: StageShards, now: _UnderWay) -> None:
-        for position, level in enumerate(now.levels):
-            gradient = now.gradients[level]
-            begin, end = shards.layout.segments[level].bounds(self._member)
-            parts = [
-                gradient.flat[begin:end] if member == self._member else now.rooms[member][position]
-                for member in self._members
-            ]
-            total = _sum(parts)
-            del parts
-            shards.add_reduced(level, gradient, total)
-
-    def _opened(self, action: Action) -> _UnderWay:
-        """A collective whose header is on its way to all others."""
-        now = _UnderWay(rooms={member: [] for member in self._others})
+            now = self._to_reduce(action.slice, shards)
         for member in self._others:
             header = handed_over(_header(action), self._device)
             self._send(action, now, header, member)
-            room = torch.zeros_like(header)
-            now.headers[member] = self._receive(action, room, member)
+            now.headers[member] = self._posted(
+                action, torch.zeros_like(header), member, is_send=False
+            )
+        for piece in now.pieces.values():
+            for member in self._others:
+                self._send(action, now, piece.parts[member], member)
         return now
+
+    def _to_sum(self, parts: list[torch.Tensor]) -> _Piece:
+        own = parts[self._member]
+        rooms = [
+            own if member == self._member else torch.empty_like(own) for member in range(len(parts))
+        ]
+        return _Piece(parts=parts, rooms=rooms)
+
+    def _to_gather(self, number: int, shards: StageShards) -> dict[int, _Piece]:
+        """This member's shards; the first UNSHARD brings all levels, others level 3."""
+        pieces = {}
+        for level, segment in shards.layout.segments.items():
+            if level == 3 or number == shards.first:
+                buffer = shards.begin_copy(number) if level == 3 else shards.whole[level]
+                own, rooms = shards.shard[level].flat, segment.parts(buffer.flat)
+                rooms[self._member].copy_(own)
+                pieces[level] = _Piece(parts=[own] * len(rooms), rooms=rooms)
+        return pieces
+
+    def _to_reduce(self, number: int, shards: StageShards) -> _UnderWay:
+        """Parts of the gradients; the last REDUCE_GRAD takes all levels, others 2 and 3."""
+        now = _UnderWay(pieces={})
+        for level, segment in shards.layout.segments.items():
+            if level > 1 or number == shards.last:
+                now.gradients[level] = gradient = shards.take_gradient(level, number)
+                now.pieces[level] = self._to_sum(segment.parts(gradient.flat))
+        return now
+
+    def _end(self, action: Action, shards: StageShards | None, now: _UnderWay) -> None:
+        if shards is None:
+            put_gradient(self._whole[action.stage], self._total(now.pieces[0]))
+        elif action.kind is Kind.UNSHARD:
+            shards.fill(action.slice, now.pieces)
+        else:
+            for level, gradient in now.gradients.items():
+                shards.add_reduced(level, gradient, self._total(now.pieces[level]))
+
+    def _total(self, piece: _Piece) -> torch.Tensor:
+        return _sum([piece.rooms[member] for member in self._members])
 
     def _received(self, action: Action, now: _UnderWay) -> Generator[Blocked, None, None]:
         """Wait until all data have come and gone."""
@@ -229,35 +214,36 @@ class Collectives:
                     f"{action} met {other} of replica {member}; the replicas of a rank must issue "
                     "their collectives in one order"
                 )
+            rooms = [piece.rooms[member] for piece in now.pieces.values()]
             waiting += [
-                self._receive(action, room, member) for room in now.rooms[member] if len(room)
+                self._posted(action, room, member, is_send=False) for room in rooms if len(room)
             ]
         for end in waiting:
             yield from until_done(end)
 
     def _send(self, action: Action, now: _UnderWay, tensor: torch.Tensor, member: int) -> None:
-        assert self._group is not None
         if len(tensor):
-            transfer = self._group.isend(action, tensor, destination=member)
-            now.sent.append(_waiting(action, member, transfer))
+            now.sent.append(self._posted(action, tensor, member, is_send=True))
             self._sent.append(now.sent[-1])
 
-    def _receive(self, action: Action, room: torch.Tensor, member: int) -> Blocked:
+    def _posted(self, action: Action, end: torch.Tensor, member: int, *, is_send: bool) -> Blocked:
         assert self._group is not None
-        transfer = self._group.irecv(action, room, source=member)
-        return _waiting(action, member, transfer)
+        waiting = posted(self._group, action, end, member, is_send=is_send)
+        return replace(waiting, is_of_group=True)
 
 
 def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
     """The sum of the members' parts in their order."""
-    total = parts[0].clone()
-    for part in parts[1:]:
-        total += part
-    return total
+    return reduce(torch.add, parts)
 
 
-def _waiting(action: Action, member: int, transfer: Transfer) -> Blocked:
-    return Blocked(action=action, tag=action, peer=member, transfer=transfer, is_of_group=True)
+def put_gradient(module: nn.Module, total: torch.Tensor) -> None:
+    """Let a sum, all parameters in a row, take the place of a stage's gradient."""
+    parameters = list(module.parameters())
+    parts = torch.split(total, [parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        assert parameter.grad is not None
+        parameter.grad.copy_(part.view_as(parameter.grad))
 
 
 def _header(action: Action) -> torch.Tensor:

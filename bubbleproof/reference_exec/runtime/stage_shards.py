@@ -15,27 +15,20 @@ from dataclasses import dataclass
 
 import torch
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
-from bubbleproof.reference_exec.models.reference import Stage
-from bubbleproof.reference_exec.plans.plan import Plan
-from bubbleproof.reference_exec.plans.shard_layout import StageLayout
-from bubbleproof.reference_exec.plans.training import Training
-from bubbleproof.reference_exec.runtime.host import LEARNING_RATE, Named
-from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
+from bubbleproof.reference_exec.models.reference import Named, Stage
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.runtime.optimizers import optimizer_of, step_with
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Buffer:
-    """A flat buffer that counts in a ledger until ``free`` empties its storage."""
+    """A flat buffer; one with a ``hold`` counts in a ledger until ``free`` empties its storage."""
 
     flat: torch.Tensor
-    hold: Hold | None
+    hold: Hold | None = None
     is_filled: bool = False
-
-    @classmethod
-    def of(cls, flat: torch.Tensor, ledger: Ledger) -> Buffer:
-        return cls(flat=flat, hold=Hold(ledger, flat))
 
     def free(self) -> None:
         self.hold = None
@@ -62,27 +55,18 @@ class StageShards:
     """One stage's shards on one member, and the whole buffers that are there now.
 
     ``first`` is the number of the stage's first UNSHARD here, which brings all levels, ``last``
-    that of its last REDUCE_GRAD, which takes all. Of the two ledgers the first counts what comes
-    and goes, the second what is there all the time. Without a training the step is plain gradient
-    descent, w - LEARNING_RATE * gradient; an optimizer's moments lie in shards too, and are not
-    counted.
+    that of its last REDUCE_GRAD, which takes all. The ledger counts what comes and goes. An
+    optimizer's moments lie in shards too.
     """
 
-    def __init__(
-        self,
-        stage: int,
-        module: Stage,
-        layout: StageLayout,
-        *,
-        member: int,
-        first: int,
-        last: int,
-        ledgers: tuple[Ledger, Ledger],
-        training: Training | None,
-    ) -> None:
-        self.stage, self.layout, self.member = stage, layout, member
-        self.first, self.last = first, last
-        self._ledger, state = ledgers
+    def __init__(self, plan: Plan, process: int, stage: int, module: Stage, ledger: Ledger) -> None:
+        """The module's parameters are hollow from now on."""
+        parallel, (member, rank) = plan.parallel, plan.seat(process)
+        assert parallel is not None, "the plan is sharded"
+        self.stage, self.layout, self.member = stage, parallel.layouts[stage], member
+        self.first = parallel.first.get((stage, rank), 0)
+        self.last = parallel.last.get((stage, rank), 0)
+        self._ledger = ledger
         self._parameters = dict(module.named_parameters())
         self.shard: dict[int, Buffer] = {}
         self.reduced: dict[int, Buffer] = {}
@@ -91,22 +75,19 @@ class StageShards:
         self.gradients: dict[tuple[int, int], Buffer] = {}  # by (level, number of REDUCE_GRAD)
         self._resident: Buffer | None = None  # the gradient of level 1
         self._bound: dict[int, torch.Tensor] = {}
-        for level, segment in layout.segments.items():
+        for level, segment in self.layout.segments.items():
             values = [self._parameters[name].detach().reshape(-1) for name in segment.shapes]
             begin, end = segment.bounds(member)
             own = torch.cat(values)[begin:end].clone()
-            self.shard[level] = Buffer.of(own, state)
-            self.reduced[level] = Buffer.of(torch.zeros_like(own), state)
+            self.shard[level] = Buffer(flat=own)
+            self.reduced[level] = Buffer(flat=torch.zeros_like(own))
             if level < 3:
                 unset = own.new_full((segment.size,), torch.nan)
-                self.whole[level] = Buffer.of(unset, state)
+                self.whole[level] = Buffer(flat=unset)
             if level == 1:
                 zeros = own.new_zeros(segment.size)
-                self.gradients[level, last] = self._resident = Buffer.of(zeros, state)
-        self._optimizer = None
-        if training is not None:
-            shards = (shard.flat for shard in self.shard.values())
-            self._optimizer = optimizer_of(training, shards)
+                self.gradients[level, self.last] = self._resident = Buffer(flat=zeros)
+        self.optimizer = optimizer_of(plan.training, (shard.flat for shard in self.shard.values()))
         self._hollow = {name: p.data for name, p in self._parameters.items()}
         for data in self._hollow.values():
             data.untyped_storage().resize_(0)
@@ -135,7 +116,7 @@ class StageShards:
             if key not in self.gradients:
                 is_new = True
                 zeros = self.shard[level].flat.new_zeros(segment.size)
-                self.gradients[key] = Buffer.of(zeros, self._ledger)
+                self.gradients[key] = Buffer(flat=zeros, hold=Hold(self._ledger, zeros))
             for name, view in segment.views(self.gradients[key].flat).items():
                 self._parameters[name].grad = view
         return is_new
@@ -163,10 +144,9 @@ class StageShards:
 
     def begin_copy(self, number: int) -> Buffer:
         """Make room for copy ``number`` of the parameters of level 3."""
-        if number in self.copies:
-            raise BrokenProgram(f"copy {number} of stage {self.stage} is here already")
+        require(number not in self.copies, f"copy {number} of stage {self.stage} is here already")
         room = self.shard[3].flat.new_full((self.layout.size(3),), torch.nan)
-        self.copies[number] = Buffer.of(room, self._ledger)
+        self.copies[number] = Buffer(flat=room, hold=Hold(self._ledger, room))
         return self.copies[number]
 
     def fill(self, number: int, levels: Iterable[int]) -> None:
@@ -201,15 +181,8 @@ class StageShards:
 
     def step(self, totals: Mapping[int, torch.Tensor]) -> None:
         """Take the optimizer's step on the shards with the gradients of each level."""
-        if self._optimizer is None:
-            for level, shard in self.shard.items():
-                shard.flat.add_(totals[level], alpha=-LEARNING_RATE)
-            return
-        for level, shard in self.shard.items():
-            shard.flat.grad = totals[level]
-        self._optimizer.step()
-        for shard in self.shard.values():
-            shard.flat.grad = None
+        pairs = ((shard.flat, totals[level]) for level, shard in self.shard.items())
+        step_with(self.optimizer, pairs)
 
     def weights(self) -> list[torch.Tensor]:
         """The buffers of parameters that are there."""
@@ -219,10 +192,6 @@ class StageShards:
         """The buffers of gradients that are there."""
         resident = [] if self._resident is None else [self._resident]
         return [b.flat for b in (*self.reduced.values(), *self.gradients.values(), *resident)]
-
-    def optimizers(self) -> list[torch.optim.Optimizer]:
-        """The optimizer of a training."""
-        return [] if self._optimizer is None else [self._optimizer]
 
     def begin_pass(self) -> None:
         """Forget the gradients of the pass before, and what it gathered."""
@@ -241,30 +210,3 @@ class StageShards:
             for level, segment in self.layout.segments.items()
             for name, row in segment.pieces(buffers[level].flat, self.member).items()
         }
-
-
-def shards_of(
-    plan: Plan,
-    rank: int,
-    stages: Mapping[int, Stage],
-    *,
-    member: int,
-    ledgers: tuple[Ledger, Ledger],
-) -> dict[int, StageShards]:
-    """The shards of a rank's stages, whose parameters are hollow from now on."""
-    parallel = plan.parallel
-    assert parallel is not None, "the plan is sharded"
-    layouts = parallel.layouts(plan.spec, plan.num_stages)
-    return {
-        stage: StageShards(
-            stage,
-            module,
-            layouts[stage],
-            member=member,
-            first=parallel.first.get((stage, rank), 0),
-            last=parallel.last.get((stage, rank), 0),
-            ledgers=ledgers,
-            training=plan.training,
-        )
-        for stage, module in stages.items()
-    }

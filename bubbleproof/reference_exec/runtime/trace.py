@@ -12,7 +12,6 @@ Loads no torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,44 +76,3 @@ class RankTrace:
         beyond = self.beyond(number)
         word = "beyond" if beyond > 0 else "short of"
         return f"{abs(beyond)} bytes {word} them at {self.actions[number]} (action {number})"
-
-
-def traces_of(
-    names: Sequence[str],
-    orders: Sequence[Sequence[Action]],
-    rows: Sequence[Sequence[Row]],
-    live_bytes: Sequence[Sequence[int]],
-    predicted: Sequence[Sequence[tuple[int, ...]]] = (),
-) -> tuple[RankTrace, ...]:
-    """The traces of processes from their names, orders and notes.
-
-    ``predicted[r][i]`` are the bytes on rank r as action i runs and after it.
-    """
-    origin = min((row.begin for own in rows for row in own), default=0)
-    traces = []
-    for rank, (order, own) in enumerate(zip(orders, rows, strict=True)):
-        held = live_bytes[rank]
-        samples = [tuple(held[r.first_sample :][: r.num_samples]) for r in own]
-        expected: tuple[Samples, ...] = ()
-        if predicted:
-            expected = tuple(
-                _sampled(bytes_, len(sample))
-                for bytes_, sample in zip(predicted[rank], samples, strict=True)
-            )
-        traces.append(
-            RankTrace(
-                name=names[rank],
-                actions=tuple(order),
-                begin=tuple(row.begin - origin for row in own),
-                waited=tuple(row.waited for row in own),
-                end=tuple(row.end - origin for row in own),
-                live_bytes=tuple(samples),
-                predicted=expected,
-            )
-        )
-    return tuple(traces)
-
-
-def _sampled(held: Samples, count: int) -> Samples:
-    """The last ``count`` predictions."""
-    return held[len(held) - count :]

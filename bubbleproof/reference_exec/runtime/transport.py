@@ -2,7 +2,7 @@
 
 A message is named by the action that receives it (its *tag*): SEND_F of stage g and RECV_F of stage
 g+1 carry the tag ``<g+1>RECV_F<microbatch>``; what an EVICT or a LOAD moves is named by itself and
-has a communicator of its own, one in-order stream per pair of ranks. Both calls return at once; a
+has a communicator of its own, one in-order stream per pair of ranks. The call returns at once; a
 transfer is done when the message is in the receiver's buffer (there) or the sender's may be used
 again (here).
 """
@@ -37,11 +37,8 @@ class Transport(Protocol):
     @property
     def is_blocking(self) -> bool: ...
 
-    def isend(self, tag: Action, tensor: torch.Tensor, *, destination: int) -> Transfer:
-        """Post a send."""
-
-    def irecv(self, tag: Action, buffer: torch.Tensor, *, source: int) -> Transfer:
-        """Post a receive into ``buffer``, which has the shape and the type of the message."""
+    def post(self, tag: Action, end: torch.Tensor, peer: int, *, is_send: bool) -> Transfer:
+        """Post a send, or a receive into memory of the shape and the type of the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +57,14 @@ class Blocked:
     def __str__(self) -> str:
         noun = "replica" if self.is_of_group else "rank"
         return f"{self.action} waits for {self.tag} with {noun} {self.peer}"
+
+
+def posted(
+    transport: Transport, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool
+) -> Blocked:
+    """Post one end of a message, for the action that names it to wait for."""
+    transfer = transport.post(tag, tensor, peer, is_send=is_send)
+    return Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
 
 
 def still_used(posted: Iterable[Blocked]) -> list[Blocked]:

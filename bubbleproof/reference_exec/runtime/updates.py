@@ -19,50 +19,52 @@ Gradients, weights and moments are no activations and do not count as live bytes
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from itertools import combinations
 
 import torch
-from torch import nn
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, require
 from bubbleproof.reference_exec.ledger import keys_of
+from bubbleproof.reference_exec.models.reference import Named, gradients_of, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
 from bubbleproof.reference_exec.plans.stepping import TIE, stepping_ranks, tied_stages
-from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
-from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
-from bubbleproof.reference_exec.runtime.stage_shards import StageShards
-from bubbleproof.reference_exec.runtime.state_walk import kept_by, walked
-from bubbleproof.reference_exec.runtime.transport import Blocked, Transport, still_used, until_done
+from bubbleproof.reference_exec.runtime.compute import Compute
+from bubbleproof.reference_exec.runtime.device import Lane
+from bubbleproof.reference_exec.runtime.optimizers import (
+    Optimizer,
+    kept_by,
+    optimizer_of,
+    step_with,
+    walked,
+)
+from bubbleproof.reference_exec.runtime.transport import (
+    Blocked,
+    Transport,
+    posted,
+    still_used,
+    until_done,
+)
 from bubbleproof.theory.model.actions import Action, Kind
 
-Named = dict[tuple[int, str], torch.Tensor]
 Levels = dict[int, torch.Tensor]  # flat gradients by ZeRO level
 
 
 class Updates:
     """The optimizers of one rank. Without a training in the plan nothing is stepped here."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        rank: int,
-        stages: Mapping[int, nn.Module],
-        shards: Mapping[int, StageShards],
-        transport: Transport,
-        device: Device = CPU,
-    ) -> None:
-        self._plan, self._rank, self._transport, self._device = plan, rank, transport, device
-        self._training, self._all, self._shards = plan.training, stages, shards
+    def __init__(self, plan: Plan, compute: Compute, transport: Transport) -> None:
+        self._plan, self._rank, self._device = plan, compute.rank, compute.device
+        self._transport, self._training = transport, plan.training
+        self._all, self._shards = compute.stages, compute.shards
         is_here = self._training is not None and not plan.is_sharded
-        stepped = stages.keys() - plan.hosted if is_here else ()
-        self._stages = {stage: stages[stage] for stage in sorted(stepped)}
+        stepped = self._all.keys() - plan.hosted if is_here else ()
+        self._stages = {stage: self._all[stage] for stage in sorted(stepped)}
         self.optimizers = {
             stage: optimizer_of(plan.training, module.parameters())
             for stage, module in self._stages.items()
-            if plan.training is not None
         }
         self._totals: Named = {}
         self._of_shards: dict[int, Levels] = {}  # totals that two ranks have, by stage
@@ -81,8 +83,7 @@ class Updates:
 
     def run(self, action: Action) -> Iterator[Blocked]:
         """Run a STEP, or the REDUCE_GRAD of a stage that is not sharded."""
-        if action in self._done:
-            raise BrokenProgram(f"{action} runs twice")
+        require(action not in self._done, f"{action} runs twice")
         if action.kind is Kind.STEP:
             yield from self._step(action.stage)
         elif action.slice == TIE:
@@ -97,9 +98,7 @@ class Updates:
         yield from keys_of(self._totals.values())
         for levels in self._of_shards.values():
             yield from keys_of(levels.values())
-        yield from keys_of(kept_by(self.optimizers.values()))
-        for shards in self._shards.values():
-            yield from keys_of(kept_by(shards.optimizers()))
+        yield from keys_of(kept_by(self._all_optimizers()))
         for sent in self._sent:
             yield from keys_of(sent.transfer.buffers())
 
@@ -113,11 +112,7 @@ class Updates:
 
     def weights(self) -> Named:
         """The weights by (stage, name) of the stages that were stepped here."""
-        return {
-            (stage, name): parameter.detach().cpu()
-            for stage, module in self._stages.items()
-            for name, parameter in module.named_parameters()
-        }
+        return weights_of(self._stages)
 
     def state(self) -> StateBytes:
         """The model state of the stages that are here, sharded ones included."""
@@ -127,8 +122,11 @@ class Updates:
         return walked(
             [*parameters, *(t for shard in shards for t in shard.weights())],
             [*summed, *self._totals.values(), *(t for shard in shards for t in shard.sums())],
-            [*self.optimizers.values(), *(o for shard in shards for o in shard.optimizers())],
+            self._all_optimizers(),
         )
+
+    def _all_optimizers(self) -> list[Optimizer]:
+        return [*self.optimizers.values(), *(s.optimizer for s in self._shards.values())]
 
     def _step(self, stage: int) -> Iterator[Blocked]:
         training = self._training
@@ -155,23 +153,17 @@ class Updates:
 
     def _update(self, stage: int) -> None:
         """One optimizer step, with the totals in the place of the rank's own gradients."""
-        named = dict(self._stages[stage].named_parameters())
-        own = {name: self._own(stage, name) for name in named}
-        for name, parameter in named.items():
-            parameter.grad = self._totals.get((stage, name), own[name])
-        self.optimizers[stage].step()
-        for name, parameter in named.items():  # the report wants what this rank computed
-            parameter.grad = own[name]
-            self._totals.pop((stage, name), None)
+        named = {(stage, n): p for n, p in self._stages[stage].named_parameters()}
+        own = self._own(stage)
+        totals = [(p, self._totals.pop(key, own[key])) for key, p in named.items()]
+        step_with(self.optimizers[stage], totals)
+        for key, parameter in named.items():  # the report wants what this rank computed
+            parameter.grad = own[key]
 
-    def _own(self, stage: int, name: str) -> torch.Tensor:
-        """The gradient that this rank has summed of a parameter."""
-        if stage not in self._stages:
-            raise BrokenProgram(f"stage {stage} is not on rank {self._rank}")
-        gradient = self._stages[stage].get_parameter(name).grad
-        if gradient is None:
-            raise BrokenProgram(f"stage {stage} {name} has no gradient yet")
-        return gradient
+    def _own(self, stage: int) -> Named:
+        """The gradients that this rank has summed of a stage."""
+        require(stage in self._stages, f"stage {stage} is not on rank {self._rank}")
+        return gradients_of({stage: self._stages[stage]})
 
     def _add_replicas(self, action: Action) -> Iterator[Blocked]:
         stage, ranks = action.stage, self._plan.ranks_of(action.stage)
@@ -185,18 +177,16 @@ class Updates:
                     sums[level] = flat + (yield from self._swap(action, flat, peer))
             self._of_shards[stage] = sums
             return
-        for name, _ in self._stages[stage].named_parameters():
-            own = self._own(stage, name)
-            self._totals[stage, name] = own + (yield from self._swap(action, own, peer))
+        for key, own in self._own(stage).items():
+            self._totals[key] = own + (yield from self._swap(action, own, peer))
 
     def _add_tied(self, action: Action) -> Iterator[Blocked]:
         """Set the tied matrix's total for the stages of it that are here."""
         stages = tied_stages(self._plan)
         ends = [*zip(stages, (EMBEDDING, HEAD), strict=True)] if stages else []
         here = [end for end in ends if end[0] in self._stages]
-        if not here:
-            raise BrokenProgram(f"{action} adds nothing on rank {self._rank}")
-        own = {end: self._totals.get(end, self._own(*end)) for end in here}
+        require(here, f"{action} adds nothing on rank {self._rank}")
+        own = {end: self._totals.get(end, self._own(end[0])[end]) for end in here}
         if len(here) == 1:
             (end,) = here
             (far,) = {*ends} - {end}
@@ -212,16 +202,14 @@ class Updates:
         with self._device.on(Lane.RECEIVES):
             buffer = torch.empty_like(gradient)
         if self._rank < peer:
-            sent = self._transport.isend(tag, gradient, destination=peer)
-            arrives = self._transport.irecv(tag, buffer, source=peer)
+            sent = self._posted(tag, gradient, peer, is_send=True)
+            arrives = self._posted(tag, buffer, peer, is_send=False)
         else:
-            arrives = self._transport.irecv(tag, buffer, source=peer)
-            sent = self._transport.isend(tag, gradient, destination=peer)
-        for transfer in (sent, arrives):
-            waiting = Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
-            self._sent.append(waiting)
-            yield from until_done(waiting)
-        return arrives.get()
+            arrives = self._posted(tag, buffer, peer, is_send=False)
+            sent = self._posted(tag, gradient, peer, is_send=True)
+        yield from until_done(sent)
+        yield from until_done(arrives)
+        return arrives.transfer.get()
 
     def _barrier(self) -> Iterator[Blocked]:
         """Go on once every rank that steps has come this far; messages carry nothing."""
@@ -236,18 +224,16 @@ class Updates:
             yield from self._signal(first, peer, is_send=True)
 
     def _signal(self, sender: int, peer: int, *, is_send: bool) -> Iterator[Blocked]:
-        tag = Action(stage=sender, kind=Kind.STEP)
         with self._device.on(Lane.SENDS if is_send else Lane.RECEIVES):
             nothing = torch.zeros(1, device=self._device.torch_device)
-        if is_send:
-            transfer = self._transport.isend(tag, nothing, destination=peer)
-        else:
-            transfer = self._transport.irecv(tag, nothing, source=peer)
-        waiting = Blocked(action=tag, tag=tag, peer=peer, transfer=transfer)
-        self._sent.append(waiting)
+        waiting = self._posted(Action(stage=sender, kind=Kind.STEP), nothing, peer, is_send=is_send)
         yield from until_done(waiting)
         if not is_send:
-            transfer.get()  # what is computed from now on comes after the signal
+            waiting.transfer.get()  # what is computed from now on comes after the signal
+
+    def _posted(self, tag: Action, tensor: torch.Tensor, peer: int, *, is_send: bool) -> Blocked:
+        self._sent.append(posted(self._transport, tag, tensor, peer, is_send=is_send))
+        return self._sent[-1]
 
 
 def exchanging(plan: Plan) -> frozenset[tuple[int, int]]:

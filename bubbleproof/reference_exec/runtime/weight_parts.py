@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, require
+from bubbleproof.reference_exec.models.footprint import shares
 from bubbleproof.reference_exec.models.linear import WeightGradStore
-from bubbleproof.reference_exec.models.shares import shares
 from bubbleproof.theory.model.actions import NONE
 
 
@@ -43,7 +43,6 @@ class DeferredWeight:
         if (part == NONE) == bool(self._num_parts) or part >= max(self._num_parts, 1):
             cut = f"cut into {self._num_parts} parts" if self._num_parts else "whole"
             raise BrokenProgram(f"{label} of a weight gradient that is {cut}")
-        if part not in self._left:
-            raise BrokenProgram(f"{label} runs twice")
+        require(part in self._left, f"{label} runs twice")
         if weights := self._left.pop(part):
             self._store.run(None if part == NONE else weights)

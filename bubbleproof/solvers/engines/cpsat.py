@@ -2,7 +2,7 @@
 
 Variables: the start of each task, within the window that its head, its tail and the limit leave.
 Memory edges say memory exactly where they can; else stairs are clauses over booleans "x has ended
-by the start of y", holds a cumulative, and anything else a reservoir.
+by the start of y", lifetimes a cumulative, and anything else a reservoir.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class CpSatModel(Model):
         """Every store within 0 and its capacity."""
         self.precede_all(self.encoding.memory_edges)
         rules = self.encoding.memory
-        for stair in rules.stairs:
-            if len(stair.either) == 1:
-                self.model.add(self.start[stair.later] >= self.end(stair.either[0]))
+        for clause in rules.clauses:
+            if len(clause.either) == 1:
+                self.model.add(self.start[clause.later] >= self.end(clause.either[0]))
             else:
-                self.model.add_bool_or(self.ended(task, stair.later) for task in stair.either)
+                self.model.add_bool_or(self.ended(task, clause.later) for task in clause.either)
         for held in rules.held:
             self._add_cumulative(held)
         for store in rules.watched:
@@ -78,11 +78,11 @@ class CpSatModel(Model):
 
     def _add_cumulative(self, held: Held) -> None:
         intervals, demands = [], []
-        for hold in held.holds:
+        for lifetime in held.lifetimes:
             size = self.model.new_int_var(0, self.encoding.horizon, "")
-            end = self.end(hold.last)
-            intervals.append(self.model.new_interval_var(self.start[hold.first], size, end, ""))
-            demands.append(hold.amount)
+            end = self.end(lifetime.last)
+            intervals.append(self.model.new_interval_var(self.start[lifetime.first], size, end, ""))
+            demands.append(lifetime.amount)
         self.model.add_cumulative(intervals, demands, min(held.room, sum(demands)))
 
     def add_horizon(self) -> None:
@@ -149,11 +149,17 @@ def solve_model(
     """
     solver.parameters.max_time_in_seconds = budget.seconds
     solver.parameters.num_workers = budget.threads
+    if budget.is_counted:
+        left = max(0.0, budget.work - budget.meter.units)
+        most = solver.parameters.max_deterministic_time
+        solver.parameters.max_deterministic_time = min(most, left)
+        solver.parameters.interleave_search = budget.threads > 1
     solver.parameters.random_seed = budget.seed
     callback = None if budget.report is None else _Reporter(budget.report)
     solver.parameters.catch_sigint_signal = False  # the caller watches for Ctrl-C
     with watching(budget, solver.stop_search):
         status = solver.solve(model, callback)
+    budget.meter.spend(solver.response_proto.deterministic_time)
     if status == cp_model.MODEL_INVALID:
         why = " ".join(model.validate().split())
         raise ValueError(f"cpsat cannot take this problem, choose another engine: {why}")

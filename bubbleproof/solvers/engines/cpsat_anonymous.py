@@ -34,7 +34,7 @@ from bubbleproof.solvers.engines.choices_frame import Choice, Frame
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
-from bubbleproof.solvers.option_holds import optional_holds
+from bubbleproof.solvers.option_lifetimes import optional_lifetimes
 from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
 from bubbleproof.theory.model.problem import Edges
@@ -240,18 +240,20 @@ class AnonymousModel(ChoicesModel):
                 continue
             if number in self.variants.touched:
                 self.loads.add(self._series(number), store.capacity - store.base)
-            elif (holds := optional_holds(self.variants, (number,))) is not None:
-                self._add_cumulative(holds, store.capacity - store.base)
+            elif (lifetimes := optional_lifetimes(self.variants, (number,))) is not None:
+                self._add_cumulative(lifetimes, store.capacity - store.base)
 
     def add_pools(self) -> None:
         """The joint load of stores between which load moves: implied, and it prunes."""
         for pool in self.variants.safe_pools:
-            holds = optional_holds(self.variants, pool)
-            if holds is None:
+            lifetimes = optional_lifetimes(self.variants, pool)
+            if lifetimes is None:
                 continue
-            certain = [hold for hold in holds if (hold.taken, hold.left) == ((), ())]
-            intervals = [self._hold(hold) for hold in certain]
-            demands = [hold.amount for hold in certain]
+            certain = [
+                lifetime for lifetime in lifetimes if (lifetime.taken, lifetime.left) == ((), ())
+            ]
+            intervals = [self._interval_of(lifetime) for lifetime in certain]
+            demands = [lifetime.amount for lifetime in certain]
             for slots, amount in self._in_flight(pool):
                 found = self.slot_intervals(slots)
                 intervals += found

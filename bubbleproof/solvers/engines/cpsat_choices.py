@@ -19,7 +19,7 @@ from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.option_holds import OptionalHold, optional_holds
+from bubbleproof.solvers.option_lifetimes import OptionalLifetime, optional_lifetimes
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges
@@ -147,49 +147,49 @@ class ChoicesModel:
         options = self.variants.event_option.tolist()
         actives = [1 if option == NONE else self.option[option] for option in options]
         for number, store in enumerate(self.problem.stores):
-            holds = optional_holds(self.variants, (number,))
-            if holds is None:
+            lifetimes = optional_lifetimes(self.variants, (number,))
+            if lifetimes is None:
                 add_reservoir(self.model, self.problem, number, self.start, actives)
             elif store.capacity is not None:
-                self._add_cumulative(holds, store.capacity - store.base)
+                self._add_cumulative(lifetimes, store.capacity - store.base)
 
     def add_pools(self) -> None:
         """The joint load of stores that options join: implied, and it prunes."""
         for pool in self.variants.pools:
-            holds = optional_holds(self.variants, pool)
-            if holds is not None:
+            lifetimes = optional_lifetimes(self.variants, pool)
+            if lifetimes is not None:
                 stores = [self.problem.stores[number] for number in pool]
-                self._add_cumulative(holds, sum((s.capacity or 0) - s.base for s in stores))
+                self._add_cumulative(lifetimes, sum((s.capacity or 0) - s.base for s in stores))
 
-    def _add_cumulative(self, holds: Sequence[OptionalHold], room: int) -> None:
+    def _add_cumulative(self, lifetimes: Sequence[OptionalLifetime], room: int) -> None:
         if room < 0:
             self.is_hopeless = True
             return
-        intervals = [self._hold(hold) for hold in holds]
-        demands = [hold.amount for hold in holds]
+        intervals = [self._interval_of(lifetime) for lifetime in lifetimes]
+        demands = [lifetime.amount for lifetime in lifetimes]
         self.model.add_cumulative(intervals, demands, min(room, sum(demands)))
 
-    def _hold(self, hold: OptionalHold) -> cp_model.IntervalVar:
-        if hold.first == hold.last and (hold.taken, hold.left) == ((), ()):
-            return self.interval[hold.first]
-        begin, end = self.start[hold.first], self.end(hold.last)
+    def _interval_of(self, lifetime: OptionalLifetime) -> cp_model.IntervalVar:
+        if lifetime.first == lifetime.last and (lifetime.taken, lifetime.left) == ((), ()):
+            return self.interval[lifetime.first]
+        begin, end = self.start[lifetime.first], self.end(lifetime.last)
         size = self.model.new_int_var(0, self.horizon, "")
-        if not hold.taken and not hold.left:
+        if not lifetime.taken and not lifetime.left:
             return self.model.new_interval_var(begin, size, end, "")
-        return self.model.new_optional_interval_var(begin, size, end, self._both(hold), "")
+        return self.model.new_optional_interval_var(begin, size, end, self._both(lifetime), "")
 
-    def _both(self, hold: OptionalHold) -> cp_model.LiteralT:
+    def _both(self, lifetime: OptionalLifetime) -> cp_model.LiteralT:
         """A literal that says that ``taken`` are taken and ``left`` are not."""
-        literals = [self.option[option] for option in hold.taken]
-        negated = [self.option[option].negated() for option in hold.left]
+        literals = [self.option[option] for option in lifetime.taken]
+        negated = [self.option[option].negated() for option in lifetime.left]
         if len(literals) + len(negated) == 1:
             return (literals + negated)[0]
-        key = hold.taken, hold.left
+        key = lifetime.taken, lifetime.left
         if key not in self._all:
             both = self.model.new_bool_var("")
             self.model.add_bool_and([*literals, *negated]).only_enforce_if(both)
             self.model.add_bool_or(
-                [both, *(x.negated() for x in literals), *(self.option[o] for o in hold.left)]
+                [both, *(x.negated() for x in literals), *(self.option[o] for o in lifetime.left)]
             )
             self._all[key] = [both]
         return self._all[key][0]

@@ -22,13 +22,31 @@ from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges
 
+SMALL = 0.002  # units of work for a small step of propagation or replay
 Report = Callable[[int | None, int | None], None]  # best objective value and bound so far
+
+
+class Meter:
+    """Deterministic work done so far: ``units`` of about a second each, CP-SAT's own measure."""
+
+    def __init__(self) -> None:
+        self.millionths = 0  # whole numbers: their sum is the same in any order
+
+    @property
+    def units(self) -> float:
+        return self.millionths / 1e6
+
+    def spend(self, units: float) -> None:
+        """Count work that was done."""
+        self.millionths += round(units * 1e6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """How long and how to search: a deadline (``time.perf_counter`` seconds), seed and threads.
 
+    Where work is limited the budget ends once ``meter`` shows ``work`` units, and the deadline is
+    that of the whole search: every step then does the same in every run that meets no deadline.
     Setting ``stop`` ends the search early with what it has. ``report`` hears of improvements.
     """
 
@@ -37,11 +55,34 @@ class Budget:
     threads: int = 2
     report: Report | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    work: float = inf
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def seconds(self) -> float:
         """What is left, 0 or more."""
-        return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.perf_counter())
+        if self.stop.is_set() or self.meter.units >= self.work:
+            return 0.0
+        return max(0.0, self.deadline - time.perf_counter())
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether work is limited."""
+        return self.work < inf
+
+    def now(self) -> float:
+        """The moment, in units of work where they are limited, else in seconds."""
+        return self.meter.units if self.is_counted else time.perf_counter()
+
+    def after(self, units: float) -> float:
+        """The moment so many units of work or seconds from now, or the end."""
+        return min(self.now() + units, self.work if self.is_counted else self.deadline)
+
+    def is_past(self, moment: float) -> bool:
+        """Whether the moment or the deadline has come; to be asked once for each small step."""
+        if self.is_counted:
+            self.meter.spend(SMALL)
+        return self.now() > moment or self.stop.is_set() or time.perf_counter() > self.deadline
 
     def require(self) -> None:
         """Raise ``OutOfTimeError`` once nothing is left."""
@@ -131,9 +172,9 @@ class LoadModel(Model, Generic[Truth]):
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
         self.precede_all(self.encoding.memory_edges)
-        for stair in self.encoding.memory.stairs:
-            start = Moment(stair.later, at_end=False)
-            self.add_either([self.not_after(Moment(task, True), start) for task in stair.either])
+        for clause in self.encoding.memory.clauses:
+            start = Moment(clause.later, at_end=False)
+            self.add_either([self.not_after(Moment(task, True), start) for task in clause.either])
         for load in self.encoding.loads:
             terms = [(self.not_after(moment, load.at), delta) for moment, delta in load.undecided]
             if load.most is not None:

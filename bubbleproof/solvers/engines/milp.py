@@ -112,9 +112,9 @@ class MilpModel(Model):
     def add_memory(self) -> None:
         """Every store within 0 and its capacity."""
         self.precede_all(self.encoding.memory_edges)
-        for stair in self.encoding.memory.stairs:
-            by = Moment(stair.later, False)
-            ended = [self._not_after(Moment(task, True), by, True) for task in stair.either]
+        for clause in self.encoding.memory.clauses:
+            by = Moment(clause.later, False)
+            ended = [self._not_after(Moment(task, True), by, True) for task in clause.either]
             self._sum([(1, literal) for literal in ended], 1)
         for load in self.encoding.loads:
             self._add_load(load)

@@ -19,6 +19,7 @@ from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.actions import Ints
 
 SOLVER = "glucose4"
+CONFLICTS, UNITS = 2_000, 0.5  # where work is counted: so many conflicts are so many units
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> Outcome:
@@ -81,5 +82,10 @@ class _Search:
 def solved(solver: Solver, budget: Budget) -> bool | None:
     """The solver's answer; None once the budget is spent."""
     with watching(budget, solver.interrupt):
-        answer: bool | None = solver.solve_limited(expect_interrupt=True)
-    return answer
+        while True:
+            if budget.is_counted:
+                solver.conf_budget(CONFLICTS)
+            answer: bool | None = solver.solve_limited(expect_interrupt=True)
+            budget.meter.spend(UNITS)
+            if answer is not None or not budget.is_counted or not budget.seconds:
+                return answer

@@ -1,15 +1,12 @@
-"""Published schedules, one file each; ``families()`` lists them by their command-line names."""
+"""Published schedules; ``families()`` lists them by their command-line names."""
 
 from __future__ import annotations
 
 from bubbleproof.theory.families.base import Family, FamilyMember
-from bubbleproof.theory.families.bfs import BreadthFirst
-from bubbleproof.theory.families.bpipe import BPipe
-from bubbleproof.theory.families.bpipe_interleaved import BPipeInterleaved
+from bubbleproof.theory.families.bpipe import BPipe, BPipeInterleaved
 from bubbleproof.theory.families.chimera import Chimera
-from bubbleproof.theory.families.dualpipe import DualPipe
-from bubbleproof.theory.families.dualpipev import DualPipeV
-from bubbleproof.theory.families.gpipe import GPipe
+from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
+from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
 from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
@@ -17,16 +14,12 @@ from bubbleproof.theory.families.parameters import Parameters, make_parameters, 
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.registration import register, registered
-from bubbleproof.theory.families.svpp import SVPP
-from bubbleproof.theory.families.svpp_weights import SVPPWeights
-from bubbleproof.theory.families.terapipe import TeraPipe
+from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
-from bubbleproof.theory.families.v_half import VHalf
-from bubbleproof.theory.families.v_min import VMin
-from bubbleproof.theory.families.zb_h1 import ZeroBubbleH1
-from bubbleproof.theory.families.zb_h2 import ZeroBubbleH2
+from bubbleproof.theory.families.v_memory import VHalf, VMin
+from bubbleproof.theory.families.zb_h import ZeroBubbleH1, ZeroBubbleH2
 from bubbleproof.theory.families.zb_v import ZeroBubbleV
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.links import with_messages_in_order
@@ -46,30 +39,12 @@ __all__ = [
 ]
 
 _FAMILIES: tuple[Family, ...] = (
-    GPipe(),
-    OneForwardOneBackward(),
-    Interleaved(),
-    BreadthFirst(),
-    TeraPipe(),
-    Hanayo(),
-    ZeroBubbleH1(),
-    ZeroBubbleH2(),
-    ZeroBubbleV(),
-    VHalf(),
-    VMin(),
-    Chimera(),
-    DualPipe(),
-    DualPipeV(),
-    BPipe(),
-    BPipeInterleaved(),
-    SVPP(),
-    SVPPWeights(),
-    TPipe(),
-    TRecomp(),
-    TRecompInterleaved(),
-    TOffload(),
-    PipeMesh(),
-)
+    GPipe(), OneForwardOneBackward(), Interleaved(), BreadthFirst(), TeraPipe(), Hanayo(),
+    ZeroBubbleH1(), ZeroBubbleH2(), ZeroBubbleV(), VHalf(), VMin(),
+    Chimera(), DualPipe(), DualPipeV(),
+    BPipe(), BPipeInterleaved(), SVPP(), SVPPWeights(),
+    TPipe(), TRecomp(), TRecompInterleaved(), TOffload(), PipeMesh(),
+)  # fmt: skip
 
 
 def families() -> dict[str, Family]:

@@ -47,6 +47,7 @@ class Family(ABC):
     source: ClassVar[str]
     options: ClassVar[frozenset[str]] = frozenset()
     default_chunks: ClassVar[int] = 1
+    has_two_chunks: ClassVar[bool] = False  # and no other number
     placement: ClassVar[str] = "loop"
     is_split: ClassVar[bool] = False
     cuts_weights: ClassVar[bool] = False
@@ -58,6 +59,8 @@ class Family(ABC):
 
     def refusal(self, pipeline: Pipeline) -> str | None:
         """Why this family has no schedule for the pipeline's shape, or None when it has one."""
+        if self.has_two_chunks and pipeline.num_chunks != 2:
+            return f"{self.name} has two chunks per rank, got v={pipeline.num_chunks}"
         if pipeline.num_chunks != 1 and "v" not in self.options:
             return f"{self.name} has one chunk per rank, got v={pipeline.num_chunks}"
         if pipeline.num_slices != 1 and "s" not in self.options:
@@ -136,12 +139,8 @@ class Family(ABC):
         pipeline = chosen.pipeline(params)
         problem = pipeline.problem()
         schedule = chosen.schedule(pipeline, problem)
-        return FamilyMember(
-            pipeline=pipeline,
-            problem=problem,
-            schedule=schedule,
-            params=chosen.full_params(params, pipeline),
-        )
+        told = chosen.full_params(params, pipeline)
+        return FamilyMember(pipeline=pipeline, problem=problem, schedule=schedule, params=told)
 
     def __call__(self, **params: int | tuple[int, ...]) -> FamilyMember:
         """The schedule for the parameters by their short names: ``family("1f1b")(p=4, m=8)``."""
@@ -159,14 +158,8 @@ class Family(ABC):
             if self.is_split
             else {"tB": params.full_ticks}
         )
-        return {
-            "p": params.p,
-            "m": params.m,
-            "v": pipeline.num_chunks,
-            "s": pipeline.num_slices,
-            "tF": params.tF,
-            **ticks,
-        }
+        counts = {"p": params.p, "m": params.m, "v": pipeline.num_chunks, "s": pipeline.num_slices}
+        return {**counts, "tF": params.tF, **ticks}
 
 
 def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
@@ -176,6 +169,23 @@ def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
         actions=ActionTable.of(*columns),
         resource=np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows]),
     )
+
+
+def program_of_tasks(problem: Problem, orders: Sequence[Sequence[int]]) -> Program:
+    """A program from the tasks of each rank."""
+    return Program(
+        actions=problem.actions.take(np.concatenate(orders).astype(np.int64)),
+        resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
+    )
+
+
+def passes(sequence: Sequence[int] | Ints, chunks: Sequence[int]) -> tuple[Ints, Ints]:
+    """(chunk, microbatch) of all passes of one kind: by operation, then chunk, then microbatch."""
+    ends = np.cumsum(sequence)
+    groups = [np.arange(end - size, end) for size, end in zip(sequence, ends, strict=True)]
+    chunk = [np.repeat(chunks, len(group)) for group in groups]
+    microbatch = [np.tile(group, len(chunks)) for group in groups]
+    return np.concatenate(chunk), np.concatenate(microbatch)
 
 
 def one_forward_one_backward(warmup: int, count: int) -> tuple[Ints, Ints]:

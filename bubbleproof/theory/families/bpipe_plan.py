@@ -15,20 +15,38 @@ Rules, with K the objective (most activations a rank may hold):
 Source: BPipe (ICML 2023) section 3.4 and Appendix A. Rules 1 and 2 are Algorithm 1 with the victim
 of its line 22 named by what it means; ``bpipe_literal`` has the printed one and what goes wrong.
 Rule 3 is needed by interleaved schedules only, where backwards follow each other without a bubble.
+
+Room for transfers (``room_waits``): precedences that keep a rank within its objective at any
+durations.
+
+An acquisition is the start of a forward or of an arriving transfer, a release the end of a backward
+or of a leaving one. Let K acquisitions be free and every other one wait for a release of its own,
+no release serving two. Then at any time at most K activations lie there: the acquisitions that have
+started, less their releases, are K at most. Nothing depends on durations or on the order in which
+the releases come.
+
+The pairs are read off the slots, where a release serves only later slots; so the waits never form a
+cycle. A load waits for the eviction that makes room for it and a forward for the backward before
+it, as far as there are such; so a long transfer may reach over the end of a backward (Appendix B's
+relaxation) and a forward does not wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.transfers import Wait
 
 Slots = tuple[Action | None, ...]
 Saved = tuple[int, int]  # (stage, microbatch) of a saved activation
+_LIKES = {Kind.F: Kind.B, Kind.LOAD: Kind.EVICT}
+_OTHER = {Kind.B: Kind.EVICT, Kind.EVICT: Kind.B}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +76,7 @@ def saved_by(action: Action) -> Saved:
     return action.stage, action.microbatch
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)  # a sweep has as many shapes, and several claims go over it
 def computation_slots(family: Family, p: int, m: int, v: int = 1) -> tuple[Slots, ...]:
     """The computation schedule of each rank at tF = tB = 1, all of one length."""
     pipeline = Pipeline(num_ranks=p, num_microbatches=m, num_chunks=v, forward=1, backward=1)
@@ -160,6 +178,24 @@ class _Walk:
             self.resident.remove(used)
 
 
-def evictions_of(transfers: Sequence[Transfer]) -> int:
-    """The number of evictions, BPipe's count of transfers."""
-    return sum(transfer.kind is Kind.EVICT for transfer in transfers)
+def room_waits(slots: Slots, transfers: Sequence[Transfer], capacity: int) -> Iterator[Wait]:
+    """The waits (release, acquisition) of an evictor with these slots and transfers.
+
+    Precondition: in the slots it holds at most ``capacity`` activations.
+    """
+    beside: dict[int, Action] = {transfer.slot: transfer.action for transfer in transfers}
+    unused: dict[Kind, deque[Action]] = {Kind.B: deque(), Kind.EVICT: deque()}
+    free = capacity
+    for slot, computation in enumerate(slots):
+        begun = [a for a in (computation, beside.get(slot)) if a is not None]
+        for action in begun:
+            if action.kind not in _LIKES:
+                continue
+            if free:
+                free -= 1
+                continue
+            liked = _LIKES[action.kind]
+            yield (unused[liked] or unused[_OTHER[liked]]).popleft(), action
+        for action in begun:
+            if action.kind in unused:
+                unused[action.kind].append(action)

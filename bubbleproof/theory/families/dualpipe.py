@@ -22,6 +22,19 @@ order idles on each rank where tF = tI >= tW. In general, for tW <= tI, it idles
 h(tF + 2tI - tW) - min(tF, h(tI - tF)): less where I is slower than F and more where it is faster.
 Legal range: even p, even m >= 2p. Which backwards are split and which overlap is part of the
 ``Pipeline`` (``split_backward``, ``overlaps``), and the family takes no other choice.
+
+DualPipeV: DualPipe cut in half, so that every stage is on one rank.
+
+Half of DualPipe's ranks hold all stages, folded to a V: rank r of p holds stages r and 2p-1-r
+(``wave`` placement, two chunks). Its direction 0 is chunk 0, its direction 1 chunk 1, on the same
+microbatches; it runs DualPipe's eight steps (above) with q = p-1-r ranks to the
+fold, d = r+1 and m - 2p + d pairs in step 4. The last rank, at the fold, runs the first pair apart.
+
+Source: the step list of DeepSeek's published DualPipeV schedule, from the "cut-in-half" of Sea AI
+Lab. Published: bubble (PP/2-1)(F&B + B - 3W) and peak PP + 1 activations where PP counts stages,
+2p here: (p-1)(F&B + B - 3W) and 2p + 1 chunk activations, F, B and W of one chunk. What it idles is
+DualPipe's with h = p-1, and so is the condition on the ticks.
+Legal range: any p, any m >= 2p.
 """
 
 from __future__ import annotations
@@ -124,6 +137,32 @@ class DualPipe(EightSteps):
             steps = eight_steps(p // 2 - depth, depth, m // 2 - p + depth)
             found.append(numbered_actions(steps, directions))
         return found
+
+
+class DualPipeV(EightSteps):
+    """DualPipe's eight steps on the two chunks of a V."""
+
+    name = "dualpipev"
+    title = "DualPipeV"
+    source = "DeepSeek's DualPipe, the V form; DeepSeek-V3 technical report section 3.2.1"
+    options = frozenset({"v"})
+    default_chunks = 2
+    has_two_chunks = True
+    placement = "wave"
+
+    def size_refusal(self, p: int, m: int) -> str | None:
+        if m < 2 * p:
+            return f"{self.name} needs m of 2p = {2 * p} or more, got m={m}"
+        return None
+
+    def orders(self, p: int, m: int) -> list[list[Action]]:
+        return [
+            numbered_actions(
+                eight_steps(p - 1 - rank, rank + 1, m - 2 * p + rank + 1),
+                [(rank, 0), (2 * p - 1 - rank, 0)],
+            )
+            for rank in range(p)
+        ]
 
 
 def eight_steps(to_middle: int, depth: int, pairs: int) -> list[str]:

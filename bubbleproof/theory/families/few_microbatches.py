@@ -130,7 +130,7 @@ def _found(pipeline: Pipeline, published: Program, effort: Effort) -> Found:
         pipeline.with_changes(**PLAIN, backward=ticks).problem()
         for ticks in ((2,) if pipeline.split_backward else (2, 1))
     ]
-    floor = tuple(least_makespan(problem) for problem in problems)
+    floor = tuple(one_rank_bound(problem) for problem in problems)
     base = _costs(problems, published)
     found: Found = [(base, published)]
     for number, starts in _candidates(pipeline, problems, published, effort):
@@ -226,7 +226,7 @@ def _in_order(problem: Problem, starts: Ints) -> Program:
     return Program(actions=problem.actions.take(order), resource=rank[order])
 
 
-def least_makespan(problem: Problem) -> int:
+def one_rank_bound(problem: Problem) -> int:
     """No schedule is shorter: work of a rank behind its least head and before its least tail."""
     edges, rank = problem.edges, problem.rank_of_task
     found = []

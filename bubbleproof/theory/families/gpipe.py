@@ -1,8 +1,16 @@
-"""GPipe: all forwards, then all backwards.
+"""GPipe, and the two schedules that are GPipe over other pieces: all forwards, then all backwards.
 
-Source: Huang et al., "GPipe" (NeurIPS 2019), section 2.3; backwards in microbatch order, as in
-PyTorch's ``ScheduleGPipe`` (GPipe's figure runs them in reverse; makespan and memory are the same).
-Legal range: any p, m. Peak: m activations on every rank.
+GPipe's pieces are microbatches, TeraPipe's slices of them, the breadth-first order's microbatches
+on v chunks, each chunk run over all microbatches before the next. Backwards come chunk v-1 first,
+in microbatch order, and within a sample the last slice first, because slice k attends to the slices
+before it. (GPipe's figure and PyTorch's ``ScheduleLoopedBFS`` reverse the microbatches, PyTorch's
+``ScheduleGPipe`` does not; makespan and memory are the same.)
+
+Sources: Huang et al., "GPipe" (NeurIPS 2019) section 2.3; Li et al., "TeraPipe: Token-Level
+Pipeline Parallelism for Training Large-Scale Language Models" (ICML 2021, arXiv:2102.07988), whose
+choice of uneven lengths is not part of the family; MEPipe (EuroSys 2025) Figure 3; Lamy-Poirier,
+"Breadth-First Pipeline Parallelism" (MLSys 2023) section 4.
+Legal range: any p, m, v, s. Peak on every rank: m, m*s or m*v activations of a piece.
 """
 
 from __future__ import annotations
@@ -23,9 +31,31 @@ class GPipe(Family):
     source = "GPipe (NeurIPS 2019) section 2.3"
 
     def program(self, pipeline: Pipeline) -> Program:
-        m = pipeline.num_microbatches
-        kind = np.repeat([Kind.F, Kind.B], m)
-        microbatch = np.tile(np.arange(m), 2)
-        return program_of_ranks(
-            [(kind, np.full(2 * m, rank), microbatch) for rank in range(pipeline.num_ranks)]
+        p, m = pipeline.num_ranks, pipeline.num_microbatches
+        chunk, microbatch, slice_ = (
+            column.ravel() for column in np.indices((pipeline.num_chunks, m, pipeline.num_slices))
         )
+        kind = np.repeat([Kind.F, Kind.B], len(chunk))
+        chunks, slices = (np.concatenate([forth, forth.max() - forth]) for forth in (chunk, slice_))
+        return program_of_ranks(
+            [(kind, chunks * p + rank, np.tile(microbatch, 2), slices) for rank in range(p)]
+        )
+
+
+class TeraPipe(GPipe):
+    """All forwards slice by slice, then all backwards, the last slice of a sample first."""
+
+    name = "terapipe"
+    title = "TeraPipe"
+    source = "TeraPipe (ICML 2021) section 3; MEPipe (EuroSys 2025) Figure 3"
+    options = frozenset({"s"})
+
+
+class BreadthFirst(GPipe):
+    """All forwards chunk by chunk, then all backwards chunk by chunk."""
+
+    name = "bfs"
+    title = "Breadth-first"
+    source = "Breadth-First Pipeline Parallelism (MLSys 2023) section 4"
+    options = frozenset({"v"})
+    default_chunks = 2

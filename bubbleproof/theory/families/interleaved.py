@@ -29,7 +29,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.theory.families.base import Family, one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.families.base import (
+    Family,
+    one_forward_one_backward,
+    passes,
+    program_of_ranks,
+)
 from bubbleproof.theory.families.svpp_orders import slice_orders
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.measures import measure
@@ -59,14 +64,11 @@ class Interleaved(Family):
         return ORDERS[_chosen(p, few, v, is_sliced=few == m)](pipeline)
 
 
-class DepthFirst(Family):
+class DepthFirst(Interleaved):
     """The same with a remainder spread over the groups: Megatron's warm-ups at any m."""
 
     name = "interleaved-spread"
     title = "Interleaved 1F1B, the remainder spread over the groups"
-    source = "Megatron-LM (SC 2021) section 2.2; BPipe Appendix A"
-    options = frozenset({"v"})
-    default_chunks = 2
 
     def program(self, pipeline: Pipeline) -> Program:
         return depth_first_order(pipeline)
@@ -81,7 +83,7 @@ def depth_first_order(pipeline: Pipeline) -> Program:
 def grouped_order(pipeline: Pipeline, sizes: Ints, *, fall: int) -> Program:
     """Groups of ``sizes`` microbatches; warm-ups fall by ``fall`` forwards per rank."""
     p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
-    chunk, microbatch = depth_first_table(sizes, v)
+    chunk, microbatch = passes(sizes, range(v))
     lead = (v - 1) * int(sizes[: len(sizes) - 1 or 1].max()) + 1
     rows = []
     for rank in range(p):
@@ -142,12 +144,3 @@ def group_sizes(p: int, m: int) -> Ints:
     """Microbatches of each group: max(1, m div p) groups, as equal as can be, larger ones first."""
     count = max(1, m // p)
     return m // count + (np.arange(count) < m % count).astype(np.int64)
-
-
-def depth_first_table(sizes: Ints, v: int) -> tuple[Ints, Ints]:
-    """(chunk, microbatch) of each forward in order, shape (m*v,): by group, then by chunk."""
-    ends = np.cumsum(sizes)
-    groups = [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    chunk = np.concatenate([np.repeat(np.arange(v), len(group)) for group in groups])
-    microbatch = np.concatenate([np.tile(group, v) for group in groups])
-    return chunk, microbatch

@@ -16,7 +16,6 @@ makespan grows by kP. Only the order is used; it is sorted by these starts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def lengthened(
     ``schedule`` is one of ``short``, a pipeline of one slice and whole W. Precondition: the number
     of microbatches exceeds that of ``short`` by a multiple of ``period``.
     """
-    rows = _Rows.of(short, schedule)
+    rows = _Rows(short, schedule)
     step = period // (2 if short.is_bidirectional else 1)
     band = rows.band(step)
     if band is None:
@@ -55,28 +54,16 @@ def lengthened(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rows:
     """The rows of a schedule: the microbatch's number in its direction, start and end."""
 
-    program: Program
-    is_upward: Bools
-    index: Ints
-    start: Ints
-    end: Ints
-
-    @classmethod
-    def of(cls, short: Pipeline, schedule: Schedule) -> _Rows:
-        problem, program = short.problem(), schedule.program
-        microbatch = program.actions.microbatch
+    def __init__(self, short: Pipeline, schedule: Schedule) -> None:
+        problem, self.program, self.start = short.problem(), schedule.program, schedule.start
+        microbatch = self.program.actions.microbatch
         half = num_downward(short.num_microbatches) if short.is_bidirectional else len(microbatch)
-        return cls(
-            program=program,
-            is_upward=microbatch >= half,
-            index=np.where(microbatch >= half, microbatch - half, microbatch),
-            start=schedule.start,
-            end=schedule.start + problem.duration[problem.locate(program.actions)],
-        )
+        self.is_upward: Bools = microbatch >= half
+        self.index: Ints = microbatch - half * self.is_upward
+        self.end: Ints = self.start + problem.duration[problem.locate(self.program.actions)]
 
     def band(self, step: int) -> tuple[int, int] | None:
         """(a, P) where the starts repeat for long enough, or None."""

@@ -26,12 +26,7 @@ from bubbleproof.theory.families.pipemesh_order import Sequences, elastic_progra
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import (
-    Collective,
-    Computations,
-    Sharding,
-    collectives,
-)
+from bubbleproof.theory.pipelines.sharding import Collective, Computations, Sharding, collectives
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.visits import Visit, visits
 

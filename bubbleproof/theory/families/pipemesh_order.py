@@ -30,23 +30,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bubbleproof.theory.families.base import program_of_ranks
+from bubbleproof.theory.families.base import passes, program_of_ranks
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import find_cycle, waiting_edges
 
 Sequences = tuple[tuple[int, ...], tuple[int, ...]]
-Passes = tuple[Ints, Ints]  # (chunk, microbatch) columns in order
-
-
-def passes(sequence: Sequence[int], chunks: Sequence[int]) -> Passes:
-    """(chunk, microbatch) of all passes of one kind: by operation, then chunk, then microbatch."""
-    ends = np.cumsum(sequence)
-    groups = [np.arange(end - size, end) for size, end in zip(sequence, ends, strict=True)]
-    chunk = [np.repeat(chunks, len(group)) for group in groups]
-    microbatch = [np.tile(group, len(chunks)) for group in groups]
-    return np.concatenate(chunk), np.concatenate(microbatch)
 
 
 def buffer_size(enqueue: Sequence[int], dequeue: Sequence[int]) -> int:

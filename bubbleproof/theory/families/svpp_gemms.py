@@ -25,6 +25,7 @@ from collections import deque
 
 import numpy as np
 
+from bubbleproof.theory.families.base import program_of_tasks
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -42,14 +43,14 @@ def shortest_filling(pipeline: Pipeline, uncut: Program, limit: int) -> Program:
     found = [uncut]
     for source in dict.fromkeys([pipeline.with_whole_weights(), pipeline]):
         found += _runs(without_messages(source.problem()), uncut, limit)
-    programs = [_program(problem, _expanded(problem, program)) for program in found]
+    programs = [program_of_tasks(problem, _expanded(problem, program)) for program in found]
     return min(programs, key=lambda program: _makespan(problem, program))
 
 
 def _runs(problem: Problem, uncut: Program, limit: int) -> list[Program]:
     orders = _expanded(problem, uncut)
     return [
-        _program(problem, _Run(problem, orders, limit, is_patient=patient).orders())
+        program_of_tasks(problem, _Run(problem, orders, limit, is_patient=patient).orders())
         for patient in (False, True)
     ]
 
@@ -68,13 +69,6 @@ def _expanded(problem: Problem, program: Program) -> list[list[int]]:
     order = np.lexsort([actions.part, np.array(position), problem.rank_of_task])
     rank = problem.rank_of_task[order]
     return [order[rank == r].tolist() for r in range(problem.num_ranks)]
-
-
-def _program(problem: Problem, orders: list[list[int]]) -> Program:
-    return Program(
-        actions=problem.actions.take(np.concatenate(orders).astype(np.int64)),
-        resource=np.repeat(np.arange(len(orders)), [len(order) for order in orders]),
-    )
 
 
 def _makespan(problem: Problem, program: Program) -> int:

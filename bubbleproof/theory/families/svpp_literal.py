@@ -83,20 +83,12 @@ def _first(tied: Sequence[Place]) -> Place:
 
 
 def _program(table: _Table) -> Program:
-    orders = []
-    for rank in range(table.p):
-        rows = [
-            (tick, kind, place)
-            for kind, ticks in ((Kind.F, table.forward), (Kind.B, table.backward))
-            for place, tick in ticks.items()
-            if place[2] % table.p == rank
-        ]
-        orders.append(
-            [
-                Action(kind=kind, microbatch=microbatch, slice=slice_, stage=stage)
-                for _, kind, (microbatch, slice_, stage) in sorted(rows)
-            ]
-        )
+    orders: list[list[Action]] = [[] for _ in range(table.p)]
+    both = ((Kind.F, table.forward), (Kind.B, table.backward))
+    timed = [(tick, kind, place) for kind, ticks in both for place, tick in ticks.items()]
+    for _, kind, (microbatch, slice_, stage) in sorted(timed):
+        action = Action(kind=kind, microbatch=microbatch, slice=slice_, stage=stage)
+        orders[stage % table.p].append(action)
     return Program.from_orders(orders)
 
 

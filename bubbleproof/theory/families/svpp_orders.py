@@ -40,44 +40,20 @@ Ready = tuple[tuple[int, ...], Job]  # (priority, least first; job)
 
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
     """The orders for a pipeline in loop placement. Precondition: ``limit`` >= v*s."""
-    shape = _Shape(
-        num_ranks=pipeline.num_ranks,
-        num_microbatches=pipeline.num_microbatches,
-        num_chunks=pipeline.num_chunks,
-        num_slices=pipeline.num_slices,
-        is_split=pipeline.split_backward is True,
-        limit=limit,
-    )
-    return _orders(shape)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """All that the orders depend on."""
-
-    num_ranks: int
-    num_microbatches: int
-    num_chunks: int
-    num_slices: int
-    is_split: bool
-    limit: int
+    return _orders(
+        pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks, pipeline.num_slices,
+        is_split=pipeline.split_backward is True, limit=limit,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=32)  # one shape is often wanted with several durations; 65536 tasks are 3 MB
-def _orders(shape: _Shape) -> Program:
-    shared, plain = (_sizes(shape, is_shared=is_shared) for is_shared in (True, False))
-    if not shape.is_split or shared == plain:
-        return _ListScheduler(shape, shared).run()[0]
+def _orders(p: int, m: int, v: int, s: int, *, is_split: bool, limit: int) -> Program:
+    group = max(1, min(p // s, limit // (v * s)))
+    shared, plain = (group_sizes(ring, m, s, group) for ring in (p, 0))
+    runs = [plain, shared] if is_split and shared != plain else [shared]
     # Where W fills the waits, sharing pays in some shapes only: the fewer ticks.
-    runs = [_ListScheduler(shape, sizes).run() for sizes in (plain, shared)]
-    return min(runs, key=lambda run: run[1])[0]
-
-
-def _sizes(shape: _Shape, *, is_shared: bool) -> list[int]:
-    """The groups of a shape; no group is larger than the limit."""
-    p, s, per_rank = shape.num_ranks, shape.num_slices, shape.num_chunks * shape.num_slices
-    group = max(1, min(p // s, shape.limit // per_rank))
-    return group_sizes(p if is_shared else 0, shape.num_microbatches, s, group)
+    found = (_ListScheduler(p, v, s, sizes, is_split, limit).run() for sizes in runs)
+    return min(found, key=lambda run: run[1])[0]
 
 
 def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
@@ -159,10 +135,11 @@ class _Rank:
 class _ListScheduler:
     """Counts down what each job waits for, tick by tick."""
 
-    def __init__(self, shape: _Shape, sizes: list[int]) -> None:
-        self.p, self.limit, self.is_split = shape.num_ranks, shape.limit, shape.is_split
-        self.v, self.s = shape.num_chunks, shape.num_slices
-        m, stages = shape.num_microbatches, self.p * self.v
+    def __init__(
+        self, p: int, v: int, s: int, sizes: list[int], is_split: bool, limit: int
+    ) -> None:
+        self.p, self.v, self.s, self.is_split, self.limit = p, v, s, is_split, limit
+        m, stages = sum(sizes), p * v
         self.group = np.repeat(np.arange(len(sizes)), sizes).tolist()
         slice_, stage = np.indices((m, self.s, stages))[1:]
         forward = (slice_ > 0).astype(int) + (stage > 0)

@@ -23,14 +23,16 @@ and m; v = 2 only. The peak depends on the order alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-Columns = tuple[Ints, Ints, Ints]
+Starts = Callable[[int, int], dict[tuple[Kind, int], int]]  # of p and the rank
 
 
 class TwoChunks(Family):
@@ -38,11 +40,7 @@ class TwoChunks(Family):
 
     options = frozenset({"v"})
     default_chunks = 2
-
-    def refusal(self, pipeline: Pipeline) -> str | None:
-        if pipeline.num_chunks != 2:
-            return f"{self.name} has two chunks per rank, got v={pipeline.num_chunks}"
-        return super().refusal(pipeline)
+    has_two_chunks = True
 
 
 class TPipe(TwoChunks):
@@ -53,10 +51,7 @@ class TPipe(TwoChunks):
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.1, Appendix A"
 
     def program(self, pipeline: Pipeline) -> Program:
-        p, m = pipeline.num_ranks, pipeline.num_microbatches
-        return program_of_ranks(
-            [ordered(rank, p, m, tpipe_starts(p, rank), 6) for rank in range(p)]
-        )
+        return periodic_program(pipeline, tpipe_starts, 6)
 
 
 def tpipe_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
@@ -76,11 +71,15 @@ def _rounds(units: int) -> int:
     return max(0, -(-units // 6))
 
 
-def ordered(rank: int, p: int, m: int, starts: dict[tuple[Kind, int], int], period: int) -> Columns:
-    """(kind, stage, microbatch) of one rank's tasks in order of their periodic starts."""
-    index = np.arange(m)
-    start = np.concatenate([first + period * index for first in starts.values()])
-    kind = np.repeat([int(kind) for kind, _ in starts], m)
-    stage = np.repeat([rank + p * chunk for _, chunk in starts], m)
-    order = np.argsort(start, kind="stable")
-    return kind[order], stage[order], np.tile(index, len(starts))[order]
+def periodic_program(pipeline: Pipeline, starts: Starts, period: int) -> Program:
+    """Each rank's tasks in the order of their starts, one ``period`` per microbatch."""
+    p, m = pipeline.num_ranks, pipeline.num_microbatches
+    index, rows = np.arange(m), []
+    for rank in range(p):
+        found = starts(p, rank)
+        start = np.concatenate([first + period * index for first in found.values()])
+        kind = np.repeat([int(kind) for kind, _ in found], m)
+        stage = np.repeat([rank + p * chunk for _, chunk in found], m)
+        order = np.argsort(start, kind="stable")
+        rows.append((kind[order], stage[order], np.tile(index, len(found))[order]))
+    return program_of_ranks(rows)

@@ -23,10 +23,9 @@ Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m; v = 2 onl
 
 from __future__ import annotations
 
-from bubbleproof.theory.families.base import program_of_ranks
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.families.tpipe import TwoChunks, ordered
+from bubbleproof.theory.families.tpipe import TwoChunks, periodic_program
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -73,10 +72,7 @@ class TRecomp(Recomputing):
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.2, Appendices B and C"
 
     def program(self, pipeline: Pipeline) -> Program:
-        p, m = pipeline.num_ranks, pipeline.num_microbatches
-        return program_of_ranks(
-            [ordered(rank, p, m, trecomp_starts(p, rank), 7) for rank in range(p)]
-        )
+        return periodic_program(pipeline, trecomp_starts, 7)
 
 
 class TRecompInterleaved(Recomputing):
@@ -89,7 +85,7 @@ class TRecompInterleaved(Recomputing):
     def program(self, pipeline: Pipeline) -> Program:
         p = pipeline.num_ranks
         plain = Interleaved().program(pipeline).orders(p)
-        return Program.from_orders([_with_recomputations(order, p) for order in plain])
+        return Program.from_orders([with_recomputations(order, p) for order in plain])
 
 
 def trecomp_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
@@ -115,7 +111,8 @@ def _rounds(units: int) -> int:
     return max(0, -(-units // 7))
 
 
-def _with_recomputations(order: list[Action], p: int) -> list[Action]:
+def with_recomputations(order: list[Action], p: int) -> list[Action]:
+    """A rank's order with an R right before each backward of stages 0..p-1."""
     result: list[Action] = []
     for action in order:
         if action.kind is Kind.B and action.stage < p:

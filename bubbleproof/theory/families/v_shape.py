@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.base import Family, program_of_tasks
 from bubbleproof.theory.families.few_microbatches import improved_order
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
@@ -85,13 +85,9 @@ class VShape(Family):
 
     options = frozenset({"v"})
     default_chunks = 2
+    has_two_chunks = True
     placement = "wave"
     is_split = True
-
-    def refusal(self, pipeline: Pipeline) -> str | None:
-        if pipeline.num_chunks != 2:
-            return f"{self.name} has two chunks per rank, got v={pipeline.num_chunks}"
-        return super().refusal(pipeline)
 
 
 class RepeatedBlock(VShape):
@@ -152,10 +148,7 @@ class _Squeeze:
             for rank, task in ran:
                 self._finish(rank, task)
             left -= len(ran)
-        return Program(
-            actions=self.problem.actions.take(np.concatenate(self.done).astype(np.int64)),
-            resource=np.repeat(np.arange(len(self.done)), [len(row) for row in self.done]),
-        )
+        return program_of_tasks(self.problem, self.done)
 
     def _pick(self, rank: int) -> int | None:
         """What the rank runs in this tick: its next F or I, else its oldest W, else nothing."""

@@ -202,7 +202,7 @@ class ActionTable:
         return cls(**{f.name: column for f, column in zip(fields(cls), columns, strict=True)})
 
     def _columns(self) -> list[Ints]:
-        return [getattr(self, f.name) for f in fields(self)]
+        return [getattr(self, name) for name in self.__slots__]
 
     @classmethod
     def from_actions(cls, actions: Iterable[Action]) -> ActionTable:
@@ -231,25 +231,14 @@ class ActionTable:
         return len(self.kind)
 
     def __getitem__(self, row: int) -> Action:
-        partner = None
-        if self.partner_stage[row] != NONE:
-            partner = Action(
-                stage=int(self.partner_stage[row]),
-                kind=Kind.B,
-                microbatch=int(self.partner_microbatch[row]),
-                slice=int(self.slice[row]),
-            )
-        return Action(
-            stage=int(self.stage[row]),
-            kind=Kind(int(self.kind[row])),
-            microbatch=int(self.microbatch[row]),
-            slice=int(self.slice[row]),
-            part=int(self.part[row]),
-            partner=partner,
-        )
+        return _action(
+            self.kind.item(row), self.stage.item(row), self.microbatch.item(row),
+            self.slice.item(row), self.part.item(row),
+            self.partner_stage.item(row), self.partner_microbatch.item(row),
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[Action]:
-        return (self[row] for row in range(len(self)))
+        return map(_action, *(column.tolist() for column in self._columns()))
 
     @property
     def is_sliced(self) -> bool:
@@ -274,3 +263,19 @@ class ActionTable:
         lookup = np.zeros(len(Kind), dtype=bool)
         lookup[list(kinds)] = True
         return lookup[self.kind]
+
+
+_KINDS = tuple(Kind)
+
+
+def _action(
+    kind: int, stage: int, microbatch: int, slice: int, part: int, other: int, backward: int
+) -> Action:
+    """The action of one row; ``other`` and ``backward`` are its partner's stage and microbatch."""
+    partner = None
+    if other != NONE:
+        partner = Action(stage=other, kind=Kind.B, microbatch=backward, slice=slice)
+    return Action(
+        stage=stage, kind=_KINDS[kind], microbatch=microbatch, slice=slice, part=part,
+        partner=partner,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import Action, ActionTable, Ints
+from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Ints
 
 MAX_START = 1 << 61  # with durations and lags below 2**60 in sum, no end or span overflows
 Claim = int | str | Fraction | tuple[int, ...]
@@ -74,11 +74,13 @@ class Program:
             result[resource].append(action)
         return result
 
+    def take(self, rows: Bools | Ints) -> Program:
+        """Some rows, by mask or by number; those of a resource stay together."""
+        return Program(actions=self.actions.take(rows), resource=self.resource[rows])
+
     def without(self, *rows: int) -> Program:
         """The program less the given rows."""
-        keep = np.ones(len(self), dtype=bool)
-        keep[list(rows)] = False
-        return Program(actions=self.actions.take(keep), resource=self.resource[keep])
+        return self.take(np.delete(np.arange(len(self)), rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

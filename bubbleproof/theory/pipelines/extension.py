@@ -44,11 +44,6 @@ def extended(
     """
     task, resource = (np.concatenate([home[i] for home in homes]) for i in range(2))
     order = np.argsort(task, kind="stable")
-    before, after = (
-        np.concatenate([np.zeros(0, dtype=np.int64), *(wait[i] for wait in waits)])
-        for i in range(2)
-    )
-    edges = problem.edges
     return replace(
         problem,
         resources=(*problem.resources, *resources),
@@ -59,12 +54,31 @@ def extended(
             task=np.concatenate([problem.occupancy.task, task[order]]),
             resource=np.concatenate([problem.occupancy.resource, resource[order]]),
         ),
-        edges=Edges(
-            before=np.concatenate([edges.before, before]),
-            after=np.concatenate([edges.after, after]),
-            lag=np.concatenate([edges.lag, np.zeros_like(before)]),
-        ),
-        events=_joined(problem.events, changes),
+        edges=more_edges(problem.edges, waits),
+        events=more_events(problem.events, changes),
+    )
+
+
+def renumbered(
+    problem: Problem, kept: Bools, number: Ints, actions: ActionTable, duration: Ints
+) -> Problem:
+    """The tasks that are ``kept``, where task t is now called ``number[t]``.
+
+    ``actions`` and ``duration`` are of all tasks, by their old numbers. A task that is not kept
+    leaves its edges and events to the one whose number it has; where that is ``NONE`` its edges go
+    with it. Precondition: it has no events then.
+    """
+    homes, events = problem.occupancy, problem.events
+    rows = kept[homes.task]
+    before, after = number[problem.edges.before], number[problem.edges.after]
+    stays = (before != NONE) & (after != NONE)
+    return replace(
+        problem,
+        actions=actions.take(kept),
+        duration=duration[kept],
+        occupancy=Occupancy(task=number[homes.task[rows]], resource=homes.resource[rows]),
+        edges=Edges(before=before[stays], after=after[stays], lag=problem.edges.lag[stays]),
+        events=replace(events, task=number[events.task]),
     )
 
 
@@ -78,10 +92,21 @@ def numbered(present: Sequence[Resource | Store], names: Sequence[str]) -> tuple
 
 def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     """The problem with more memory events; changes of 0 are left out."""
-    return replace(problem, events=_joined(problem.events, changes))
+    return replace(problem, events=more_events(problem.events, changes))
 
 
-def _joined(events: MemoryEvents, changes: Sequence[Change]) -> MemoryEvents:
+def more_edges(edges: Edges, waits: Sequence[Wait], lag: Ints | int = 0) -> Edges:
+    """The edges and, after them, the waits, with one lag or one each, in ticks."""
+    before, after = (
+        np.concatenate([own, *(wait[side] for wait in waits)])
+        for side, own in enumerate((edges.before, edges.after))
+    )
+    lags = np.broadcast_to(lag, len(before) - len(edges))
+    return Edges(before=before, after=after, lag=np.concatenate([edges.lag, lags]))
+
+
+def more_events(events: MemoryEvents, changes: Sequence[Change]) -> MemoryEvents:
+    """The memory events and, after them, the changes; those of 0 are left out."""
     delta = np.concatenate(
         [events.delta, *(np.broadcast_to(change[3], len(change[0])) for change in changes)]
     )

@@ -25,31 +25,16 @@ def oversize(
     return None
 
 
-def require_size(
-    *, ranks: int, chunks: int = 1, microbatches: int, slices: int = 1, tasks_each: int = 2
-) -> None:
-    """Raise ``ValueError`` for a shape beyond the limits.
+def require_size(*, tasks_each: int = 2, **shape: int) -> None:
+    """Raise ``ValueError`` for a shape, named as in ``oversize``, beyond the limits.
 
     >>> require_size(ranks=4, microbatches=10**9)
     Traceback (most recent call last):
         ...
     ValueError: a pipeline has at most 4000000 actions, got 8000000000 (4 ranks, 10...
     """
-    found = oversize(
-        ranks=ranks,
-        chunks=chunks,
-        microbatches=microbatches,
-        slices=slices,
-        tasks_each=tasks_each,
-    )
-    if found is None:
-        return
-    what, limit, asked = found
-    shape = (
-        ("ranks", ranks),
-        ("microbatches", microbatches),
-        ("chunks", chunks),
-        ("slices", slices),
-    )
-    words = ", ".join(f"{count} {name}" for name, count in shape if count > 1)
-    raise ValueError(f"a pipeline has at most {limit} {what}, got {asked} ({words})")
+    if (found := oversize(tasks_each=tasks_each, **shape)) is not None:
+        what, limit, asked = found
+        names = ("ranks", "microbatches", "chunks", "slices")
+        words = ", ".join(f"{shape[name]} {name}" for name in names if shape.get(name, 1) > 1)
+        raise ValueError(f"a pipeline has at most {limit} {what}, got {asked} ({words})")

@@ -25,9 +25,10 @@ from itertools import pairwise
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
-from bubbleproof.theory.model.problem import Edges, Occupancy, Problem, Resource
+from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.extension import extended, numbered
+from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered, renumbered
+from bubbleproof.theory.pipelines.lowering import with_rows
 from bubbleproof.theory.pipelines.stage_numbers import require_whole
 from bubbleproof.theory.pipelines.timing import earliest_starts, waiting_edges
 
@@ -150,7 +151,7 @@ def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boun
     up = down + len(stage)
     ticks = between.ticks[stage, microbatch]
     before = forward[stage, microbatch, slice_], backward[stage + 1, microbatch, slice_]
-    after = forward[stage + 1, microbatch, slice_], backward[stage, microbatch, slice_]
+    after = [forward[stage + 1, microbatch, slice_], backward[stage, microbatch, slice_]]
     sent = extended(
         problem,
         actions=ActionTable.concatenate(
@@ -165,15 +166,8 @@ def with_messages(problem: Problem, forward: Ints, backward: Ints, between: Boun
         resources=[Resource(name=name) for name in new],
     )
     lag = between.latency[stage, microbatch]
-    edges = sent.edges
-    return replace(
-        sent,
-        edges=Edges(
-            before=np.concatenate([edges.before, down, up]),
-            after=np.concatenate([edges.after, *after]),
-            lag=np.concatenate([edges.lag, lag, lag]),
-        ),
-    )
+    arrivals = np.concatenate([down, up]), np.concatenate(after)
+    return replace(sent, edges=more_edges(sent.edges, [arrivals], np.concatenate([lag, lag])))
 
 
 def is_message(problem: Problem, program: Program) -> Bools:
@@ -187,31 +181,14 @@ def without_messages(problem: Problem) -> Problem:
     kept = ~problem.actions.is_kind(*SENDS)
     if kept.all():
         return problem
-    number = np.cumsum(kept) - 1
-    edges, events, homes = problem.edges, problem.events, problem.occupancy
-    inside = kept[edges.before] & kept[edges.after]
-    return replace(
-        problem,
-        actions=problem.actions.take(kept),
-        duration=problem.duration[kept],
-        occupancy=Occupancy(
-            task=number[homes.task[kept[homes.task]]], resource=homes.resource[kept[homes.task]]
-        ),
-        edges=Edges(
-            before=number[edges.before[inside]],
-            after=number[edges.after[inside]],
-            lag=edges.lag[inside],
-        ),
-        events=replace(events, task=number[events.task]),
-    )
+    number = np.where(kept, np.cumsum(kept) - 1, NONE)
+    return renumbered(problem, kept, number, problem.actions, problem.duration)
 
 
 def program_without_messages(problem: Problem, program: Program) -> Program:
     """The program without the rows of messages on links."""
     kept = ~is_message(problem, program)
-    if kept.all():
-        return program
-    return Program(actions=program.actions.take(kept), resource=program.resource[kept])
+    return program if kept.all() else program.take(kept)
 
 
 def schedule_without_messages(problem: Problem, schedule: Schedule) -> Schedule:
@@ -239,7 +216,7 @@ def with_messages_in_order(problem: Problem, program: Program) -> Program:
     if not len(missing):
         return program
     on_ranks = program.resource < problem.num_ranks
-    order = Program(actions=program.actions.take(on_ranks), resource=program.resource[on_ranks])
+    order = program.take(on_ranks)
     known = have[on_ranks]
     if (known == NONE).any():
         return program
@@ -251,10 +228,8 @@ def with_messages_in_order(problem: Problem, program: Program) -> Program:
     resource_of = dict(zip(*_columns(problem), strict=True))
     resource = np.array([resource_of[t] for t in task.tolist()], dtype=np.int64)
     by = np.lexsort((np.arange(len(task)), start[task], resource))
-    return Program(
-        actions=ActionTable.concatenate([order.actions, problem.actions.take(task[by])]),
-        resource=np.concatenate([order.resource, resource[by]]),
-    )
+    on_links = Program(actions=problem.actions.take(task[by]), resource=resource[by])
+    return with_rows(order, on_links)
 
 
 def _columns(problem: Problem) -> tuple[list[int], list[int]]:

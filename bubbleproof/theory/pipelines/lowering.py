@@ -46,6 +46,14 @@ def lower(problem: Problem, schedule: Schedule) -> Program:
     )
 
 
+def with_rows(program: Program, more: Program) -> Program:
+    """The rows of both; of a resource that has rows in both, the program's own come first."""
+    return Program.grouped(
+        actions=ActionTable.concatenate([program.actions, more.actions]),
+        resource=np.concatenate([program.resource, more.resource]),
+    )
+
+
 def _events(problem: Problem, schedule: Schedule, located: Ints) -> list[tuple[int, bool]]:
     """(row, is its end?) of compute rows in time order: ends before starts, rank order kept.
 

@@ -38,18 +38,11 @@ def messages(problem: Problem) -> list[Message]:
     pairs = dict.fromkeys(zip(before[crosses].tolist(), after[crosses].tolist(), strict=True))
     found = []
     for producer, consumer in pairs:
-        ends = (int(rank[producer]), int(rank[consumer]))
-        for pair in _message_actions(actions[producer], actions[consumer]):
-            found.append(
-                Message(
-                    producer=producer,
-                    consumer=consumer,
-                    source=ends[0],
-                    target=ends[1],
-                    send=pair[0],
-                    recv=pair[1],
-                )
-            )
+        ends = {"source": int(rank[producer]), "target": int(rank[consumer])}
+        found += [
+            Message(producer=producer, consumer=consumer, **ends, send=send, recv=recv)
+            for send, recv in _message_actions(actions[producer], actions[consumer])
+        ]
     return found
 
 
@@ -63,16 +56,20 @@ def _message_actions(producer: Action, consumer: Action) -> list[tuple[Action, A
         if source is None or target is None or target.stage != source.stage + step:
             continue
         if (target.microbatch, target.slice) == (source.microbatch, source.slice):
-            pairs.append((_as_kind(source, send), _as_kind(target, recv)))
+            pairs.append((as_kind(source, send), as_kind(target, recv)))
     return pairs
 
 
 def _role(action: Action, kinds: tuple[Kind, ...]) -> Action | None:
     """The forward or backward part of an action, or None when it has no such part."""
-    if action.kind not in kinds:
-        return None
-    return action.partner if action.partner is not None and kinds is BACKWARD_KINDS else action
+    return next((part for part in parts_of(action) if part.kind in kinds), None)
 
 
-def _as_kind(action: Action, kind: Kind) -> Action:
+def parts_of(action: Action) -> tuple[Action, ...]:
+    """The action itself, or the forward and the backward of an overlapped pair."""
+    return (action,) if action.partner is None else (as_kind(action, Kind.F), action.partner)
+
+
+def as_kind(action: Action, kind: Kind) -> Action:
+    """The action of another kind on the same stage, microbatch and slice."""
     return Action(stage=action.stage, kind=kind, microbatch=action.microbatch, slice=action.slice)

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
-from bubbleproof.theory.model.problem import Occupancy, Problem
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.extension import renumbered
 
 Overlap = tuple[tuple[int, int], tuple[int, int]]
 
@@ -48,14 +49,4 @@ def fuse(problem: Problem, overlaps: Sequence[Overlap]) -> Problem:
     fused = replace(
         actions, kind=kind, partner_stage=partner_stage, partner_microbatch=partner_microbatch
     )
-    rows, edges, events = kept[problem.occupancy.task], problem.edges, problem.events
-    return replace(
-        problem,
-        actions=fused.take(kept),
-        duration=duration[kept],
-        occupancy=Occupancy(
-            task=number[problem.occupancy.task[rows]], resource=problem.occupancy.resource[rows]
-        ),
-        edges=replace(edges, before=number[edges.before], after=number[edges.after]),
-        events=replace(events, task=number[events.task]),
-    )
+    return renumbered(problem, kept, number, fused, duration)

@@ -1,4 +1,4 @@
-"""Pipelines: the shape of a pipeline-parallel training step, and the Problem it poses.
+"""Pipelines: the shape of a pipeline-parallel training step, and its Problem.
 
 Symbols: p ranks, m microbatches, v chunks per rank, s slices per sample, stages g = 0..p*v-1.
 ``theory.pipelines.pipeline_problem`` states the rules of the Problem: dependencies and memory.

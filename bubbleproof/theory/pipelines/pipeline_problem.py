@@ -41,6 +41,7 @@ from bubbleproof.theory.model.problem import (
 )
 from bubbleproof.theory.pipelines.activation_offload import with_activation_offloads
 from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.extension import Change, more_events
 from bubbleproof.theory.pipelines.links import Links, with_messages
 from bubbleproof.theory.pipelines.overlaps import fuse
 from bubbleproof.theory.pipelines.recompute import with_recompute
@@ -204,23 +205,16 @@ class _ProblemBuilder:
         at_backward = np.where(split, np.maximum(released, 0), held)
         residual = np.where(split, np.maximum(-released, 0), 0)
         rank = self.ranks[stage, microbatch]
-        rows = [  # (task, at the end?, delta, rank)
-            (self.forward.ravel(), False, held.ravel(), rank.ravel()),
-            (self.backward.ravel(), True, -at_backward.ravel(), rank.ravel()),
-            (self.backward.ravel(), False, residual.ravel(), rank.ravel()),
-            (self.last_weight[split], True, (released - held)[split], rank[split]),
+        changes: list[Change] = [
+            (self.forward.ravel(), False, rank.ravel(), held.ravel()),
+            (self.backward.ravel(), True, rank.ravel(), -at_backward.ravel()),
+            (self.backward.ravel(), False, rank.ravel(), residual.ravel()),
+            (self.last_weight[split], True, rank[split], (released - held)[split]),
             *self._workspace(rank),
         ]
-        task = np.concatenate([row[0] for row in rows])
-        delta = np.concatenate([row[2] for row in rows])
-        at_end = np.concatenate([np.full(len(row[0]), row[1]) for row in rows])
-        store = np.concatenate([row[3] for row in rows])
-        kept = delta != 0
-        return MemoryEvents(
-            task=task[kept], at_end=at_end[kept], store=store[kept], delta=delta[kept]
-        )
+        return more_events(MemoryEvents(), changes)
 
-    def _workspace(self, rank: Ints) -> list[tuple[Ints, bool, Ints, Ints]]:
+    def _workspace(self, rank: Ints) -> list[Change]:
         """What weight tasks and full backwards hold while they run, as rows of events."""
         rows, split = self.pipeline.workspace, self.split
         if not rows:
@@ -236,4 +230,4 @@ class _ProblemBuilder:
         ]
         ranks = [rank[split][self.weight_of], rank[~split]]
         task, amount, home = (np.concatenate(parts) for parts in (tasks, units, ranks))
-        return [(task, False, amount, home), (task, True, -amount, home)]
+        return [(task, False, home, amount), (task, True, home, -amount)]

@@ -44,6 +44,7 @@ from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Ki
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.extension import Change, Wait, extended
+from bubbleproof.theory.pipelines.messages import parts_of
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, READERS
 
 LEVELS = (0, 1, 2, 3)
@@ -207,10 +208,10 @@ def _rows(problem: Problem, schedule: Schedule) -> list[list[_Row]]:
 
 def uses_of(action: Action) -> tuple[Use, ...]:
     """The computation as one use, an overlapped pair as its F and its B."""
-    where = (action.stage, action.microbatch, action.slice)
-    if action.kind is Kind.OVERLAP_F_B and action.partner is not None:
-        return (Use(Kind.F, *where), *uses_of(action.partner))
-    return (Use(action.kind, *where, action.part),)
+    return tuple(
+        Use(part.kind, part.stage, part.microbatch, part.slice, part.part)
+        for part in parts_of(action)
+    )
 
 
 def _needed(rows: Sequence[_Row], level: int) -> Iterator[tuple[Kind, list[_Row]]]:

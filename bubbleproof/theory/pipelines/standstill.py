@@ -74,7 +74,7 @@ def standstill(problem: Problem, program: Program) -> Standstill:
     assert start is not None  # what runs has an order
     rows = runs[task]
     schedule = Schedule(
-        program=Program(actions=program.actions.take(rows), resource=program.resource[rows]),
+        program=program.take(rows),
         start=start[task[rows]],
     )
     return Standstill(
@@ -93,8 +93,7 @@ def _first_rows(problem: Problem, program: Program) -> tuple[Ints, Program]:
     first = np.zeros(len(task), dtype=bool)
     first[np.unique(pair, return_index=True)[1]] = True
     keep = first & (task != NONE)
-    kept = Program(actions=program.actions.take(keep), resource=program.resource[keep])
-    return task[keep], kept
+    return task[keep], program.take(keep)
 
 
 def _waits(

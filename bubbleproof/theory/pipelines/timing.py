@@ -72,8 +72,7 @@ def rough_times(problem: Problem, program: Program) -> Schedule:
     """
     task = problem.locate(program.actions)
     known = task != NONE
-    rows = Program(actions=program.actions.take(known), resource=program.resource[known])
-    before, after, lag = waiting_edges(problem, rows, task[known])
+    before, after, lag = waiting_edges(problem, program.take(known), task[known])
     start = earliest_starts(problem.duration, before, after, lag)
     if start is None:
         first = np.searchsorted(program.resource, program.resource)

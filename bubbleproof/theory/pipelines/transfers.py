@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
-from bubbleproof.theory.model.problem import Edges, Problem, Resource
-from bubbleproof.theory.pipelines.extension import extended, numbered
+from bubbleproof.theory.model.problem import Problem, Resource
+from bubbleproof.theory.pipelines.extension import extended, more_edges, numbered
 from bubbleproof.theory.pipelines.links import HALF_DUPLEX, Links
 
 Wait = tuple[Action, Action]
@@ -141,12 +141,4 @@ def with_waits(problem: Problem, waits: Sequence[Wait]) -> Problem:
         if (tasks == NONE).any():
             lost = waits[int(np.argmax(tasks == NONE))][side]
             raise ValueError(f"a wait names {lost}, which is no task of the problem")
-    edges = problem.edges
-    return replace(
-        problem,
-        edges=Edges(
-            before=np.concatenate([edges.before, before]),
-            after=np.concatenate([edges.after, after]),
-            lag=np.concatenate([edges.lag, np.zeros_like(before)]),
-        ),
-    )
+    return replace(problem, edges=more_edges(problem.edges, [(before, after)]))

@@ -92,6 +92,8 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
     if isinstance(certificate, OneMachine):
         return _one_machine_refusal(problem, certificate)
+    if len(certificate.lemmas) == 1 and _refusal(problem, certificate, with_orders=False) is None:
+        return None
     return _refusal(problem, certificate, with_orders=True)
 
 
@@ -105,8 +107,7 @@ def _one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | Non
     rank = resource if objective == "span_idle" else 0
     lemmas = (Lemma(crowd=tasks),)
     proof = Drup(bound=certificate.bound, lemmas=lemmas, objective=objective, rank=rank)
-    why = _refusal(problem, proof, with_orders=False)
-    if why is not None and why.startswith("lemma"):
+    if (why := _refusal(problem, proof, with_orders=False)) and why.startswith("lemma"):
         return f"the tasks do not prove a bound of {certificate.bound}"
     return why
 
@@ -141,8 +142,7 @@ def take(replay: Replay, lemma: Lemma) -> str | None:
     homes = [replay.homes[task] if task in tasks else set() for task in lemma.crowd]
     if lemma.crowd and not set.intersection(*homes):
         return "names a crowd that shares no resource"
-    clause = _clause(replay, lemma)
-    if clause is None:
+    if (clause := _clause(replay, lemma)) is None:
         return "has a literal about no start or pair of the problem"
     if lemma.rule == "suppose" and len(clause) == 1:
         replay.suppose(clause[0])

@@ -18,7 +18,7 @@ from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.finding import Rule
-from bubbleproof.verify.verdict import SHOWN, Decision, Violation
+from bubbleproof.verify.verdict import Decision, Violation
 
 COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
 
@@ -33,20 +33,19 @@ def check_collectives(problem: Problem, program: Program) -> Decision:
         action = program.actions[row]
         where = found if action in found else foreign
         where[action].append(int(program.resource[row]))
-    sentences = [(a, f"{a} belongs to no collective of the problem") for a in foreign]
+    violations = [_wrong(a, f"{a} belongs to no collective of the problem") for a in foreign]
     for action, ranks in found.items():
         times = 1 if action.kind is Kind.RESHARD else 2
         if len(ranks) != times or len(set(ranks)) > 1:
             named = " and ".join(f"rank {r}" for r in sorted(set(ranks))) or "no rank"
             must = "once" if times == 1 else "twice"
-            sentences.append(
-                (action, f"{action} stands {len(ranks)} times on {named}, must stand {must} on one")
-            )
-    violations = tuple(
-        Violation(rule=Rule.COMPLETE, tasks=(str(action),), at=None, message=message)
-        for action, message in sentences[:SHOWN]
-    )
-    return Decision(rule=Rule.COMPLETE, count=len(sentences), violations=violations)
+            sentence = f"{action} stands {len(ranks)} times on {named}, must stand {must} on one"
+            violations.append(_wrong(action, sentence))
+    return Decision.of(Rule.COMPLETE, violations)
+
+
+def _wrong(action: Action, sentence: str) -> Violation:
+    return Violation(rule=Rule.COMPLETE, tasks=(str(action),), at=None, message=sentence)
 
 
 def check_one_at_a_time(program: Program) -> Decision:
@@ -62,12 +61,7 @@ def check_one_at_a_time(program: Program) -> Decision:
             message = f"{action} on rank {rank} begins before {other} has ended"
             tasks = (str(action), str(other))
             found.append(Violation(rule=Rule.COMMUNICATION, tasks=tasks, at=None, message=message))
-    return Decision(
-        rule=Rule.COMMUNICATION,
-        count=len(found),
-        violations=tuple(found[:SHOWN]),
-        detail="collectives",
-    )
+    return Decision.of(Rule.COMMUNICATION, found, "collectives")
 
 
 def program_of_ends(program: Program) -> Program:
@@ -77,4 +71,4 @@ def program_of_ends(program: Program) -> Program:
     keep = ~program.actions.is_kind(*COLLECTIVES)
     ends = [row for (action, _), row in last.items() if action.kind in COLLECTIVES]
     keep[ends] = True
-    return Program(actions=program.actions.take(keep), resource=program.resource[keep])
+    return program.take(keep)

@@ -15,12 +15,15 @@ carries one at a time.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.messages import as_kind, parts_of
+from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.explain.programs import Fault
 
 
@@ -59,7 +62,7 @@ class PeerTransfers:
         """``rank`` of each row; ``computations`` are the rows of tasks that occupy a rank."""
         self._row_of: dict[Action, int] = {}
         for row in computations:
-            self._row_of |= dict.fromkeys(_parts(actions[row]), row)
+            self._row_of |= dict.fromkeys(parts_of(actions[row]), row)
         self._rows: dict[Action, dict[int, list[int]]] = {}
         for row, action in enumerate(actions):
             is_transfer = action.kind in (Kind.EVICT, Kind.LOAD) and action not in self._row_of
@@ -67,7 +70,7 @@ class PeerTransfers:
                 self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
         beside = problem.actions.is_kind(Kind.EVICT, Kind.LOAD) & (problem.rank_of_task == NONE)
         self._wanted = set(problem.actions.take(beside)) if self._rows else set()
-        self._rank = rank
+        self._actions, self._rank = actions, rank
         self._transfers: list[_PeerTransfer] = []
 
     def posts(self) -> set[int]:
@@ -103,24 +106,24 @@ class PeerTransfers:
                 self._transfers.append(transfer)
 
     def _home(self, action: Action) -> int | None:
-        row = self._row_of.get(_sibling(action, Kind.F))
+        row = self._row_of.get(as_kind(action, Kind.F))
         return None if row is None else self._rank[row]
 
     def _in_order(self, transfer: _PeerTransfer) -> Iterator[Fault]:
         """The home's F before EVICT and LOAD before its backward; the peer's EVICT before LOAD."""
         action, post = transfer.action, transfer.post[transfer.channel[0]]
         if action.kind is Kind.EVICT:
-            forward = _sibling(action, Kind.F)
+            forward = as_kind(action, Kind.F)
             if post < self._row_of[forward]:
                 sentence = f"{action} is sent before {forward} has run"
                 yield sentence, [post, self._row_of[forward]]
             return
         back = transfer.wait[transfer.home]
-        for backward in (_sibling(action, Kind.B), _sibling(action, Kind.I)):
+        for backward in (as_kind(action, Kind.B), as_kind(action, Kind.I)):
             if self._row_of.get(backward, back) < back:
                 sentence = f"{backward} runs before {action} has brought its activations back"
                 yield sentence, [self._row_of[backward], back]
-        evict = _sibling(action, Kind.EVICT)
+        evict = as_kind(action, Kind.EVICT)
         for evicted in self._transfers:
             if evicted.action != evict:
                 continue
@@ -132,20 +135,10 @@ class PeerTransfers:
                 yield sentence, [post, evicted.wait[transfer.peer]]
 
     def _crossed(self) -> Iterator[Fault]:
-        channels: dict[tuple[int, int], list[_PeerTransfer]] = {}
+        channels: Channels = defaultdict(list)
         for transfer in self._transfers:
-            channels.setdefault(transfer.channel, []).append(transfer)
-        for (source, target), transfers in channels.items():
-            sent = sorted(transfers, key=lambda each: each.post[each.channel[0]])
-            received = sorted(transfers, key=lambda each: each.post[each.channel[1]])
-            for number, (out, into) in enumerate(zip(sent, received, strict=True)):
-                if out is not into:
-                    yield (
-                        f"transfer {number} from rank {source} to rank {target} is sent as "
-                        f"{out.action} but received as {into.action}",
-                        [out.post[source], into.post[target]],
-                    )
-                    break
+            channels[transfer.channel].append((transfer.node, transfer.post[transfer.channel[1]]))
+        return crossed(channels, self._actions, "transfer")
 
     def merged(self) -> dict[int, int]:
         """The receiver's post of each transfer -> the sender's, which stands for the transfer."""
@@ -162,15 +155,3 @@ class PeerTransfers:
         for posts in streams.values():
             found += pairwise(node for _, node in sorted(posts))
         return found
-
-
-def _parts(action: Action) -> tuple[Action, ...]:
-    """A computation, or both of an overlapped pair."""
-    if action.partner is None:
-        return (action,)
-    return _sibling(action, Kind.F), action.partner
-
-
-def _sibling(action: Action, kind: Kind) -> Action:
-    """The action of another kind on the same stage, microbatch and slice."""
-    return Action(stage=action.stage, kind=kind, microbatch=action.microbatch, slice=action.slice)

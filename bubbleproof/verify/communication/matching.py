@@ -35,6 +35,7 @@ to be searched.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,6 +49,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.links import program_without_messages, without_messages
 from bubbleproof.theory.pipelines.messages import Message, messages
 from bubbleproof.theory.pipelines.timing import find_cycle
+from bubbleproof.verify.communication.channels import Channels, crossed
 from bubbleproof.verify.communication.evict_load import PeerTransfers
 from bubbleproof.verify.communication.training_exchanges import Exchanges
 from bubbleproof.verify.explain.programs import Fault, violation
@@ -85,23 +87,16 @@ def check_communication(
     for number, name in enumerate(semantics):
         faults = unmatched or steps.deadlock(name)
         shown = faults[:SHOWN] if number == 0 or not unmatched else []
+        told = tuple(violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown)
         decisions.append(
-            Decision(
-                rule=Rule.COMMUNICATION,
-                count=len(faults),
-                violations=tuple(
-                    violation(problem, program, Rule.COMMUNICATION, fault) for fault in shown
-                ),
-                detail=name.value,
-            )
+            Decision(rule=Rule.COMMUNICATION, count=len(faults), violations=told, detail=name.value)
         )
     return Verdict(decisions=tuple(decisions))
 
 
 def compute_part(program: Program) -> Program:
     """The program without its SEND and RECV rows."""
-    keep = ~program.actions.is_kind(*COMMUNICATION_KINDS)
-    return Program(actions=program.actions.take(keep), resource=program.resource[keep])
+    return program.take(~program.actions.is_kind(*COMMUNICATION_KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,24 +168,13 @@ class _Steps:
 
     def _crossed_channels(self) -> list[Fault]:
         """Channels (ordered pairs of ranks) whose k-th SEND and k-th RECV differ."""
-        channels: dict[tuple[int, int], list[tuple[int, int]]] = {}  # rows of (SEND, RECV)
+        channels: Channels = defaultdict(list)
         for transfer in self.transfers:
             channel = (transfer.message.source, transfer.message.target)
-            channels.setdefault(channel, []).append((transfer.send, transfer.recv))
+            channels[channel].append((transfer.send, transfer.recv))
         for rank, row, peer, row_of_peer in self.exchanges.ends():
-            channels.setdefault((rank, peer), []).append((row, row_of_peer))
-        found = []
-        for (source, target), ends in channels.items():
-            sent, received = sorted(ends), sorted(ends, key=lambda rows: rows[1])
-            for number, (out, into) in enumerate(zip(sent, received, strict=True)):
-                if out != into:
-                    sentence = (
-                        f"message {number} from rank {source} to rank {target} is sent as "
-                        f"{self.actions[out[0]]} but received as {self.actions[into[1]]}"
-                    )
-                    found.append((sentence, [out[0], into[1]]))
-                    break
-        return found
+            channels[rank, peer].append((row, row_of_peer))
+        return list(crossed(channels, self.actions, "message"))
 
     def deadlock(self, semantics: Semantics) -> list[Fault]:
         """One fault with the chain of waiting, or none. Precondition: all messages match."""

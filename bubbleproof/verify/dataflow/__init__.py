@@ -13,14 +13,3 @@ channel, and its consumer finds the wrong name. ``training_step`` says what is r
 order in which actions happen. ``passes`` asks what only several steps together can break, on the
 versions and sums of ``model_state``.
 """
-
-from bubbleproof.verify.dataflow.passes import check_training
-from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
-from bubbleproof.verify.dataflow.training_step import NoTrainingStep
-
-__all__ = [
-    "NoTrainingStep",
-    "check_dataflow",
-    "check_dataflow_of_program",
-    "check_training",
-]

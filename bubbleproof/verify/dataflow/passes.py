@@ -29,6 +29,7 @@ from typing import NamedTuple
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.messages import parts_of
 from bubbleproof.verify.dataflow.model_state import ModelState
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.programs import violation
@@ -182,17 +183,7 @@ class _Walk:
             self._state.exchange(action.stage, ranks)
 
     def _run(self, rank: int, row: _Row) -> None:
-        action = row.action
-        works = [action]
-        if action.partner is not None:
-            forward = Action(
-                stage=action.stage,
-                kind=Kind.F,
-                microbatch=action.microbatch,
-                slice=action.slice,
-            )
-            works = [forward, action.partner]
-        for work in works:
+        for work in parts_of(row.action):
             for sentence in self._sentences(rank, row.number, work):
                 where = f"{work} on rank {rank} in pass {row.number}"
                 self._found.append(_Mistake(row, f"{where} {sentence}"))

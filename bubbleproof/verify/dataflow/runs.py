@@ -23,7 +23,6 @@ from bubbleproof.verify.dataflow.machine import Machine
 from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Work
 
 Row = tuple[Work, ...]  # the works of one row, which begin and end together
-Queues = dict[int, deque[Row]]
 _FIRST = (Kind.UNSHARD, Kind.RELOAD)
 _LAST = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.OFFLOAD)
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from bubbleproof.reference_exec.broken import MessageMismatch
 from bubbleproof.reference_exec.drivers.group_transport import GroupTransfer, GroupTransport
-from bubbleproof.reference_exec.drivers.queued_headers import with_headers
-from bubbleproof.reference_exec.plans.plan import Plan
+from bubbleproof.reference_exec.drivers.headers import with_headers
+from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime import rank as rank_module
 from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
 from bubbleproof.reference_exec.runtime.transport import Blocked
@@ -136,5 +136,5 @@ def _ends(work: object) -> list[Work]:
     """What was posted for a transfer: the message, and its header where there is one."""
     if isinstance(work, Work):
         return [work]
-    header, message = work.header.work, work.message  # type: ignore[attr-defined]  # of ``queued_headers``
+    header, message = work.header, work.message  # type: ignore[attr-defined]  # of ``headers``
     return [*_ends(header), *_ends(message)]

@@ -15,13 +15,26 @@ from bubbleproof.theory.model.actions import Action, ActionTable, Bools, Kind
 from bubbleproof.theory.model.problem import Edges, MemoryEvents, Occupancy, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
-from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.lowering import lower, with_rows
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify import Decision
+from bubbleproof.verify.dataflow.rule import check_dataflow
 from proofs_tests.cases import Case
+
+
+def sentences(finding: Decision) -> list[str]:
+    return [violation.message for violation in finding.violations]
+
+
+def first_of(case: Case, schedule: Schedule) -> str:
+    """The first sentence of rule 7 about a schedule of the case's problem."""
+    finding = check_dataflow(case.problem, schedule)
+    assert finding.count
+    return sentences(finding)[0]
 
 
 def of_family(name: str, **params: int) -> Case:
@@ -196,8 +209,4 @@ def lowered(case: Case) -> Program:
     """The case with SEND and RECV, links and engines included."""
     program = lower(case.problem, case.schedule)
     own = case.schedule.program
-    other = own.resource >= case.problem.num_ranks
-    return Program(
-        actions=ActionTable.concatenate([program.actions, own.actions.take(other)]),
-        resource=np.concatenate([program.resource, own.resource[other]]),
-    )
+    return with_rows(program, own.take(own.resource >= case.problem.num_ranks))

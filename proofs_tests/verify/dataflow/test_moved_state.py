@@ -8,7 +8,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.state_offload import StateOffload
-from bubbleproof.verify.dataflow import check_training
+from bubbleproof.verify.dataflow.passes import check_training
 from proofs_tests.verify.dataflow.samples import of_family
 from proofs_tests.verify.dataflow.test_passes import judged, said, without
 

@@ -10,18 +10,15 @@ import pytest
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.verify import Decision, Semantics, check_communication
-from bubbleproof.verify.dataflow import (
-    NoTrainingStep,
-    check_dataflow,
-    check_dataflow_of_program,
-)
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import Messages
 from bubbleproof.verify.dataflow.parameter_versions import Parameters
+from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, overlapped
-from proofs_tests.verify.dataflow.arithmetic_twin import right_by_messages, right_by_time, timed
 from proofs_tests.verify.dataflow.samples import all_samples
+from proofs_tests.verify.dataflow.twin_runs import right_by_messages, right_by_time, timed
 from proofs_tests.verify.mutations import mutants
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, mutate
 from proofs_tests.verify.tables import Specimen

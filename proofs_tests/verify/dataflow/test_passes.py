@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.dataflow import check_training
+from bubbleproof.verify.dataflow.passes import check_training
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
 from proofs_tests.verify.dataflow.samples import of_family

@@ -6,14 +6,11 @@ import pytest
 
 from bubbleproof.theory.families import families
 from bubbleproof.verify import Rule, check, check_whole
-from bubbleproof.verify.dataflow import (
-    NoTrainingStep,
-    check_dataflow,
-    check_dataflow_of_program,
-)
+from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
+from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, hand_built, overlapped
-from proofs_tests.verify.dataflow.arithmetic_twin import right_by_messages, right_by_time, timed
 from proofs_tests.verify.dataflow.samples import all_samples, lowered, problem_without, stepped
+from proofs_tests.verify.dataflow.twin_runs import right_by_messages, right_by_time, timed
 
 SAMPLES = all_samples()
 

@@ -1,0 +1,50 @@
+"""The options of ``claims``: which claims, whether and how far they are decided, and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from bubbleproof.commands.option_groups import OptionGroup
+from bubbleproof.commands.shared_options import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsRequest(OptionGroup):
+    """Which claims to decide and how far: none unless ``audit``.
+
+    Raises ``ValueError`` for options that contradict each other.
+    """
+
+    paper: Annotated[str | None, Option(help="Only this paper's claims.")] = None
+    audit: Annotated[bool, Option(help="Decide them; else they are listed.")] = False
+    quick: Annotated[bool, Option(help="On their small domains.")] = False
+    workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None
+    cluster: Annotated[str | None, Option(help="Dask scheduler's address.")] = None
+    limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None
+    write: Annotated[str | None, Option(help="Write the audit as Markdown.")] = None
+    json: Json = False
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"--limit must be 1 or more, got {self.limit}")
+        asked = {"--quick": self.quick, "--limit": self.limit, "--write": self.write}
+        alone = [name for name, value in asked.items() if value]
+        if alone and not self.audit:
+            raise ValueError(f"{alone[0]} goes with --audit; without it nothing is decided")
+        if self.write is not None and Path(self.write).suffix != ".md":
+            raise ValueError(f"the audit's page must end in .md, got {self.write!r}")
+
+    @property
+    def words(self) -> str:
+        """The options that decide what the audit finds, as they are written."""
+        chosen = (
+            ("--audit", self.audit),
+            ("--quick", self.quick),
+            (f"--paper {self.paper}", self.paper is not None),
+            (f"--limit {self.limit}", self.limit is not None),
+        )
+        return " ".join(word for word, is_given in chosen if is_given)

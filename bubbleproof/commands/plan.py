@@ -1,0 +1,132 @@
+"""``bubbleproof plan FILE.toml``: the best pipeline over shapes and choices, with proof.
+
+Prints the candidates, the best first, each with why it lost, and how long the schedules take where
+durations spread. With ``-o`` the folder then holds ``plan.json`` (the problem file, the winner and
+its schedule), ``schedule.json`` and the page ``plan.html``; ``--certificate`` writes the proofs of
+all candidates, which ``verify plan.json --certificate FILE`` reads.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from pathlib import Path
+
+from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.output import (
+    BROKEN,
+    HOLDS,
+    UNDECIDED,
+    print_json,
+    print_table,
+    print_text,
+    say,
+)
+from bubbleproof.commands.plan_report import plan_report
+from bubbleproof.commands.plan_results import (
+    COLUMNS,
+    Timed,
+    candidate_rows,
+    plan_schedule,
+    plan_to_json,
+    summary_rows,
+    timed_candidates,
+)
+from bubbleproof.formats import UnusableInput, write_schedule
+from bubbleproof.formats.bundle_json import write_bundle
+from bubbleproof.formats.plan_json import write_plan
+from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.parallel import open_executor
+from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.report.extras import INSTALL, absent
+from bubbleproof.report.page import write_page
+from bubbleproof.solvers import Status
+
+EXIT = {
+    Status.OPTIMAL: HOLDS,
+    Status.FEASIBLE: HOLDS,
+    Status.INFEASIBLE: BROKEN,
+    Status.UNKNOWN: UNDECIDED,
+}
+DEFAULT_TIME_LIMIT = 60.0
+
+
+def run_plan(
+    problem: str,
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    workers: int,
+    cluster: str | None,
+    certificate: str | None,
+    output: str | None,
+    json: bool,
+) -> int:
+    """Plan one problem file, print the result, and write what is asked for."""
+    if not problem.endswith(".toml"):
+        raise ValueError(f"plan takes a problem file (.toml), got {problem!r}")
+    if certificate is not None and not certificate.endswith(".json"):
+        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
+    file = read_problem(problem)
+    if file.plan is None:
+        raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
+    limit = time_limit or file.time_limit or DEFAULT_TIME_LIMIT
+    options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
+    with open_executor(None if cluster else workers, address=cluster) as executor:
+        found = planned(file, options, executor)
+    timed = timed_candidates(found, file)
+    if output is not None and found.winner is not None:
+        _write(Path(output), problem, file, found, timed)
+    if certificate is not None:
+        write_bundle(certificate, found.space, found.bundle, name=file.name)
+    if json:
+        print_json(plan_to_json(file, found, timed))
+    else:
+        print_plan(file, found, timed)
+    return exit_status(found)
+
+
+def planned(file: ProblemFile, options: PlanOptions, executor: Executor | None = None) -> Plan:
+    """The plan of a problem file. Raises ``ValueError`` for one whose objective is no makespan."""
+    if file.plan is None or file.objective != "makespan":
+        raise ValueError(f"a plan is made for the makespan, {file.name} asks for {file.objective}")
+    return plan(file.plan, options, executor=executor)
+
+
+def exit_status(found: Plan) -> int:
+    """0 found and verified, 1 nothing fits, 3 undecided."""
+    if found.verdict is not None and not found.verdict.ok:
+        return BROKEN
+    return EXIT[found.status]
+
+
+def print_plan(file: ProblemFile, found: Plan, timed: Timed) -> None:
+    """The tables for people."""
+    print_table(f"{file.name}: candidates", COLUMNS, candidate_rows(file, found, timed))
+    print_table(f"{file.name}: plan", ("quantity", "value"), summary_rows(file, found, timed))
+    if found.reason:
+        print_text(found.reason)
+
+
+def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan) -> None:
+    """The plan and its schedule, for ``verify``."""
+    assert found.winner is not None
+    schedule = plan_schedule(file, found)
+    write_schedule(folder / "schedule.json", schedule)
+    write_plan(
+        folder / "plan.json",
+        name=file.name,
+        problem=Path(problem).read_text(encoding="utf-8"),
+        winner=found.winner.candidate,
+        schedule=schedule,
+    )
+
+
+def _write(folder: Path, problem: str, file: ProblemFile, found: Plan, timed: Timed) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_plan_files(folder, problem, file, found)
+    if absent(".html"):
+        say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
+    elif not is_interrupted():
+        page = folder / "plan.html"
+        unless_interrupted(lambda: write_page(page, plan_report(file, found, timed)), None)
+    say(f"wrote {folder}")

@@ -1,0 +1,111 @@
+"""The page of a plan: the winner beside what the problem's own shape gives, and all candidates."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from bubbleproof.commands.plan_results import (
+    COLUMNS,
+    Timed,
+    candidate_rows,
+    ranked,
+    summary_rows,
+)
+from bubbleproof.commands.verify import section_of
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners import Judged, Plan
+from bubbleproof.report.page import Report, ScheduleSection
+from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
+from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE
+from bubbleproof.theory.pipelines.spread import Spread
+from bubbleproof.verify import Verdict
+
+EXPLAINED = (
+    "bound: no schedule of the candidate, whatever is chosen in it, is shorter; expected and 95 %: "
+    "mean and 95 % quantile of the makespan where durations spread."
+)
+
+
+def plan_report(file: ProblemFile, found: Plan, timed: Timed) -> Report:
+    """The page."""
+    points = _points(file, found, timed)
+    pipeline = file.pipeline
+    caps = [store.capacity for store in pipeline.problem().stores if store.capacity is not None]
+    parts = [
+        ranked_table(COLUMNS, candidate_rows(file, found, timed), EXPLAINED),
+        trades(
+            points,
+            unit=pipeline.unit,
+            memory_unit=pipeline.memory_unit,
+            capacity=min(caps, default=None),
+        ),
+        bands(points, unit=pipeline.unit, explained=_spread_text(file.spread)),
+    ]
+    shown = [_section("the plan", found.winner, found.verdict)]
+    if (today := own_shape(file, found)) not in (None, found.winner):
+        shown.append(_section("the file's own shape", today, None))
+    return Report(
+        title=f"{file.name}: plan",
+        summary=(
+            ("problem", file.description or file.name),
+            ("ranks", str(pipeline.num_ranks)),
+            ("microbatches", str(pipeline.num_microbatches)),
+            *summary_rows(file, found, timed),
+        ),
+        parts=tuple(parts),
+        has_charts=True,
+        sections=tuple(section for section in shown if section is not None),
+        versions=tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools")),
+    )
+
+
+def own_shape(file: ProblemFile, found: Plan) -> Judged | None:
+    """The candidate that is the file's own shape, where it is one and has a schedule."""
+    backward = SPLIT if file.pipeline.split_backward is True else WHOLE
+    for one in found.judged:
+        shape = one.candidate
+        is_own = (shape.chunks, shape.slices, shape.placement) == (1, 1, "loop")
+        if is_own and shape.backward == backward and one.value is not None:
+            return one
+    return None
+
+
+def _section(name: str, one: Judged | None, verdict: Verdict | None) -> ScheduleSection | None:
+    if one is None or one.pipeline is None or one.schedule is None:
+        return None
+    title = f"{name}: {one.candidate} ({one.origin})"
+    return section_of(title, one.pipeline.problem(), one.schedule, verdict)
+
+
+def _points(file: ProblemFile, found: Plan, timed: Timed) -> list[PlanPoint]:
+    points = []
+    front = found.front
+    for one in ranked(file, found, timed):
+        if one.value is None or one.peak_memory is None:
+            continue
+        spans = timed.get(str(one.candidate))
+        points.append(
+            PlanPoint(
+                name=str(one.candidate),
+                value=one.value,
+                peak=one.peak_memory,
+                expected=None if spans is None else spans.expected,
+                p5=None if spans is None else spans.p5,
+                p95=None if spans is None else spans.p95,
+                is_front=one in front,
+            )
+        )
+    return points
+
+
+def _spread_text(spread: Spread) -> str:
+    text = (
+        f"{spread.samples} steps drawn with seed {spread.seed}, the orders kept: each action's "
+        f"duration spreads by {spread.action_percent} %, each rank's speed by "
+        f"{spread.rank_percent} % (standard deviations, log-normal)"
+    )
+    if spread.straggler is not None:
+        text += "; rank {} takes {} % longer".format(*spread.straggler)
+    if spread.slow_link is not None:
+        text += "; messages between ranks {} and {} take {} % longer".format(*spread.slow_link)
+    return f"{text}."

@@ -1,0 +1,204 @@
+"""The result of a plan for people and for programs: its candidates, ranked, and why each lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bubbleproof.commands.results import with_claims
+from bubbleproof.formats.bundle_json import candidate_to_json
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.formats.schedule_file import ScheduleFile
+from bubbleproof.planners import Judged, Plan
+from bubbleproof.planners.jitter import Jitter, jitter
+from bubbleproof.planners.looks import NEVER
+from bubbleproof.report.amounts import Scale, ticks
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.shaping import shaped
+
+Timed = Mapping[str, Jitter]  # by the candidate's text
+COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
+MOST_TIMED = 24  # candidates, the shortest schedules first
+MOST_SHOWN = 40  # candidates in a table for people
+
+
+def timed_candidates(found: Plan, file: ProblemFile) -> Timed:
+    """How long the best candidates' schedules take where durations spread as the file says."""
+    timed: dict[str, Jitter] = {}
+    for one in found.ranked()[:MOST_TIMED]:
+        if one.pipeline is not None and one.schedule is not None:
+            timed[str(one.candidate)] = jitter(one.pipeline.problem(), one.schedule, file.spread)
+    return timed
+
+
+def ranked(file: ProblemFile, found: Plan, timed: Timed) -> tuple[Judged, ...]:
+    """The candidates as the file wants them listed."""
+    if file.rank_by == "nominal":
+        return found.ranked()
+
+    def place(one: Judged) -> float:
+        spans = timed.get(str(one.candidate))
+        return float("inf") if spans is None else float(getattr(spans, file.rank_by))
+
+    return found.ranked(place)
+
+
+def candidate_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, ...]]:
+    """The table's rows, ranked; where there are many, the first of them."""
+    rows = [_row(file, found, one, timed) for one in ranked(file, found, timed)[:MOST_SHOWN]]
+    if len(found.judged) > MOST_SHOWN:
+        rows.append((f"and {len(found.judged) - MOST_SHOWN} more", *[""] * 7))
+    return rows
+
+
+def _row(file: ProblemFile, found: Plan, one: Judged, timed: Timed) -> tuple[str, ...]:
+    spans, peak = timed.get(str(one.candidate)), one.peak_memory
+    scale = Scale.of(file.pipeline.memory_unit, peak or 0)
+    return (
+        str(one.candidate),
+        "" if one.value is None else f"{one.value:,}",
+        "" if one.bound in (0, NEVER) else f"{one.bound:,}",
+        "" if peak is None else scale.amount(peak),
+        "" if spans is None else f"{spans.expected:,.0f}",
+        "" if spans is None else f"{spans.p95:,.0f}",
+        one.status,
+        "the plan" if one is found.winner else one.reason,
+    )
+
+
+def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str, str]]:
+    """What to run and how good it is; or why nothing, and what would do."""
+    unit = file.pipeline.unit
+    rows = [("status", found.statement)]
+    if found.winner is None:
+        if found.least_capacity is not None:
+            scale = Scale.of(file.pipeline.memory_unit, found.least_capacity)
+            rows.append(("fits with", f"{scale.amount(found.least_capacity)} on each rank"))
+        return [*rows, ("time", f"{found.seconds:.2f} s")]
+    assert found.value is not None
+    rows += [("run", str(found.winner.candidate)), ("makespan", ticks(found.value, unit))]
+    rows += [
+        ("no schedule below", _bound_text(found, unit)),
+        ("found by", found.winner.origin),
+    ]
+    rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
+    spans = timed.get(str(found.winner.candidate))
+    if spans is not None:
+        rows.append(("where durations spread", _spans_text(spans, unit)))
+        first = ranked(file, found, timed)[0]
+        if first is not found.winner:
+            rows.append((f"shortest by {file.rank_by}", str(first.candidate)))
+    verified = "every rule holds" if found.verdict is not None and found.verdict.ok else "violated"
+    return [*rows, ("verified", verified), ("time", f"{found.seconds:.2f} s")]
+
+
+def _bound_text(found: Plan, unit: str) -> str:
+    """The bound of all candidates, and how far the plan is above it."""
+    assert found.value is not None
+    above = found.value - found.lower_bound
+    bound = ticks(found.lower_bound, unit)
+    if not above or not found.lower_bound:
+        return bound
+    return f"{bound}; the plan is {100 * above / found.lower_bound:.2f} % above it"
+
+
+def _spans_text(spans: Jitter, unit: str) -> str:
+    expected, p95 = (ticks(round(value), unit) for value in (spans.expected, spans.p95))
+    return f"{expected} expected, 95 % within {p95}"
+
+
+def plan_to_json(file: ProblemFile, found: Plan, timed: Timed) -> dict[str, object]:
+    """The result for programs."""
+    winner = found.winner
+    return {
+        "name": file.name,
+        "status": found.status.name,
+        "statement": found.statement,
+        "objective": file.objective,
+        "value": found.value,
+        "lower_bound": _bound(found.lower_bound),
+        "believed": list(found.believed),
+        "winner": None if winner is None else _winner(winner),
+        "candidates": [_to_json(one, timed) for one in ranked(file, found, timed)],
+        "ranked_by": file.rank_by,
+        "pareto": [{"value": one.value, "peak_memory": one.peak_memory} for one in found.front],
+        "least_capacity": found.least_capacity,
+        "verified": found.verdict is not None and found.verdict.ok,
+        "reason": found.reason,
+        "seconds": round(found.seconds, 3),
+    }
+
+
+def _bound(bound: int) -> int | None:
+    """None where no schedule fits at all."""
+    return None if bound == NEVER else bound
+
+
+def _winner(winner: Judged) -> dict[str, object]:
+    assert winner.schedule is not None
+    candidate = candidate_to_json(winner.candidate)
+    layers = candidate.pop("layers")
+    return {
+        **candidate,
+        "f": first_forwards(winner.schedule),
+        "layers": layers,
+        **_chosen(winner),
+    }
+
+
+def _to_json(one: Judged, timed: Timed) -> dict[str, object]:
+    spans = timed.get(str(one.candidate))
+    chosen = {"recompute": [], "evict": [], "offload": []} if one.schedule is None else _chosen(one)
+    return {
+        **candidate_to_json(one.candidate),
+        "f": None if one.schedule is None else first_forwards(one.schedule),
+        **chosen,
+        "status": one.status,
+        "value": one.value,
+        "lower_bound": _bound(one.bound),
+        "peak_memory": one.peak_memory,
+        "expected": None if spans is None else round(spans.expected),
+        "p95": None if spans is None else round(spans.p95),
+        "reason": one.reason,
+    }
+
+
+def _chosen(one: Judged) -> dict[str, object]:
+    """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists."""
+    assert one.pipeline is not None
+    choices = one.pipeline.choices
+    again = choices.recompute
+    stages: list[object] = [] if again is None else [*again.stages, *map(list, again.samples)]
+    return {
+        "recompute": stages,
+        "evict": [[e.stage, e.microbatch, e.slice, e.source, e.target] for e in choices.evictions],
+        "offload": [[o.stage, o.microbatch, o.slice] for o in choices.offloads],
+    }
+
+
+def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:
+    """The winner's schedule with its measured numbers as claims, for ``verify`` to confirm."""
+    winner = found.winner
+    assert winner is not None
+    assert winner.pipeline is not None
+    assert winner.schedule is not None
+    assert winner.measured is not None
+    claimed = with_claims(winner.schedule, winner.measured)
+    return ScheduleFile.of(
+        winner.pipeline.problem(),
+        claimed,
+        pipeline=winner.pipeline,
+        name=f"{file.name}, {winner.candidate}",
+        allowed=shaped(found.space, winner.candidate).allowed,
+    )
+
+
+def first_forwards(schedule: Schedule) -> int:
+    """How many forwards rank 0 runs before its first backward."""
+    rows = np.flatnonzero(schedule.program.resource == 0)
+    kinds = schedule.program.actions.take(rows)
+    backward = np.flatnonzero(kinds.is_kind(Kind.B, Kind.I, Kind.OVERLAP_F_B))
+    before = len(rows) if not len(backward) else int(backward[0])
+    return int(kinds.is_kind(Kind.F)[:before].sum())

@@ -1,0 +1,89 @@
+"""``read`` and ``write`` at the door (``import bubbleproof as bp``)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from bubbleproof.arguments import pair_of, path_text, text
+from bubbleproof.theory.families import FamilyMember
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from bubbleproof.formats import ProblemFile, ScheduleFile
+
+ProblemLike = Pipeline | Problem
+Path = str | PathLike[str]
+
+
+def read(path: Path) -> ProblemFile | ScheduleFile:
+    """What a file says.
+
+    Parameters
+    ----------
+    path
+        A problem (.toml), or a schedule (.json, or PyTorch's table in .csv).
+
+    Returns
+    -------
+    ProblemFile or ScheduleFile
+        A schedule file serves wherever a problem and its schedule are taken.
+
+    Raises
+    ------
+    TypeError
+        For what is no path.
+    ValueError
+        In one line, for content that is not usable.
+    """
+    from bubbleproof.commands.inputs import read_schedule_input
+    from bubbleproof.formats import read_problem, read_schedule
+
+    name = path_text(path, asker="read")
+    if name.lower().endswith(".toml"):
+        return read_problem(name)
+    if name.lower().endswith(".json"):
+        return read_schedule(name)
+    if not name.lower().endswith(".csv"):
+        raise ValueError(f"read: a file ends in .toml, .json or .csv, got {name!r}")
+    return read_schedule_input([name])
+
+
+def write(
+    path: Path,
+    problem: ProblemLike | FamilyMember | ScheduleFile,
+    schedule: object = None,
+    *,
+    name: str = "",
+) -> None:
+    """Write a schedule, replacing the file whole or not at all.
+
+    Parameters
+    ----------
+    path
+        With its problem (.json), as PyTorch's table (.csv), or as a trace (.perfetto.json).
+    problem, schedule
+        As ``check`` takes them.
+    name
+        What the file calls the schedule.
+
+    Raises
+    ------
+    TypeError
+        For what is no path, no schedule or no name.
+    ValueError
+        For another ending, and for what the format cannot say.
+    """
+    from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
+
+    target, name = path_text(path, asker="write"), text(name, "name", asker="write")
+    given, found, pipeline = pair_of(problem, schedule, asker="write")
+    if target.endswith(".perfetto.json"):
+        write_trace(target, given, found)
+    elif target.endswith(".csv"):
+        write_table(target, found.program, problem=given)
+    elif target.endswith(".json"):
+        write_schedule(target, ScheduleFile.of(given, found, pipeline=pipeline, name=name))
+    else:
+        raise ValueError(f"write: a file ends in .json, .csv or .perfetto.json, got {target!r}")

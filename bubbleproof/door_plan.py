@@ -1,0 +1,91 @@
+"""``plan`` at the door (``import bubbleproof as bp``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, TypeVar
+
+from bubbleproof.arguments import number, path_text, whole, wrong
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from bubbleproof.planners import Plan
+
+Item = TypeVar("Item")
+
+
+def plan(
+    problem: Pipeline | str | PathLike[str],
+    *,
+    chunks: Sequence[int] = (1,),
+    placements: Sequence[str | Sequence[int]] = ("loop",),
+    backward: Sequence[str | Sequence[bool]] = ("whole",),
+    slices: Sequence[int] = (1,),
+    time_limit: float = 60.0,
+    threads: int = 2,
+    seed: int = 1,
+) -> Plan:
+    """The best pipeline over shapes and choices, and how good it is.
+
+    Parameters
+    ----------
+    problem
+        A problem file with a table ``[plan]``, which then tells the shapes; or a ``Pipeline`` of
+        one chunk and one slice in a loop, with the ticks, activation and static memory of a rank.
+    chunks, slices
+        Chunks per rank, and pieces of a sample along the sequence, to try. Each takes its share of
+        the rank's ticks and activation.
+    placements
+        ``loop``, ``wave``, ``bidirectional``, or the rank of each stage.
+    backward
+        ``whole``, ``split``, ``mixed``, or whether each rank splits.
+    time_limit
+        Seconds in all.
+    threads, seed
+        Of an engine.
+
+    Returns
+    -------
+    Plan
+        ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
+        candidates (``judged``) and the ``bundle`` of their proofs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no problem, for lists that are empty or too long, and for a file without a plan.
+    """
+    from bubbleproof.formats import read_problem
+    from bubbleproof.planners import PlanOptions
+    from bubbleproof.planners import plan as search
+    from bubbleproof.theory.pipelines.plan_space import PlanSpace
+
+    options = PlanOptions(
+        time_limit=number(time_limit, "time_limit", asker="plan"),
+        threads=whole(threads, "threads", asker="plan"),
+        seed=whole(seed, "seed", asker="plan"),
+    )
+    if isinstance(problem, Pipeline):
+        space = PlanSpace(
+            pipeline=problem,
+            chunks=tuple(whole(value, "chunks", asker="plan") for value in _list(chunks, "chunks")),
+            placements=tuple(_listed(value) for value in _list(placements, "placements")),
+            backward=tuple(_listed(value) for value in _list(backward, "backward")),
+            slices=tuple(whole(value, "slices", asker="plan") for value in _list(slices, "slices")),
+        )
+        return search(space, options)
+    found = read_problem(path_text(problem, asker="plan"))
+    if found.plan is None:
+        raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
+    return search(found.plan, options)
+
+
+def _list(given: Sequence[Item], name: str) -> Sequence[Item]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise wrong(given, name, "a list of values", asker="plan")
+    return given
+
+
+def _listed(value: str | Sequence[Item]) -> str | tuple[Item, ...]:
+    return value if isinstance(value, str) else tuple(value)

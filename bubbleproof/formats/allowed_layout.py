@@ -1,0 +1,69 @@
+"""The table ``allowed`` of a schedule file: what was free to choose when the schedule was made.
+
+It is the scope of an optimum: a certificate says that no schedule of any of these choices is
+better. Every key is named as the field of its class (``theory.pipelines.allowed``).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from bubbleproof.formats.pipeline_choices_layout import plain
+from bubbleproof.formats.validation import Layout, Natural
+from bubbleproof.theory.pipelines.allowed import (
+    Allowed,
+    AllowedEvictions,
+    AllowedOffloads,
+    AllowedRecompute,
+)
+
+RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
+
+
+class AllowedRecomputeLayout(Layout):
+    """Stages that may be recomputed; ``kept`` units of each activation stay."""
+
+    MAKES = AllowedRecompute
+
+    stages: list[Natural]
+    kept: Natural = 0
+    duration: Natural | None = None
+    per_microbatch: bool = False
+
+
+class AllowedEvictionsLayout(Layout):
+    """Pairs of ranks (source, target); ticks of each way."""
+
+    MAKES = AllowedEvictions
+
+    pairs: list[RankPair]
+    duration: Natural
+
+
+class AllowedOffloadsLayout(Layout):
+    """Stages whose activations may go to the host; ticks of the ways there and back."""
+
+    MAKES = AllowedOffloads
+
+    stages: list[Natural]
+    offload: Natural
+    reload: Natural
+    host_capacity: Natural | None = None
+
+
+class AllowedLayout(Layout):
+    """What was free to choose; an absent table allowed nothing of its kind."""
+
+    MAKES = Allowed
+
+    recompute: AllowedRecomputeLayout | None = None
+    evict: AllowedEvictionsLayout | None = None
+    offload: AllowedOffloadsLayout | None = None
+
+
+def allowed_to_json(allowed: Allowed) -> dict[str, object]:
+    """The tables of what is allowed."""
+    tables = {name: plain(getattr(allowed, name)) for name in AllowedLayout.model_fields}
+    return {name: table for name, table in tables.items() if table is not None}

@@ -1,0 +1,140 @@
+"""The tables ``[plan]`` and ``[layers]`` as values: the space of a plan, and a model's layers."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.plan_layout import LayersLayout, PartLayout, PlanLayout
+from bubbleproof.formats.problem_file_layout import ProblemFileLayout
+from bubbleproof.formats.validation import described
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.layer_cuts import Layers, Part, nearest_cut
+from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
+from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE, Backward, PlanSpace
+from bubbleproof.theory.pipelines.spread import Spread
+
+Item = TypeVar("Item")
+
+
+def layers_of(layout: ProblemFileLayout) -> Layers | None:
+    """The layers of the model, None where the file tells of stages.
+
+    Raises ``UnusableInput`` where it tells of both, or of less layers than stages.
+    """
+    given = layout.layers
+    if given is None:
+        return None
+    if layout.durations is not None:
+        raise UnusableInput("durations", "nothing beside [layers]", "a table")
+    for name in ("activation", "released_at_input", "static"):
+        if name in layout.memory.model_fields_set:
+            raise UnusableInput(f"memory.{name}", "nothing beside [layers]", "a value")
+    stages = layout.ranks * layout.chunks
+    if given.number < stages:
+        raise UnusableInput("layers.number", f"one per stage ({stages}) or more", str(given.number))
+    return Layers(
+        number=given.number,
+        layer=_part("layers", given, has_ticks=True),
+        embedding=_part("layers.embedding", given.embedding, has_ticks=False),
+        head=_part("layers.head", given.head, has_ticks=False),
+        spread=given.spread,
+    )
+
+
+def _part(where: str, given: PartLayout, *, has_ticks: bool) -> Part:
+    halves = given.input, given.weight
+    if (given.input is None) != (given.weight is None):
+        missing = "weight" if given.weight is None else "input"
+        raise UnusableInput(f"{where}.{missing}", "both input and weight", "nothing")
+    whole = None if given.input is None else sum(ticks or 0 for ticks in halves)
+    if whole is not None and given.backward not in (None, whole):
+        expected = f"input + weight = {whole}"
+        raise UnusableInput(f"{where}.backward", expected, str(given.backward))
+    if has_ticks and given.backward is None and whole is None:
+        raise UnusableInput(f"{where}.backward", "this key", "nothing")
+    return Part(
+        forward=given.forward,
+        backward=(given.backward or 0) if whole is None else whole,
+        input_backward=given.input or 0,
+        weight_backward=given.weight or 0,
+        activation=described(given.activation, where),
+        released=described(given.released_at_input, where),
+        static=described(given.static, where),
+    )
+
+
+def stage_values(layers: Layers, num_stages: int) -> dict[str, tuple[int, ...]]:
+    """The fields of a ``Pipeline`` whose stages have nearly as many layers each."""
+    cut = nearest_cut(layers=layers.number, stages=num_stages)
+    parts = [layers.stage(cut, stage) for stage in range(num_stages)]
+    found = {name: tuple(getattr(part, name) for part in parts) for name in TICKS}
+    return {
+        **found,
+        "activation": tuple(part.activation for part in parts),
+        "released_at_input": tuple(part.released for part in parts),
+        "static": tuple(part.static for part in parts),
+    }
+
+
+def has_split_ticks(layout: ProblemFileLayout) -> bool:
+    """Whether the file tells the ticks of I and W."""
+    given: LayersLayout | object = layout.layers or layout.durations
+    return getattr(given, "input", None) is not None
+
+
+def plan_space(
+    layout: ProblemFileLayout, pipeline: Pipeline, allowed: Allowed | None, layers: Layers | None
+) -> PlanSpace | None:
+    """The space of the plan; None where the file has no such table.
+
+    Raises ``UnusableInput`` for lists that are empty or too long, and for a shape of the file's own
+    that has more than one chunk or slice.
+    """
+    given = layout.plan
+    if given is None:
+        return None
+    own: list[Backward] = [SPLIT if layout.split_backward else WHOLE]
+    backward = own if given.backward is None else [_listed(value) for value in given.backward]
+    if any(flags != WHOLE for flags in backward) and not has_split_ticks(layout):
+        table = "durations" if layout.layers is None else "layers"
+        expected = f"{table}.input and {table}.weight, which a split backward needs"
+        raise UnusableInput("plan.backward", expected, "neither")
+    plain = pipeline.with_changes(split_backward=False)
+    with values_at("plan"):
+        return PlanSpace(
+            pipeline=plain,
+            allowed=allowed,
+            chunks=tuple(given.chunks),
+            placements=tuple(_listed(value) for value in given.placements),
+            backward=tuple(backward),
+            slices=tuple(given.slices),
+            layers=layers,
+        )
+
+
+def _listed(value: str | list[Item]) -> str | tuple[Item, ...]:
+    return value if isinstance(value, str) else tuple(value)
+
+
+def spread_of(given: PlanLayout, pipeline: Pipeline) -> Spread:
+    """How durations spread. Raises ``UnusableInput`` for ranks that the pipeline does not have."""
+    jitter = given.jitter
+    named = {
+        "straggler": (jitter.straggler or ())[:1],
+        "slow_link": (jitter.slow_link or ())[:2],
+    }
+    for name, ranks in named.items():
+        for rank in ranks:
+            if rank >= pipeline.num_ranks:
+                expected = f"a rank of 0 to {pipeline.num_ranks - 1}"
+                raise UnusableInput(f"plan.jitter.{name}", expected, quoted(rank))
+    with values_at("plan.jitter"):
+        return Spread(
+            action_percent=jitter.action_percent,
+            rank_percent=jitter.rank_percent,
+            straggler=jitter.straggler,
+            slow_link=jitter.slow_link,
+            samples=jitter.samples,
+            seed=jitter.seed,
+        )

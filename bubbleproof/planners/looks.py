@@ -1,0 +1,172 @@
+"""Looks at one candidate: a first one of milliseconds, and solves of limited time.
+
+What a look brings is judged before it counts: a schedule by the checker, a certificate on the
+candidate's relaxation, which is what a reader of the bundle holds it against. A candidate whose
+store cannot take a single microbatch is refuted by the moment at which that microbatch is whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve, solve_choices
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.theory.families import published_programs
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify import check
+from bubbleproof.verify.candidates.relaxation import relaxation
+from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, refusal
+
+NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look:
+    """What to look at, how, and the order to begin from beside the published ones."""
+
+    shaped: Shaped
+    options: SolveOptions
+    known: Program | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """What a look brought: a schedule of ``pipeline``, or none, and a bound.
+
+    ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
+    ``is_infeasible``: no schedule fits at all, by the ``reason``.
+    """
+
+    pipeline: Pipeline
+    schedule: Schedule | None = None
+    measured: Measures | None = None
+    origin: str = ""
+    bound: int = 0
+    certificate: Certificate | None = None
+    word: str = ""
+    is_infeasible: bool = False
+    reason: str = ""
+
+    @property
+    def value(self) -> int | None:
+        """The makespan in ticks."""
+        return None if self.measured is None else self.measured.makespan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FirstLook:
+    """What to look at; published orders are tried only where the bound is below ``most`` ticks."""
+
+    shaped: Shaped
+    most: int | None = None
+
+
+def first_look(asked: FirstLook) -> Seen:
+    """The bound of milliseconds, and the best published order, if one fits."""
+    pipeline = asked.shaped.pipeline
+    relaxed = relaxation(pipeline, asked.shaped.allowed)
+    if (full := refuted(relaxed)) is not None:
+        reason = "one microbatch alone does not fit"
+        return Seen(
+            pipeline=pipeline, bound=NEVER, certificate=full, is_infeasible=True, reason=reason
+        )
+    seen, bounds = Seen(pipeline=pipeline), lower_bounds(relaxed)
+    if not bounds.is_cyclic and refusal(relaxed, bounds.best) is None:
+        seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
+    if asked.most is not None and seen.bound >= asked.most:
+        return seen
+    return _with_published(seen)
+
+
+def _with_published(seen: Seen) -> Seen:
+    """With the best published order that fits, if one does."""
+    problem = seen.pipeline.problem()
+    for name, program in published_programs(seen.pipeline):
+        try:
+            schedule = left_shift(problem, program)
+        except UntimedProgram:
+            continue
+        verdict = check(problem, schedule)
+        if not verdict.ok or verdict.measured is None:
+            continue
+        if seen.value is None or verdict.measured.makespan < seen.value:
+            seen = replace(seen, schedule=schedule, measured=verdict.measured, origin=name)
+    return seen
+
+
+def look(asked: Look) -> Seen:
+    """Solve the candidate with what is open in it."""
+    pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
+    starts = published_programs(pipeline)
+    if allowed is None:
+        starts += [] if asked.known is None else [("the look before", asked.known)]
+        result = solve(pipeline.problem(), asked.options, starts)
+        return _judged(asked, result, pipeline, result.certificate)
+    found = solve_choices(pipeline, allowed, asked.options, starts)
+    return _judged(asked, found.result, found.pipeline, found.floor_certificate)
+
+
+def _judged(
+    asked: Look, result: Result, pipeline: Pipeline, certificate: Certificate | None
+) -> Seen:
+    within, word, bound = asked.options.within, "", 0
+    relaxed = relaxation(asked.shaped.pipeline, asked.shaped.allowed)
+    if certificate is not None and refusal(relaxed, certificate) is None:
+        bound = certificate.bound
+    else:
+        certificate = None
+    claimed = result.best_bound
+    if result.status is Status.INFEASIBLE:
+        claimed = max(claimed, NEVER if within is None else within + 1)
+    if claimed > bound:
+        word, bound, certificate = _who(asked.options, result), claimed, None
+    return Seen(
+        pipeline=pipeline,
+        schedule=result.schedule,
+        measured=result.measured,
+        origin=result.origin,
+        bound=bound,
+        certificate=certificate,
+        word=word,
+        is_infeasible=result.status is Status.INFEASIBLE and within is None,
+        reason=result.reason,
+    )
+
+
+def _who(options: SolveOptions, result: Result) -> str:
+    """On whose word a bound without a certificate rests."""
+    if result.proof is Proof.ARGUMENT:
+        return "the solver's argument"
+    return "cpsat" if options.engine == "auto" else options.engine
+
+
+def refuted(problem: Problem) -> Drup | None:
+    """That no schedule fits, because some store cannot take one microbatch; None where it can.
+
+    The moment is the start of a microbatch's last forward, when all its activations are there.
+    """
+    forwards = np.flatnonzero(problem.actions.is_kind(Kind.F))
+    stage, microbatch = problem.actions.stage[forwards], problem.actions.microbatch[forwards]
+    first, events = forwards[microbatch == microbatch.min()], problem.events
+    begins = np.isin(events.task, first) & ~events.at_end
+    held = np.zeros(len(problem.stores), dtype=np.int64)
+    np.add.at(held, events.store[begins], events.delta[begins])
+    if not any(
+        store.capacity is not None and store.base + acquired > store.capacity
+        for store, acquired in zip(problem.stores, held.tolist(), strict=True)
+    ):
+        return None
+    last = np.flatnonzero((stage == stage.max()) & (microbatch == microbatch.min()))
+    for task in forwards[last].tolist():
+        claim = Drup(bound=NEVER, lemmas=(Lemma(full=task),))
+        if refusal(problem, claim) is None:
+            return claim
+    return None

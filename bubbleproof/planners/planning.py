@@ -1,0 +1,288 @@
+"""The joint planner: over all shapes of a space, and all choices within each.
+
+1. Every candidate is shaped; one that is not legal is out, with the number that does not divide.
+   Candidates that are one pipeline (a wave of one chunk is a loop) are looked at once.
+2. A first look at each: its certified bound and the best published order, in milliseconds.
+3. Those whose bound is below the best makespan so far are solved, the least bound first, for
+   anything shorter than that: each look ends with a better schedule, or with the proof that the
+   candidate has none, or with its share of the time that is left.
+
+A candidate leaves only by a bound that the certificate checker accepted or an engine's word. The
+winner has the least makespan, among equals the least peak, then the first place in the space.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from bubbleproof.parallel import run_all
+from bubbleproof.planners.least_memory import least_capacity
+from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
+from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions
+from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.verify import Verdict, check_whole, join
+from bubbleproof.verify.required import check_required
+
+LEAST_SECONDS = 0.5  # for any look
+MANY = 100  # candidates: beyond, not each is worth a schedule
+
+
+class _TimeIsUpError(Exception):
+    """The first looks end here."""
+
+
+def plan(
+    space: PlanSpace, options: PlanOptions | None = None, *, executor: Executor | None = None
+) -> Plan:
+    """The best pipeline and schedule of the space, and how good it is.
+
+    ``executor`` has workers that look at candidates side by side; without one they are looked at
+    here, in turn. Raises ``ValueError`` for what a solver refuses.
+    """
+    return _Planning(space, options or PlanOptions(), executor).run()
+
+
+@dataclass(kw_only=True, eq=False)
+class _Standing:
+    """Candidates that are one pipeline, and what is known of it."""
+
+    candidates: list[Candidate]
+    shaped: Shaped
+    best: Seen | None = None  # the look that brought the best schedule
+    bound: Seen | None = None  # the look that brought the best bound
+    is_infeasible: bool = False
+
+    @property
+    def value(self) -> int | None:
+        return None if self.best is None else self.best.value
+
+    @property
+    def least(self) -> int:
+        return 0 if self.bound is None else self.bound.bound
+
+    def take(self, seen: Seen) -> None:
+        if self.bound is None or seen.bound > self.bound.bound:
+            self.bound = seen
+        if seen.value is not None and (self.value is None or seen.value < self.value):
+            self.best = seen
+        self.is_infeasible |= seen.is_infeasible
+
+
+class _Planning:
+    """The steps of the module's text."""
+
+    def __init__(self, space: PlanSpace, options: PlanOptions, executor: Executor | None) -> None:
+        self.space, self.options, self.executor = space, options, executor
+        self.began = time.perf_counter()
+        self.illegal: dict[Candidate, str] = {}
+        self.standings: list[_Standing] = []
+
+    def run(self) -> Plan:
+        try:
+            self._shape()
+            self._look_first()
+            self._improve()
+        except KeyboardInterrupt:
+            self.options.stop.set()
+        return self._conclude()
+
+    def _shape(self) -> None:
+        one_of: dict[object, _Standing] = {}
+        for candidate in self.space.candidates():
+            try:
+                found = shaped(self.space, candidate)
+            except NotLegalError as why:
+                self.illegal[candidate] = str(why)
+                continue
+            is_double = found.pipeline.is_bidirectional
+            placement = "both ways" if is_double else found.pipeline.stage_ranks
+            plain = found.pipeline.with_changes(placement="loop")
+            known = one_of.setdefault(
+                (repr(plain), placement, found.allowed), _Standing(candidates=[], shaped=found)
+            )
+            known.candidates.append(candidate)
+        self.standings = list(one_of.values())
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.began + self.options.time_limit - time.perf_counter()
+
+    @property
+    def best(self) -> int | None:
+        """The least makespan found."""
+        values = [one.value for one in self.standings if one.value is not None]
+        return min(values, default=None)
+
+    def _look_first(self) -> None:
+        """The first looks; after a stop, and out of time, some candidates have had none.
+
+        Of many candidates those whose bound is not below the best need no schedule.
+        """
+        if self.options.stop.is_set():
+            return
+        is_many = len(self.standings) > MANY
+        asked = (
+            FirstLook(shaped=one.shaped, most=self.best if is_many else None)
+            for one in self.standings
+        )
+
+        def on_done(index: int, seen: Seen) -> None:
+            self._take(self.standings[index], seen)
+            if self.options.stop.is_set() or self.left <= 0:
+                raise _TimeIsUpError
+
+        with suppress(_TimeIsUpError):
+            run_all(self.executor, first_look, asked, on_done=on_done)
+
+    def _improve(self) -> None:
+        """Round after round, each open candidate with an equal share of what is left."""
+        while (open_ones := self._open()) and self.left > 0 and not self.options.stop.is_set():
+            self._look_at(open_ones)
+
+    def _open(self) -> list[_Standing]:
+        """What may still have something shorter than the best, the least bound first."""
+        best = self.best
+        found = [
+            one
+            for one in self.standings
+            if not one.is_infeasible
+            and (best is None or one.least < best)
+            and (one.value is None or one.value > one.least)
+        ]
+        return sorted(found, key=lambda one: (one.least, one.value is None, one.value or 0))
+
+    def _look_at(self, standings: Sequence[_Standing]) -> None:
+        """One look at each; without workers, each knows what those before it have found."""
+        if self.executor is not None:
+            asked = [self._asked(one, max(self.left, LEAST_SECONDS)) for one in standings]
+            run_all(
+                self.executor,
+                look,
+                asked,
+                on_done=lambda index, seen: self._take(standings[index], seen),
+            )
+            return
+        for number, one in enumerate(standings):
+            if self.options.stop.is_set() or self.left <= 0:
+                return
+            if one in self._open():
+                share = max(LEAST_SECONDS, self.left / (len(standings) - number))
+                self._take(one, look(self._asked(one, min(share, self.left))))
+
+    def _asked(self, one: _Standing, seconds: float) -> Look:
+        """A look for anything that is shorter than the best."""
+        options = SolveOptions(
+            time_limit=seconds,
+            threads=self.options.threads,
+            seed=self.options.seed,
+            within=None if self.best is None else self.best - 1,
+            stop=self.options.stop,
+        )
+        known = None if one.best is None else one.best.schedule
+        return Look(
+            shaped=one.shaped, options=options, known=None if known is None else known.program
+        )
+
+    def _take(self, one: _Standing, seen: Seen) -> None:
+        one.take(seen)
+        if self.options.tell is not None:
+            found = "no schedule yet" if one.value is None else f"{one.value}"
+            seconds = time.perf_counter() - self.began
+            self.options.tell(
+                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, bound {_bound_text(one.least)}; "
+                f"best {self.best}, {len(self._open())} open"
+            )
+
+    def _conclude(self) -> Plan:
+        judged = {c: j for one in self.standings for c, j in self._judged(one)}
+        for candidate, why in self.illegal.items():
+            judged[candidate] = Judged(candidate=candidate, status=NOT_LEGAL, reason=why)
+        order = self.space.candidates()
+        found = [judged[c] for c in order if judged[c].value is not None]
+        winner = min(found, key=lambda j: (j.value or 0, j.peak_memory or 0), default=None)
+        status = self._status(winner)
+        return Plan(
+            space=self.space,
+            status=status,
+            judged=tuple(judged[c] for c in order),
+            winner=winner,
+            verdict=None if winner is None else _verdict(winner),
+            least_capacity=None if winner is not None else self._least_capacity(),
+            seconds=time.perf_counter() - self.began,
+            reason="interrupted: the best so far" if self.options.stop.is_set() else "",
+        )
+
+    def _least_capacity(self) -> int | None:
+        if self.options.stop.is_set():
+            return None
+        found = [least_capacity(one.shaped) for one in self.standings]
+        return min((memory for memory in found if memory is not None), default=None)
+
+    def _status(self, winner: Judged | None) -> Status:
+        if winner is None:
+            is_refuted = all(one.is_infeasible for one in self.standings)
+            return Status.INFEASIBLE if is_refuted else Status.UNKNOWN
+        value = winner.value
+        assert value is not None
+        is_closed = all(one.least >= value for one in self.standings)
+        return Status.OPTIMAL if is_closed else Status.FEASIBLE
+
+    def _judged(self, one: _Standing) -> list[tuple[Candidate, Judged]]:
+        seen, bound = one.best or Seen(pipeline=one.shaped.pipeline), one.bound
+        status = Status.UNKNOWN
+        if one.is_infeasible:
+            status = Status.INFEASIBLE
+        elif one.value is not None:
+            status = Status.OPTIMAL if one.least >= one.value else Status.FEASIBLE
+        first = one.candidates[0]
+        judged = Judged(
+            candidate=first,
+            status=status.name,
+            reason=_reason(one, self.best),
+            pipeline=None if one.best is None else seen.pipeline,
+            schedule=seen.schedule,
+            measured=seen.measured,
+            origin=seen.origin,
+            bound=one.least,
+            certificate=None if bound is None else bound.certificate,
+            word="" if bound is None else bound.word,
+        )
+        return [
+            (c, judged if c == first else replace(judged, candidate=c, reason=f"is {first}"))
+            for c in one.candidates
+        ]
+
+
+def _reason(one: _Standing, best: int | None) -> str:
+    """Why the candidate is not the plan, or what its bound rests on."""
+    by = f" by the word of {one.bound.word}" if one.bound is not None and one.bound.word else ""
+    if one.is_infeasible:
+        why = "" if one.bound is None else one.bound.reason
+        return f"does not fit{by}: {why}" if why else f"does not fit{by}"
+    if best is None:
+        return "no schedule was found in the time given"
+    if one.value == best:
+        return f"no schedule of it is below {one.least}{by}"
+    if one.least >= best:
+        return f"its bound{by}, {one.least}, is not below {best}"
+    return f"open: its bound, {one.least}, is below {best}"
+
+
+def _bound_text(bound: int) -> str:
+    return "none yet" if bound == 0 else str(bound)
+
+
+def _verdict(winner: Judged) -> Verdict:
+    """All rules on the winner's schedule, and that its tasks are what its pipeline requires."""
+    assert winner.pipeline is not None
+    assert winner.schedule is not None
+    problem = winner.pipeline.problem()
+    requirement = check_required(winner.pipeline, problem)
+    return join([check_whole(problem, winner.schedule), Verdict(decisions=(requirement,))])

@@ -1,0 +1,117 @@
+"""Modulo schedules: those that repeat from the first microbatch to the last, for several chunks.
+
+With one chunk per rank published orders and lengthened short instances (``large``) are good. With
+several under a tight capacity list scheduling is not, and a period that fits
+(``engines.cpsat_periodic``) is the best beginning for a search by windows. Periods of one and, if
+that is far from the period bound, two microbatches are tried, from the bound on in growing steps
+until one fits, and then between the last that did not and that one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines.cpsat_periodic import Cycle, search
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.memory_rules import Held, exact_stores, lifetimes_of
+from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.solvers.stretch import first_microbatches, period_bound
+from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+
+COUNTS = (1, 2)  # microbatches of a period
+GLANCE, WORK = 0.5, 1.0  # deterministic seconds of CP-SAT: whether a period fits, its least span
+ROOM = 6  # periods by which the span may exceed that of a microbatch alone
+FOREVER = 1 << 60  # ticks
+GOOD = Fraction(21, 20)  # times the bound
+TRIES = 12  # periods of one count
+GROWTH = 1.6  # of the step from one period to the next
+MOST_TASKS = 1_000  # of the microbatches of a period
+
+
+def periodic_schedules(problem: Problem, order: IndexOrder, budget: Budget) -> Iterator[Schedule]:
+    """Schedules whose microbatches repeat, for the checker to judge."""
+    rate = period_bound(problem, order)
+    for count in COUNTS:
+        if count > order.num_microbatches or count * len(order.members) > MOST_TASKS:
+            return
+        cycle = cycle_of(problem, order, count)
+        if cycle is None or not cycle.held:
+            return
+        found = _least_period(cycle, math.ceil(rate * count), budget)
+        if found is None:
+            continue
+        ticks, starts = found
+        shorter = search(_longer(cycle, ticks), ticks, FOREVER, budget, WORK, starts)
+        full = repeated(starts if shorter is None else shorter, cycle, order, ticks)
+        yield left_shift(problem, schedule_of_starts(problem, full).program)
+        if ticks <= GOOD * rate * count:
+            return
+
+
+def _least_period(cycle: Cycle, low: int, budget: Budget) -> tuple[int, Ints] | None:
+    """The shortest period from ``low`` ticks on that CP-SAT sees to fit, with its starts."""
+    found: tuple[int, Ints] | None = None
+    ticks, step = low, max(1, low // 40)
+    for _ in range(TRIES):
+        if not budget.seconds or (found is not None and low >= found[0]):
+            break
+        starts = search(_longer(cycle, ticks), ticks, FOREVER, budget, GLANCE)
+        if starts is not None:
+            found = ticks, starts
+        else:
+            low, step = ticks + 1, math.ceil(step * GROWTH)
+        ticks = low + step if found is None else (low + found[0]) // 2
+    return found
+
+
+def _longer(cycle: Cycle, ticks: int) -> Cycle:
+    return replace(cycle, longest=cycle.longest + ROOM * ticks)
+
+
+def repeated(starts: Ints, cycle: Cycle, order: IndexOrder, ticks: int) -> Ints:
+    """Starts of all microbatches (ticks per task) from those of the first few."""
+    few = index_order(cycle.few)
+    assert few is not None, "the first of identical microbatches are identical"
+    full = np.empty(order.members.size, dtype=np.int64)
+    for j in range(order.num_microbatches):
+        turns, place = divmod(j, few.num_microbatches)
+        full[order.members[:, j]] = starts[few.members[:, place]] + turns * ticks
+    return full
+
+
+def cycle_of(problem: Problem, order: IndexOrder, count: int) -> Cycle | None:
+    """The first ``count`` microbatches as a cycle; None where some store has another shape."""
+    few = first_microbatches(problem, count)
+    short = index_order(few)
+    assert short is not None, "the first of identical microbatches are identical"
+    rows = short.members.tolist()
+    repeats = [(a, b, 0) for row in rows for a, b in pairwise(row)]
+    repeats += [(row[-1], row[0], 1) for row in rows]
+    for life in order.lifecycles:
+        limit = order.limit(life)
+        if limit is not None and 0 < limit < order.num_microbatches:
+            for j in range(count):
+                turns, place = divmod(j + limit, count)
+                repeats.append((rows[life.last][j], rows[life.first][place], turns))
+    exact, held = exact_stores(order), []
+    for number, store in enumerate(few.stores):
+        if number not in exact and store.capacity is not None:
+            if (lifetimes := lifetimes_of(few, number)) is None:
+                return None
+            held.append(Held(store=number, room=store.capacity - store.base, lifetimes=lifetimes))
+    bounds = lower_bounds(few)
+    if bounds.is_cyclic:
+        return None
+    longest = int((bounds.heads + few.duration + bounds.tails).max())
+    return Cycle(few=few, heads=bounds.heads, repeats=repeats, held=held, longest=longest)

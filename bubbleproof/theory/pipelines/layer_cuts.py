@@ -1,0 +1,118 @@
+"""A model as layers: what a stage takes and holds that computes so many of them.
+
+All layers of a model are alike; the embedding before the first and the head after the last take and
+hold something of their own. A *cut* tells how many layers each stage has, in stage order: stage g
+of n takes ``cut[g]`` times what a layer does, stage 0 the embedding beside, stage n-1 the head.
+
+>>> [cut for cut in cuts(layers=5, stages=2, spread=1)]
+[(1, 4), (2, 3), (3, 2), (4, 1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+Cut = tuple[int, ...]
+COUNTLESS = 5_000_000  # sums to add up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Ticks of each action of one layer, embedding or head, and memory units of one microbatch.
+
+    ``static`` are weights and optimizer state; ``released`` the part of ``activation`` that a split
+    backward gives back after its input part.
+    """
+
+    forward: int = 0
+    backward: int = 0
+    input_backward: int = 0
+    weight_backward: int = 0
+    activation: int = 0
+    released: int = 0
+    static: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """``number`` layers alike, the embedding before them and the head behind.
+
+    ``spread``: how many layers a stage may have more or less than the even cut; None for the even
+    cut alone.
+    """
+
+    number: int
+    layer: Part
+    embedding: Part = Part()
+    head: Part = Part()
+    spread: int | None = None
+
+    def stage(self, cut: Cut, stage: int) -> Part:
+        """What a stage of the cut takes and holds."""
+        sums = {}
+        for name in (field.name for field in fields(Part)):
+            sums[name] = cut[stage] * getattr(self.layer, name)
+            if stage == 0:
+                sums[name] += getattr(self.embedding, name)
+            if stage == len(cut) - 1:
+                sums[name] += getattr(self.head, name)
+        return Part(**sums)
+
+
+def nearest_cut(*, layers: int, stages: int) -> Cut:
+    """The even cut, or where there is none, one whose stages differ by one layer.
+
+    >>> nearest_cut(layers=10, stages=4)
+    (2, 3, 2, 3)
+    """
+    marks = [layers * stage // stages for stage in range(stages + 1)]
+    return tuple(after - before for before, after in pairwise(marks))
+
+
+def cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:
+    """Every cut whose stages have a layer or more, and at most ``spread`` off the even share."""
+    low, high = _share(layers, stages, spread)
+    if not low * stages <= layers <= high * stages:
+        return
+    cut = _filled((), layers, stages, low, high)
+    while True:
+        yield cut
+        after, stage = cut[-1], stages - 2
+        while stage >= 0 and (cut[stage] == high or after <= low * (stages - 1 - stage)):
+            after += cut[stage]
+            stage -= 1
+        if stage < 0:
+            return
+        cut = _filled((*cut[:stage], cut[stage] + 1), after - 1, stages, low, high)
+
+
+def _filled(head: Cut, left: int, stages: int, low: int, high: int) -> Cut:
+    """The first of the cuts that begin with ``head``; the other stages have ``left`` layers."""
+    found = list(head)
+    for rest in reversed(range(stages - len(head))):
+        found.append(max(low, left - high * rest))
+        left -= found[-1]
+    return tuple(found)
+
+
+def num_cuts(*, layers: int, stages: int, spread: int) -> int:
+    """How many ``cuts`` there are, without making them; ``COUNTLESS`` where counting takes long."""
+    low, high = _share(layers, stages, spread)
+    if low * stages > layers:
+        return 0
+    if (high - low) * stages * layers > COUNTLESS:
+        return COUNTLESS
+    ways = {0: 1}
+    for _ in range(stages):
+        longer: dict[int, int] = {}
+        for total, count in ways.items():
+            for more in range(low, min(high, layers - total) + 1):
+                longer[total + more] = longer.get(total + more, 0) + count
+        ways = longer
+    return ways.get(layers, 0)
+
+
+def _share(layers: int, stages: int, spread: int) -> tuple[int, int]:
+    return max(1, layers // stages - spread), -(-layers // stages) + spread

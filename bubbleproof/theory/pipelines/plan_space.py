@@ -1,0 +1,158 @@
+"""The candidates of a plan: the shapes that one training step may take on a cluster.
+
+A problem with a plan is stated for one chunk and one slice: what a *rank* takes and holds
+(``theory.pipelines.shaping`` tells what a candidate makes of that). A candidate that asks for a
+share that is not whole, or for a pipeline that has no meaning, is *not legal*. What is open within
+a candidate (recomputation, eviction, off-load) is ``allowed``.
+
+With ``backward = "mixed"`` every set of ranks that split their backwards is a candidate. Where the
+input and weight parts take together what the whole backward takes, and a split one leaves nothing
+behind that the whole one does not, each mixed schedule is one of the split candidate as well: W
+runs right after its I.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.layer_cuts import COUNTLESS, Cut, Layers, cuts, num_cuts
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+WHOLE, SPLIT, MIXED = "whole", "split", "mixed"
+MOST_CANDIDATES = 10_000
+
+Placement = str | tuple[int, ...]
+Backward = str | tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One shape.
+
+    ``backward`` is ``whole``, ``split``, or whether each rank splits; ``layers`` the cut: None
+    where the problem tells no layers, empty where they cannot be cut so.
+    """
+
+    chunks: int
+    placement: Placement
+    backward: Backward
+    slices: int
+    layers: Cut | None = None
+
+    def __str__(self) -> str:
+        words = [f"v={self.chunks}", _text(self.placement), self._backward_text()]
+        words += [f"s={self.slices}"] if self.slices > 1 else []
+        cut = self.layers or ()
+        words += ["layers " + "+".join(map(str, cut))] if len(set(cut)) > 1 else []
+        return " ".join(words)
+
+    def _backward_text(self) -> str:
+        if isinstance(self.backward, str):
+            return self.backward
+        ranks = [str(rank) for rank, is_split in enumerate(self.backward) if is_split]
+        return f"split on {','.join(ranks)}"
+
+
+def _count_text(count: int) -> str:
+    return str(count) if count < COUNTLESS else f"{COUNTLESS} or more"
+
+
+def _text(placement: Placement) -> str:
+    return placement if isinstance(placement, str) else ",".join(map(str, placement))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSpace:
+    """``pipeline`` states a rank's work as one chunk and one slice; the rest lists what to try.
+
+    Raises ``ValueError`` for an empty or repeated list, for a pipeline of another shape, and for
+    more than ``MOST_CANDIDATES`` candidates, naming what would be few enough.
+    """
+
+    pipeline: Pipeline
+    allowed: Allowed | None = None
+    chunks: tuple[int, ...] = (1,)
+    placements: tuple[Placement, ...] = ("loop",)
+    backward: tuple[Backward, ...] = (WHOLE,)
+    slices: tuple[int, ...] = (1,)
+    layers: Layers | None = None
+
+    def __post_init__(self) -> None:
+        given = self.pipeline
+        for name in ("chunks", "placements", "backward", "slices"):
+            values: Sequence[object] = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{name} must list one value or more, each once")
+        if (given.num_chunks, given.num_slices, given.placement) != (1, 1, "loop"):
+            raise ValueError(
+                "a plan's problem states a rank's work as one chunk and one slice in a loop, got "
+                f"{given.num_chunks} chunks, {given.num_slices} slices, {given.placement}"
+            )
+        for flags in self.backward:
+            if not isinstance(flags, str) and len(flags) != given.num_ranks:
+                raise ValueError(
+                    f"backward must be {WHOLE}, {SPLIT}, {MIXED} or one flag per rank "
+                    f"({given.num_ranks}), got {len(flags)} flags"
+                )
+        self._refuse_many()
+
+    def _refuse_many(self) -> None:
+        """No more candidates than a reader of their proofs can go through."""
+        plain = len(self.placements) * len(self.slices)
+        backward = sum(self._num_flags(flags) for flags in self.backward)
+        found = sum(plain * backward * self._num_cuts(chunks) for chunks in self.chunks)
+        if found <= MOST_CANDIDATES:
+            return
+        hint = "list fewer values"
+        if plain * backward * len(self.chunks) <= MOST_CANDIDATES:
+            hint = f"the even cut of the layers leaves {plain * backward * len(self.chunks)}"
+        elif MIXED in self.backward:
+            mixed = _count_text(self._num_flags(MIXED))
+            hint = f"leave out backward = {MIXED!r}, which stands for {mixed}"
+        raise ValueError(
+            f"a plan goes through at most {MOST_CANDIDATES} candidates, these are "
+            f"{_count_text(found)}; {hint}"
+        )
+
+    def _num_flags(self, flags: Backward) -> int:
+        return 2**self.pipeline.num_ranks - 2 if flags == MIXED else 1
+
+    def _num_cuts(self, chunks: int) -> int:
+        layers = self.layers
+        if layers is None or layers.spread is None:
+            return 1
+        stages = self.pipeline.num_ranks * chunks
+        return num_cuts(layers=layers.number, stages=stages, spread=layers.spread) or 1
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All of them, legal or not, in the order of the lists."""
+        shapes = product(self.chunks, self.placements, self._flags(), self.slices)
+        return tuple(
+            Candidate(
+                chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut
+            )
+            for chunks, placement, backward, slices in shapes
+            for cut in self._cuts(chunks)
+        )
+
+    def _flags(self) -> Iterator[Backward]:
+        for flags in self.backward:
+            if flags != MIXED:
+                yield flags
+                continue
+            for mixed in product((False, True), repeat=self.pipeline.num_ranks):
+                if 0 < sum(mixed) < len(mixed):
+                    yield mixed
+
+    def _cuts(self, chunks: int) -> tuple[Cut | None, ...]:
+        layers, stages = self.layers, self.pipeline.num_ranks * chunks
+        if layers is None:
+            return (None,)
+        if layers.spread is not None:
+            found = tuple(cuts(layers=layers.number, stages=stages, spread=layers.spread))
+            return found or ((),)
+        each, left = divmod(layers.number, stages)
+        return ((each,) * stages if each and not left else (),)

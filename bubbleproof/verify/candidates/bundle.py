@@ -1,0 +1,97 @@
+"""Rule 9 for a plan: does a bundle of proofs bound every candidate?
+
+A *bundle* holds, for each candidate of a plan's space, a bound on the makespan of every schedule of
+every choice that the candidate leaves open, and what shows it: a certificate of the candidate's
+``relaxation``, or the word of an engine, which is believed by name. The candidates are derived here
+from the space; one that is not legal needs no proof, and one that the bundle misses, or names
+twice, or that is none of the space, is refused. The least of all bounds bounds the plan.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.verify.candidates.relaxation import relaxation
+from bubbleproof.verify.certificates.certificate import Certificate, refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounded:
+    """No schedule of the candidate takes less than ``bound`` ticks.
+
+    Shown by ``certificate``, or where that is None said by the engine ``word``; a bound of 0 needs
+    neither.
+    """
+
+    candidate: Candidate
+    bound: int
+    certificate: Certificate | None = None
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleVerdict:
+    """``refusals`` say what is wrong; where nothing is, no schedule takes less than ``bound``.
+
+    ``believed`` names the engines on whose word that rests. ``num_proved`` candidates have an
+    accepted certificate, ``num_not_legal`` need none.
+    """
+
+    refusals: tuple[str, ...]
+    bound: int | None
+    believed: tuple[str, ...]
+    num_proved: int
+    num_not_legal: int
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the bound rests on certificates alone."""
+        return not self.refusals and not self.believed
+
+
+def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict:
+    """Derive the candidates of the space and hold the bundle against them."""
+    legal = dict(_legal(space))
+    given = Counter(entry.candidate for entry in bundle)
+    refusals = [f"the bundle has no bound of {c}" for c in legal if not given[c]]
+    refusals += [f"{c} is no legal candidate of the problem" for c in given if c not in legal]
+    refusals += [f"{c} stands {count} times" for c, count in given.items() if count > 1]
+    num_proved = 0
+    for entry in bundle:
+        if entry.candidate not in legal:
+            continue
+        if why := _refusal(legal[entry.candidate], entry):
+            refusals.append(f"{entry.candidate}: {why}")
+        else:
+            num_proved += entry.certificate is not None
+    return BundleVerdict(
+        refusals=tuple(refusals),
+        bound=None if refusals else min((entry.bound for entry in bundle), default=None),
+        believed=tuple(
+            sorted({one.word for one in bundle if not one.certificate and one.bound > 0})
+        ),
+        num_proved=num_proved,
+        num_not_legal=len(space.candidates()) - len(legal),
+    )
+
+
+def _legal(space: PlanSpace) -> Iterator[tuple[Candidate, Shaped]]:
+    for candidate in space.candidates():
+        try:
+            yield candidate, shaped(space, candidate)
+        except NotLegalError:
+            continue
+
+
+def _refusal(found: Shaped, entry: Bounded) -> str | None:
+    """Why the entry shows no such bound, or None."""
+    if entry.certificate is None:
+        is_shown = entry.word or entry.bound <= 0
+        return None if is_shown else "neither a certificate nor an engine's word"
+    if (entry.certificate.objective, entry.certificate.bound) != ("makespan", entry.bound):
+        return f"the certificate is not about a makespan of {entry.bound}"
+    return refusal(relaxation(found.pipeline, found.allowed), entry.certificate)

@@ -1,0 +1,94 @@
+"""What every schedule of a pipeline obeys, whatever is chosen of what it leaves open.
+
+A choice adds: the tasks of a recomputation, of an eviction or of an off-load, their precedences and
+their memory events. It takes away no task, no precedence and no resource of the pipeline without
+choices. So each schedule of a choice, less what was added, keeps all of these; only memory needs an
+argument, store by store:
+
+- a rank that recomputes or off-loads may hold less than without: nothing is said of its memory,
+  but where it off-loads to a host of limited memory, the two together;
+- ranks that evict to one another hold together what they held without: an eviction holds its bytes
+  on the source until it ends and on the target from its start, and so does the way back. So the sum
+  of their loads is never below the sum without, and it has the sum of their capacities. The same is
+  true of a rank and its host. If one of them has no limit, nothing is said.
+
+What is stated so is a ``Problem`` of the pipeline's own tasks, and a certificate of it bounds every
+schedule of every choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.theory.model.actions import NONE
+from bubbleproof.theory.model.problem import MemoryEvents, Problem, Store
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+
+def relaxation(pipeline: Pipeline, allowed: Allowed | None) -> Problem:
+    """The pipeline's tasks with the memory that no choice of ``allowed`` escapes.
+
+    Precondition: the pipeline has none of these choices made.
+    """
+    problem = pipeline.problem()
+    stores, into = list(problem.stores), np.arange(len(problem.stores))
+    for pool in _pools(pipeline, allowed or Allowed()):
+        joint = _joint(stores, pool, pipeline, allowed or Allowed())
+        for rank in pool:
+            stores[rank] = replace(stores[rank], capacity=None)
+            into[rank] = NONE if joint is None else min(pool)
+        if joint is not None:
+            stores[min(pool)] = joint
+    events = problem.events
+    kept = into[events.store] != NONE
+    moved = MemoryEvents(
+        task=events.task[kept],
+        at_end=events.at_end[kept],
+        store=into[events.store[kept]],
+        delta=events.delta[kept],
+    )
+    return replace(problem, stores=tuple(stores), events=moved)
+
+
+def _pools(pipeline: Pipeline, allowed: Allowed) -> set[frozenset[int]]:
+    """Ranks whose memory choices change, with those that they evict to or from."""
+    pool = {rank: frozenset((rank,)) for rank in range(pipeline.num_ranks)}
+    pairs = () if allowed.evict is None else allowed.evict.pairs
+    for one, other in pairs:
+        joined = pool[one] | pool[other]
+        pool |= dict.fromkeys(joined, joined)
+    changed = {rank for pair in pairs for rank in pair}
+    changed |= _recomputing(pipeline, allowed) | _off_loading(pipeline, allowed)
+    return {ranks for ranks in pool.values() if ranks & changed}
+
+
+def _joint(
+    stores: list[Store], pool: frozenset[int], pipeline: Pipeline, allowed: Allowed
+) -> Store | None:
+    """One store with the capacity of all; None where nothing is known of what they hold."""
+    if pool & _recomputing(pipeline, allowed):
+        return None
+    host = None if allowed.offload is None else allowed.offload.host_capacity
+    hosts = [host] * len(pool & _off_loading(pipeline, allowed))
+    capacities = [stores[rank].capacity for rank in sorted(pool)] + hosts
+    known = [capacity for capacity in capacities if capacity is not None]
+    if len(known) < len(capacities):
+        return None
+    return Store(
+        name=" and ".join(stores[rank].name for rank in sorted(pool)),
+        base=sum(stores[rank].base for rank in pool),
+        capacity=sum(known),
+    )
+
+
+def _recomputing(pipeline: Pipeline, allowed: Allowed) -> frozenset[int]:
+    stages = () if allowed.recompute is None else allowed.recompute.stages
+    return frozenset(pipeline.stage_ranks[stage] for stage in stages)
+
+
+def _off_loading(pipeline: Pipeline, allowed: Allowed) -> frozenset[int]:
+    stages = () if allowed.offload is None else allowed.offload.stages
+    return frozenset(pipeline.stage_ranks[stage] for stage in stages)

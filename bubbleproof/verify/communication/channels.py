@@ -1,0 +1,27 @@
+"""Channels: what one rank sends to another, which arrives in the order in which it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.verify.explain.programs import Fault
+
+Channels = dict[tuple[int, int], list[tuple[int, int]]]  # (source, target): rows of (send, receive)
+
+
+def crossed(channels: Channels, actions: Sequence[Action], noun: str) -> Iterator[Fault]:
+    """Channels whose k-th send and k-th receive are not of one message, each with its first k.
+
+    ``actions`` are those of all rows; ``noun`` says what is sent.
+    """
+    for (source, target), ends in channels.items():
+        sent, received = sorted(ends), sorted(ends, key=lambda rows: rows[1])
+        for number, (out, into) in enumerate(zip(sent, received, strict=True)):
+            if out != into:
+                sentence = (
+                    f"{noun} {number} from rank {source} to rank {target} is sent as "
+                    f"{actions[out[0]]} but received as {actions[into[1]]}"
+                )
+                yield sentence, [out[0], into[1]]
+                break

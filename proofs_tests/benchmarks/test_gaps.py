@@ -1,0 +1,44 @@
+"""The gap benchmark: every instance can be built, and a table comes of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gap_run import instances, pipeline_of
+from benchmarks.gaps import cells, gap, main
+
+
+@pytest.mark.parametrize("name", instances())
+def test_every_row_is_a_pipeline_of_its_size(name: str) -> None:
+    row = instances()[name]
+    pipeline = pipeline_of(row)
+    kinds = 3 if row["split"] == "1" else 2
+    tasks = int(row["p"]) * int(row["m"]) * int(row["v"]) * kinds
+    stages = pipeline.num_ranks * pipeline.num_chunks
+    assert stages * pipeline.num_microbatches * kinds == tasks
+    assert f"p{row['p']} m{row['m']}" in name
+    assert f"cap{row['cap']}" in name
+
+
+def test_gaps_are_parts_of_the_bound() -> None:
+    found = {"makespan": 105, "bound": 100, "first": 0.5, "seconds": 2.0, "origin": "greedy"}
+    assert gap(found) == 0.05
+    assert cells(found) == ["105", "100", "5.00%", "0.50", "2.0", "greedy"]
+    none = {**found, "makespan": None, "first": None, "origin": ""}
+    assert gap(none) is None
+    assert cells(none)[:3] == ["none", "100", ""]
+    assert cells(None)[0] == "given up"
+
+
+def test_a_run_writes_a_table(tmp_path: Path) -> None:
+    page = tmp_path / "gaps.md"
+    assert main(["--only", "V p4", "--time-limit", "0.5", "--write", str(page)]) == 0
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert "Limit 0.5 s, 2 threads." in lines[0]
+    assert [line.split("|")[1].strip() for line in lines[2:]] == [
+        "instance",
+        "---",
+        "V p4 m16 cap6",
+    ]

@@ -1,0 +1,207 @@
+"""The planner's steps: what it looks at, ends with, and says of each candidate."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.parallel import open_executor
+from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners.least_memory import least_capacity
+from bubbleproof.planners.looks import NEVER
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.verify.candidates.bundle import check_bundle
+from bubbleproof.verify.candidates.chosen import foreign_choice
+from proofs_tests.patience import FOREVER, PATIENCE, ended
+
+SPACE = PlanSpace(
+    pipeline=Pipeline(
+        num_ranks=2, num_microbatches=4, forward=(4, 6), backward=(8, 12), input_backward=(4, 6),
+        weight_backward=(4, 6), activation=2, capacity=4, latency=1,
+    ),
+    allowed=Allowed(
+        recompute=AllowedRecompute(stages=(0,)), evict=AllowedEvictions(pairs=((0, 1),), duration=2)
+    ),
+    chunks=(1, 2, 5),
+    placements=("loop", "wave"),
+    backward=("whole", "split"),
+)  # fmt: skip
+OPTIONS = PlanOptions(time_limit=PATIENCE, threads=1)
+
+
+@pytest.fixture(scope="module")
+def found() -> Plan:
+    return plan(SPACE, OPTIONS)
+
+
+def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
+    assert found.status is Status.OPTIMAL
+    assert found.value == found.lower_bound
+    assert found.statement.startswith("optimal over these choices")
+    assert [one.candidate for one in found.judged] == [*SPACE.candidates()]
+    by_text = {str(one.candidate): one for one in found.judged}
+    # 4 ticks are not divisible by 5 chunks; one chunk has the same stages in a wave as in a loop.
+    illegal = by_text["v=5 loop whole"]
+    assert (illegal.status, illegal.reason) == ("NOT_LEGAL", "forward 4 is not divisible by 5")
+    assert sum(not one.is_legal for one in found.judged) == 4
+    assert by_text["v=1 wave split"].reason == "is v=1 loop split"
+    assert by_text["v=1 wave split"].bound == by_text["v=1 loop split"].bound
+    for one in found.judged:
+        assert one.bound <= (NEVER if one.value is None else one.value)
+
+
+def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Plan) -> None:
+    winner = found.winner
+    assert winner is not None
+    assert winner.pipeline is not None
+    assert found.verdict is not None
+    assert found.verdict.ok
+    verdict = check_bundle(SPACE, found.bundle)
+    assert (verdict.refusals, verdict.bound) == ((), found.value)
+    assert verdict.believed == found.believed
+    given = Pipeline(
+        num_ranks=2, num_microbatches=4, forward=(4, 6), backward=(8, 12), input_backward=(4, 6),
+        weight_backward=(4, 6), activation=2, capacity=4, latency=1,
+        split_backward=winner.candidate.backward == "split",
+    )  # fmt: skip
+    if winner.candidate.chunks == 1:
+        assert foreign_choice(given, SPACE.allowed, winner.pipeline) is None
+    assert winner.peak_memory is not None
+    assert winner.peak_memory <= 4
+
+
+def test_the_front_falls_in_memory_as_it_grows_in_time(found: Plan) -> None:
+    points = [(one.value or 0, one.peak_memory or 0) for one in found.front]
+    assert points[0][0] == found.value
+    assert points == sorted(points)
+    assert [peak for _, peak in points] == sorted({peak for _, peak in points}, reverse=True)
+    ranked = [one.value for one in found.ranked() if one.value is not None]
+    assert ranked == sorted(ranked)
+    assert [one.is_legal for one in found.ranked()][-4:] == [False] * 4
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_workers_find_the_same_optimum(found: Plan, workers: str) -> None:
+    def asked(executor: Executor | None, space: PlanSpace, value: int | None) -> None:
+        assert executor is not None
+        beside = plan(space, OPTIONS, executor=executor)
+        assert (beside.status, beside.value) == (Status.OPTIMAL, value)
+        assert sum(not one.is_legal for one in beside.judged) == 2 * len(space.placements)
+        assert check_bundle(space, beside.bundle).bound == value
+
+    if workers == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            asked(pool, SPACE, found.value)
+        return
+    few = replace(SPACE, chunks=(1, 5), placements=("loop",))
+    with open_executor(2) as processes:
+        asked(processes, few, plan(few, OPTIONS).value)
+
+
+# Eight candidates, of which one look does not close all.
+WIDE = replace(
+    SPACE, pipeline=SPACE.pipeline.with_changes(num_microbatches=8), chunks=(1, 2), allowed=None
+)
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True], ids=["stop", "Ctrl-C"])
+def test_an_interruption_gives_the_best_so_far(is_interrupted: bool) -> None:
+    stop, lines = threading.Event(), list[str]()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if is_interrupted:
+            raise KeyboardInterrupt
+        stop.set()
+
+    found = ended(lambda: plan(WIDE, PlanOptions(
+        time_limit=FOREVER, threads=1, tell=tell, stop=stop
+    )))  # fmt: skip
+    assert len(lines) == 1
+    assert stop.is_set()
+    assert found.reason == "interrupted: the best so far"
+    assert found.status is Status.FEASIBLE
+    assert found.winner is not None
+    assert found.verdict is not None
+    assert found.verdict.ok
+    # What nobody looked at has no bound, so neither has the plan.
+    assert found.lower_bound == 0
+    verdict = check_bundle(WIDE, found.bundle)
+    assert (verdict.refusals, verdict.bound) == ((), 0)
+    assert verdict.believed == found.believed
+
+
+def test_one_that_is_stopped_before_it_began_knows_nothing() -> None:
+    stop = threading.Event()
+    stop.set()
+    found = plan(SPACE, replace(OPTIONS, stop=stop))
+    assert (found.status, found.value, found.lower_bound) == (Status.UNKNOWN, None, 0)
+    assert found.statement == "unknown: no schedule was found in the time given"
+
+
+# Memory of a chunk's activation is 3, of stage 1 5; weights beside.
+PLAIN = {
+    "whole": Pipeline(num_ranks=2, num_microbatches=3, activation=(3, 5), static=(4, 1)),
+    "split": Pipeline(
+        num_ranks=2, num_microbatches=3, activation=(3, 5), split_backward=True,
+        released_at_input=1,
+    ),
+    "residual": Pipeline(
+        num_ranks=2, num_microbatches=2, activation=(3, 5), split_backward=True,
+        released_at_input=-2,
+    ),
+    "chunks": Pipeline(num_ranks=2, num_microbatches=2, num_chunks=2, activation=(1, 2, 3, 4)),
+    "slices": Pipeline(num_ranks=2, num_microbatches=2, num_slices=2, activation=3),
+    "both ways": Pipeline(
+        num_ranks=2, num_microbatches=2, placement="bidirectional", activation=(1, 3), static=2
+    ),
+}  # fmt: skip
+# By hand: one microbatch at a time holds its activation on each stage of a rank.
+NEEDED = {
+    "whole": 4 + 3, "split": 5, "residual": 5 + 2, "chunks": 2 + 4, "slices": 3 + 3,
+    "both ways": 2 + 2 + 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_least_memory_fits_and_one_unit_less_does_not(name: str) -> None:
+    pipeline = PLAIN[name]
+    least = least_capacity(Shaped(pipeline=pipeline, allowed=None))
+    assert least == NEEDED[name]
+    options = SolveOptions(time_limit=PATIENCE, threads=1)
+    fits, less = (
+        solve(pipeline.with_changes(capacity=capacity).problem(), options)
+        for capacity in (least, least - 1)
+    )
+    assert fits.schedule is not None
+    assert less.status is Status.INFEASIBLE
+
+
+def test_a_plan_in_which_nothing_fits_names_the_nearest_memory() -> None:
+    tight = replace(SPACE, pipeline=SPACE.pipeline.with_changes(capacity=1), chunks=(1, 5))
+    found = plan(tight, OPTIONS)
+    assert found.status is Status.INFEASIBLE
+    assert (found.value, found.winner, found.verdict) == (None, None, None)
+    # One microbatch of 2 units, or while its forward or R runs; whatever is chosen.
+    assert found.least_capacity == 2
+    assert all(one.status in ("INFEASIBLE", "NOT_LEGAL") for one in found.judged)
+    enough = replace(tight, pipeline=tight.pipeline.with_changes(capacity=2))
+    assert plan(enough, OPTIONS).value is not None
+
+
+def test_no_legal_candidate_is_nothing_that_fits() -> None:
+    found = plan(replace(SPACE, chunks=(5,)), OPTIONS)
+    assert (found.status, found.lower_bound, found.least_capacity) == (Status.INFEASIBLE, 0, None)
+    assert found.bundle == ()
+
+
+def test_no_time_is_no_limit() -> None:
+    with pytest.raises(ValueError, match="time limit must be above 0 seconds, got 0"):
+        PlanOptions(time_limit=0)

@@ -1,0 +1,72 @@
+"""Windows arranged anew: every schedule is checked, and better than the one before."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.window_search import WindowSearch
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.verify import check
+from proofs_tests.patience import PATIENCE
+
+V_SHAPE = Pipeline(
+    num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
+    forward=10, input_backward=11, weight_backward=8, latency=1, capacity=8,
+)  # fmt: skip
+# Half of an activation goes back at I: the store's clauses, not its edges, say what fits.
+IN_PARTS = Pipeline(
+    num_ranks=4, num_microbatches=16, split_backward=True, forward=10, input_backward=11,
+    weight_backward=8, latency=1, activation=2, released_at_input=1, capacity=6,
+)  # fmt: skip
+LOOP = Pipeline(num_ranks=4, num_microbatches=12, num_chunks=2, capacity=7, latency=1)
+
+
+def improved(problem: Problem, least: int = 0) -> tuple[Schedule, list[Schedule]]:
+    """The first listed schedule, and what windows make of it."""
+    bounds = lower_bounds(problem)
+    first = left_shift(problem, next(greedy_programs(problem, bounds)))
+    budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=2)
+    found = []
+    for schedule in WindowSearch(problem, bounds, budget).improve(first, least):
+        found.append(schedule)
+        if len(found) == 5:
+            break
+    return first, found
+
+
+def makespan(problem: Problem, schedule: Schedule) -> int:
+    verdict = check(problem, schedule)
+    assert verdict.ok
+    assert verdict.measured is not None
+    return verdict.measured.makespan
+
+
+@pytest.mark.parametrize("pipeline", [V_SHAPE, IN_PARTS, LOOP], ids=["V", "in parts", "loop"])
+def test_each_schedule_is_accepted_and_shorter(pipeline: Pipeline) -> None:
+    problem = pipeline.problem()
+    first, found = improved(problem)
+    values = [makespan(problem, schedule) for schedule in (first, *found)]
+    assert len(values) > 1
+    assert values == sorted(set(values), reverse=True)
+    assert values[-1] >= lower_bounds(problem).best.bound
+
+
+def test_the_same_work_finds_the_same_schedules() -> None:
+    (_, once), (_, again) = (improved(V_SHAPE.problem()) for _ in range(2))
+    assert len(once) == len(again)
+    assert all(np.array_equal(a.start, b.start) for a, b in zip(once, again, strict=True))
+
+
+def test_nothing_is_tried_below_the_least_value() -> None:
+    problem = LOOP.problem()
+    first, _ = improved(problem)
+    assert improved(problem, makespan(problem, first))[1] == []

@@ -1,0 +1,103 @@
+"""Whether a pipeline is one of the choices left open: those that are, and each kind that is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.theory.model.actions import Action
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.allowed import (
+    Allowed,
+    AllowedEvictions,
+    AllowedOffloads,
+    AllowedRecompute,
+)
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.recompute import Recompute
+from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.candidates.chosen import foreign_choice, plain_of
+from proofs_tests.planners.every_choice import every_choice
+
+GIVEN = Pipeline(num_ranks=2, num_microbatches=2, activation=2, split_backward=True, capacity=9)
+OPEN = Allowed(
+    recompute=AllowedRecompute(stages=(0,), kept=1, duration=3),
+    evict=AllowedEvictions(pairs=((0, 1),), duration=2),
+    offload=AllowedOffloads(stages=(1,), offload=4, reload=5, host_capacity=8),
+)
+EVICTED = Eviction(stage=0, microbatch=1, source=0, target=1, duration=2)
+LEFT = ActivationOffload(stage=1, microbatch=0, offload=4, reload=5)
+PER_SAMPLE = replace(OPEN, recompute=replace(OPEN.recompute, per_microbatch=True))  # type: ignore[type-var]  # not None
+
+
+@pytest.mark.parametrize("allowed", [OPEN, PER_SAMPLE, None], ids=["stages", "samples", "nothing"])
+def test_every_choice_is_one_of_them(allowed: Allowed | None) -> None:
+    choices = [*every_choice(GIVEN, allowed)]
+    assert len(choices) == (1 if allowed is None else len({repr(one) for one in choices}))
+    for chosen in choices:
+        assert foreign_choice(GIVEN, allowed, chosen) is None
+        assert plain_of(chosen) == GIVEN
+
+
+def test_a_stage_may_recompute_whole_where_samples_may() -> None:
+    whole = GIVEN.with_changes(recompute=Recompute(stages=(0,), kept=1, duration=3))
+    assert foreign_choice(GIVEN, PER_SAMPLE, whole) is None
+
+
+HOSTED = {"offloads": (LEFT,), "host_capacity": 8}
+FOREIGN: dict[str, tuple[dict[str, object], str]] = {
+    "shape": ({"num_microbatches": 3}, "another shape"),
+    "ticks": ({"forward": 2}, "another shape, or other numbers"),
+    "memory": ({"capacity": 10}, "another shape"),
+    "latency": ({"latency": 1}, "another shape"),
+    "placement": ({"placement": (1, 0)}, "another shape"),
+    "backward": ({"split_backward": False}, "another shape"),
+    "waits": ({"waits": ((Action.parse("0F0"), Action.parse("0F1")),)}, "another shape"),
+    "kept": ({"recompute": Recompute(stages=(0,), kept=0, duration=3)}, "ticks or memory"),
+    "R": ({"recompute": Recompute(stages=(0,), kept=1, duration=1)}, "ticks or memory"),
+    "R as F": ({"recompute": Recompute(stages=(0,), kept=1)}, "ticks or memory"),
+    "stage": ({"recompute": Recompute(stages=(0, 1), kept=1, duration=3)}, "stage 1 recomputes"),
+    "sample": (
+        {"recompute": Recompute(samples=((0, 1),), kept=1, duration=3)}, "some microbatches only"
+    ),
+    "EVICT": ({"evictions": (EVICTED, replace(EVICTED, microbatch=0, duration=1))},
+              "an eviction of other ticks"),
+    "pair": ({"evictions": (replace(EVICTED, stage=1, source=1, target=0),)},
+             "rank 1 evicts to rank 0"),
+    "OFFLOAD": ({**HOSTED, "offloads": (replace(LEFT, offload=3),)}, "an off-load of other ticks"),
+    "RELOAD": ({**HOSTED, "offloads": (replace(LEFT, reload=3),)}, "an off-load of other ticks"),
+    "off-loading": ({**HOSTED, "offloads": (replace(LEFT, stage=0),)}, "stage 0 off-loads"),
+    "host": ({**HOSTED, "host_capacity": 9}, "another memory of the hosts"),
+    "no limit": ({**HOSTED, "host_capacity": None}, "another memory of the hosts"),
+    "idle host": ({"host_capacity": 9}, "another memory of the hosts"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "why"), FOREIGN.values(), ids=FOREIGN)
+def test_each_foreign_choice_is_found(changes: dict[str, object], why: str) -> None:
+    found = foreign_choice(GIVEN, OPEN, GIVEN.with_changes(**changes))
+    assert found is not None
+    assert why in found
+
+
+def test_a_sample_of_another_stage_is_found() -> None:
+    other = GIVEN.with_changes(recompute=Recompute(samples=((1, 1),), kept=1, duration=3))
+    assert foreign_choice(GIVEN, PER_SAMPLE, other) == "stage 1 recomputes"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recompute": Recompute(stages=(0,), kept=1, duration=3)},
+        {"evictions": (EVICTED,)},
+        {"offloads": (LEFT,)},
+        {"host_capacity": 8},
+    ],
+    ids=["recompute", "evict", "offload", "host"],
+)
+@pytest.mark.parametrize("allowed", [None, Allowed()])
+def test_where_nothing_is_open_nothing_is_chosen(
+    changes: dict[str, object], allowed: Allowed | None
+) -> None:
+    assert foreign_choice(GIVEN, allowed, GIVEN.with_changes(**changes)) is not None
