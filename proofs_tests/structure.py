@@ -22,7 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "bubbleproof"
 MODEL = ("theory.model.actions", "theory.model.problem", "theory.model.schedule")
 KERNEL = "verify.spec"
-CERTIFICATES = ("verify.certificates.certificate", "verify.certificates.drup_replay")
+CERTIFICATES = (
+    "verify.certificates.certificate",
+    "verify.certificates.drup_replay",
+    "verify.certificates.one_machine",
+)
 _QUIET = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENCODING, tokenize.ENDMARKER,

@@ -8,7 +8,8 @@ from bubbleproof.solvers import Proof, Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Schedule
-from bubbleproof.verify.certificates.certificate import Certificate, OneMachine
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.rule import Certificate
 
 FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
 

@@ -23,8 +23,7 @@ from bubbleproof.theory.pipelines.standstill import Standstill
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.certificate import Certificate
-from bubbleproof.verify.certificates.rule import check_certificate
+from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Decision
 

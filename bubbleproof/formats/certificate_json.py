@@ -15,7 +15,7 @@ The file is one object, its layout fixed by ``docs/schemas/certificate-1.json``:
 It claims that no schedule of a problem has an objective below ``bound`` (ticks). The problem is not
 in the file: it is that of the schedule beside it. Tasks and resources go by their names there.
 
-- ``one-machine``: see ``verify.certificates.certificate``.
+- ``one-machine``: see ``verify.certificates.one_machine``.
 - ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
   ``verify.certificates.certificate``: ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``,
   ``0B1<0F3`` (0B1 ends by the start of 0F3), with ``rank1`` for the first start of a computation on
@@ -24,7 +24,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
   ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
   compressed by zlib, in base64.
 
-Whether the proof holds is not asked here: ``verify.certificates.certificate`` decides that.
+Whether the proof holds is not asked here: ``verify.certificates.rule`` decides that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whole, validate, where
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.rule import Certificate
 
 ObjectiveName = Literal["makespan", "span_idle"]
 

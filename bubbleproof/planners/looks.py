@@ -23,7 +23,8 @@ from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, refusal
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.rule import Certificate, refusal
 
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 

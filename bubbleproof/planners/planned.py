@@ -18,7 +18,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
-from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.verdict import Verdict
 
 NOT_LEGAL = "NOT_LEGAL"

@@ -16,8 +16,8 @@ import numpy as np
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import earliest_starts
-from bubbleproof.verify.certificates.certificate import OneMachine
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order, sure_edges
+from bubbleproof.verify.certificates.one_machine import OneMachine
 
 NEVER = -(1 << 61)  # no path: all durations and lags add up to less than 2**60 ticks
 

@@ -17,7 +17,7 @@ from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.certificates.rule import Certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

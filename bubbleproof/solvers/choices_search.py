@@ -36,7 +36,7 @@ from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.certificates.certificate import Certificate
+from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.check import check
 
 Starts = Sequence[tuple[str, Program]]

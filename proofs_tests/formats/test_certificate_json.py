@@ -12,7 +12,9 @@ import pytest
 from bubbleproof.formats import UnusableInput, read_certificate, write_certificate
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.rule import Certificate
 from proofs_tests.cases import hand_built, overlapped
 
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()

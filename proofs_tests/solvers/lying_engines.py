@@ -35,7 +35,8 @@ from bubbleproof.solvers.propagation import Narrowed
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.rule import Certificate
 from proofs_tests.solvers.lies import (
     LIES,
     NOTHING,

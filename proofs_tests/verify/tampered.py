@@ -29,8 +29,9 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedRecompute,
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Certificate, Drup, Lemma, OneMachine
-from bubbleproof.verify.certificates.rule import check_certificate
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 

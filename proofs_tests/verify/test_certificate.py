@@ -14,9 +14,10 @@ from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule
 from bubbleproof.verify.certificates import drup_replay
-from bubbleproof.verify.certificates.certificate import OneMachine
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.index_order import index_order
-from bubbleproof.verify.certificates.rule import check_certificate
+from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines
 
@@ -28,7 +29,7 @@ TRUE = OneMachine(
 ONCE = "a one-machine certificate names each of its tasks once, and at least one"
 
 
-def refusal(problem: Problem, certificate: OneMachine) -> str:
+def refusal(problem: Problem, certificate: Certificate) -> str:
     """The one sentence by which the certificate is refused; empty when it is accepted."""
     finding = check_certificate(problem, certificate)
     assert finding.rule is Rule.CERTIFICATE
@@ -175,6 +176,7 @@ def test_paths_of_any_length_are_followed_to_their_end(monkeypatch: pytest.Monke
     """The limit on the raises of one lemma grows with the problem, so no long path is cut off."""
     monkeypatch.setattr(drup_replay, "MOST_RAISES", 0)
     problem = Pipeline(num_ranks=16, num_microbatches=64, capacity=16, latency=1).problem()
-    certificate = lower_bounds(problem).best
+    best = lower_bounds(problem).best
+    certificate = Drup(bound=best.bound, lemmas=(Lemma(crowd=best.tasks),))
     assert refusal(problem, certificate) == ""
     assert refusal(problem, replace(certificate, bound=certificate.bound + 1)) != ""

@@ -13,8 +13,9 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.propagation import improve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.certificate import Drup, Lemma, OneMachine, take
+from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
 from bubbleproof.verify.certificates.drup_replay import Replay
+from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.plain_model import optimum

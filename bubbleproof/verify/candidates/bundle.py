@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.certificate import Certificate, refusal
+from bubbleproof.verify.certificates.rule import Certificate, refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Rule 9: does this certificate prove that no schedule does better than its bound?
+"""Certificates by propagation: does this one prove that no schedule is below its bound?
 
 Every certificate claims ``objective >= bound`` for all schedules of one problem; the objective is
 ``makespan`` or ``span_idle`` (``theory.model.measures``), in ticks. The checker recomputes all it
@@ -34,12 +34,7 @@ supposed.
 must be refuted; all that was learnt since is then forgotten, and the literal is false.
 
 Proofs of SAT solvers over the order encoding, literal by literal, and of propagators, rule by rule,
-have this form. A one-machine certificate is the proof by one crowd S, that is
-
-    makespan >= min head(t) + sum of durations of S + min tail(t)   (Carlier 1982),
-
-head and tail being the longest paths to the start of t and from its end; for ``span_idle`` the
-resource is a rank, and all its work is taken off.
+have this form.
 """
 
 from __future__ import annotations
@@ -75,41 +70,11 @@ class Drup:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneMachine:
-    """Claims ``objective >= bound`` because of ``tasks`` (indices) on one ``resource`` (index)."""
-
-    resource: int
-    tasks: tuple[int, ...]
-    bound: int
-    objective: str = "makespan"
-
-
-Certificate = OneMachine | Drup
-
-
-def refusal(problem: Problem, certificate: Certificate) -> str | None:
+def drup_refusal(problem: Problem, certificate: Drup) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
-    if isinstance(certificate, OneMachine):
-        return _one_machine_refusal(problem, certificate)
     if len(certificate.lemmas) == 1 and _refusal(problem, certificate, with_orders=False) is None:
         return None
     return _refusal(problem, certificate, with_orders=True)
-
-
-def _one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None:
-    tasks, resource, objective = certificate.tasks, certificate.resource, certificate.objective
-    if not tasks or len(set(tasks)) != len(tasks):
-        return "a one-machine certificate names each of its tasks once, and at least one"
-    users = problem.occupancy.task[problem.occupancy.resource == resource].tolist()
-    if foreign := set(tasks) - set(users):
-        return f"task {min(foreign)} does not occupy resource {resource}"
-    rank = resource if objective == "span_idle" else 0
-    lemmas = (Lemma(crowd=tasks),)
-    proof = Drup(bound=certificate.bound, lemmas=lemmas, objective=objective, rank=rank)
-    if (why := _refusal(problem, proof, with_orders=False)) and why.startswith("lemma"):
-        return f"the tasks do not prove a bound of {certificate.bound}"
-    return why
 
 
 def _refusal(problem: Problem, certificate: Drup, *, with_orders: bool) -> str | None:

@@ -1,11 +1,24 @@
-"""Rule 9 as a decision; ``certificate`` is what judges."""
+"""Rule 9: does this certificate prove that no schedule does better than its bound?
+
+``certificate`` judges proofs by propagation, ``one_machine`` those by one resource.
+"""
 
 from __future__ import annotations
 
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.certificate import Certificate, refusal
+from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
+from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
+
+Certificate = OneMachine | Drup
+
+
+def refusal(problem: Problem, certificate: Certificate) -> str | None:
+    """Why the certificate does not prove its bound; None where it does."""
+    if isinstance(certificate, Drup):
+        return drup_refusal(problem, certificate)
+    return one_machine_refusal(problem, certificate)
 
 
 def check_certificate(problem: Problem, certificate: Certificate) -> Decision:
