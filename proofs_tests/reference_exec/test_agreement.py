@@ -278,5 +278,7 @@ def test_a_model_file_that_was_edited_meanwhile_is_named_by_the_gloo_driver(tmp_
     loaded = source_digest(spec.factory)
     edited(path)
     assert source_digest(spec.factory) == loaded  # this process keeps what it has loaded
-    with pytest.raises(RankFailed, match=r"ranks? [01](-1)? failed: ValueError: model file is .* here an"):
+    with pytest.raises(
+        RankFailed, match=r"ranks? [01](-1)? failed: ValueError: model file is .* here an"
+    ):
         run_gloo(plan)
