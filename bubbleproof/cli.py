@@ -111,6 +111,7 @@ def plan(
     certificate: Annotated[
         str | None, Option(help="Write the proofs of all candidates (.json).")
     ] = None,
+    paper: Annotated[str | None, Option(help="Show a paper's own choice beside: tpipe.")] = None,
     output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None,
     json: Json = False,
 ) -> None:

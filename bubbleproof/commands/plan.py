@@ -3,11 +3,13 @@
 Prints the candidates, the best first, each with why it lost, and how long the schedules take where
 durations spread. With ``-o`` the folder then holds ``plan.json`` (the problem file, the winner and
 its schedule), ``schedule.json`` and the page ``plan.html``; ``--certificate`` writes the proofs of
-all candidates, which ``verify plan.json --certificate FILE`` reads.
+all candidates, which ``verify plan.json --certificate FILE`` reads. ``--paper`` shows beside
+what a paper's planner would run (``plan_paper``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -20,6 +22,15 @@ from bubbleproof.commands.output import (
     print_table,
     print_text,
     say,
+)
+from bubbleproof.commands.plan_paper import (
+    Beside,
+    beside,
+    chosen_by,
+    known_to,
+    paper_rows,
+    paper_to_json,
+    write_paper_schedule,
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import (
@@ -37,6 +48,7 @@ from bubbleproof.formats.plan_json import write_plan
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners.known_schedules import Known
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import write_page
 from bubbleproof.solvers import Status
@@ -58,6 +70,7 @@ def run_plan(
     workers: int,
     cluster: str | None,
     certificate: str | None,
+    paper: str | None,
     output: str | None,
     json: bool,
 ) -> int:
@@ -69,27 +82,35 @@ def run_plan(
     file = read_problem(problem)
     if file.plan is None:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
+    chosen = chosen_by(paper, file)
     limit = time_limit or file.time_limit or DEFAULT_TIME_LIMIT
     options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
     with open_executor(None if cluster else workers, address=cluster) as executor:
-        found = planned(file, options, executor)
+        found = planned(file, options, executor, known_to(chosen))
+    shown = beside(found, chosen)
     timed = timed_candidates(found, file)
     if output is not None and found.winner is not None:
-        _write(Path(output), problem, file, found, timed)
+        _write(Path(output), problem, file, found, timed, shown)
     if certificate is not None:
         write_bundle(certificate, found.space, found.bundle, name=file.name)
     if json:
-        print_json(plan_to_json(file, found, timed))
+        told = {} if shown is None else {"paper": paper_to_json(shown)}
+        print_json({**plan_to_json(file, found, timed), **told})
     else:
-        print_plan(file, found, timed)
+        print_plan(file, found, timed, shown)
     return exit_status(found)
 
 
-def planned(file: ProblemFile, options: PlanOptions, executor: Executor | None = None) -> Plan:
+def planned(
+    file: ProblemFile,
+    options: PlanOptions,
+    executor: Executor | None = None,
+    known: Sequence[Known] = (),
+) -> Plan:
     """The plan of a problem file. Raises ``ValueError`` for one whose objective is no makespan."""
     if file.plan is None or file.objective != "makespan":
         raise ValueError(f"a plan is made for the makespan, {file.name} asks for {file.objective}")
-    return plan(file.plan, options, executor=executor)
+    return plan(file.plan, options, executor=executor, known=known)
 
 
 def exit_status(found: Plan) -> int:
@@ -99,10 +120,11 @@ def exit_status(found: Plan) -> int:
     return EXIT[found.status]
 
 
-def print_plan(file: ProblemFile, found: Plan, timed: Timed) -> None:
+def print_plan(file: ProblemFile, found: Plan, timed: Timed, shown: Beside | None = None) -> None:
     """The tables for people."""
     print_table(f"{file.name}: candidates", COLUMNS, candidate_rows(file, found, timed))
-    print_table(f"{file.name}: plan", ("quantity", "value"), summary_rows(file, found, timed))
+    rows = [*summary_rows(file, found, timed), *paper_rows(shown, file.pipeline.unit)]
+    print_table(f"{file.name}: plan", ("quantity", "value"), rows)
     if found.reason:
         print_text(found.reason)
 
@@ -121,12 +143,21 @@ def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan)
     )
 
 
-def _write(folder: Path, problem: str, file: ProblemFile, found: Plan, timed: Timed) -> None:
+def _write(
+    folder: Path,
+    problem: str,
+    file: ProblemFile,
+    found: Plan,
+    timed: Timed,
+    shown: Beside | None,
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_plan_files(folder, problem, file, found)
+    if shown is not None:
+        write_paper_schedule(folder, file, shown.chosen)
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():
         page = folder / "plan.html"
-        unless_interrupted(lambda: write_page(page, plan_report(file, found, timed)), None)
+        unless_interrupted(lambda: write_page(page, plan_report(file, found, timed, shown)), None)
     say(f"wrote {folder}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from bubbleproof.commands.plan_paper import Beside, paper_rows
 from bubbleproof.commands.plan_results import (
     COLUMNS,
     Timed,
@@ -26,7 +27,9 @@ EXPLAINED = (
 )
 
 
-def plan_report(file: ProblemFile, found: Plan, timed: Timed) -> Report:
+def plan_report(
+    file: ProblemFile, found: Plan, timed: Timed, shown: Beside | None = None
+) -> Report:
     """The page."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
@@ -41,9 +44,12 @@ def plan_report(file: ProblemFile, found: Plan, timed: Timed) -> Report:
         ),
         bands(points, unit=pipeline.unit, explained=_spread_text(file.spread)),
     ]
-    shown = [_section("the plan", found.winner, found.verdict)]
+    sections = [_section("the plan", found.winner, found.verdict)]
     if (today := own_shape(file, found)) not in (None, found.winner):
-        shown.append(_section("the file's own shape", today, None))
+        sections.append(_section("the file's own shape", today, None))
+    if shown is not None and (run := shown.chosen.run) is not None:
+        title = f"what runs of the choice of {shown.chosen.paper}"
+        sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
     return Report(
         title=f"{file.name}: plan",
         summary=(
@@ -51,10 +57,11 @@ def plan_report(file: ProblemFile, found: Plan, timed: Timed) -> Report:
             ("ranks", str(pipeline.num_ranks)),
             ("microbatches", str(pipeline.num_microbatches)),
             *summary_rows(file, found, timed),
+            *paper_rows(shown, pipeline.unit),
         ),
         parts=tuple(parts),
         has_charts=True,
-        sections=tuple(section for section in shown if section is not None),
+        sections=tuple(section for section in sections if section is not None),
         versions=tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools")),
     )
 

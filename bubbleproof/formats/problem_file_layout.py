@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.choices_layout import ChoicesLayout
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
+from bubbleproof.formats.paper_layout import PaperLayout
 from bubbleproof.formats.plan_layout import LayersLayout, PlanLayout
 from bubbleproof.formats.sizes_and_rates import NaturalSize, Rate, Size
 from bubbleproof.formats.validation import Count, Layout, Natural
@@ -138,6 +139,8 @@ class ProblemFileLayout(Layout):
     solve: SolveLayout = SolveLayout()
     plan: PlanLayout | None = None
     """Other shapes to try."""
+    paper: PaperLayout = PaperLayout()
+    """What the papers' planners ask for beside."""
 
 
 def problem_schema() -> dict[str, object]:

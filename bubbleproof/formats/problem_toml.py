@@ -72,6 +72,9 @@
     action_percent = 5           # each action anew; rank_percent = 2: a rank's speed, once a step
     straggler = [3, 20]          # rank 3 takes 20 % longer; slow_link = [3, 4, 50]: its messages
 
+    [paper.tpipe]                # what plan --paper tpipe asks for beside (formats/paper_layout.py)
+    state = "6 GiB"              # optimizer state of a rank, which its host could hold
+
     [solve]
     objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"
     within = 500                 # ticks: the largest value wanted; for "peak", the largest makespan
@@ -130,6 +133,7 @@ class ProblemFile:
     cannot be compared with families that split the backward, and ``compare`` names none of those.
     ``time_limit`` is in seconds. ``allowed`` is what a solver may choose, None for nothing.
     ``plan`` are other shapes to try, ``rank_by`` and ``spread`` how to list what comes of them.
+    ``paper`` has the tables of the papers' planners, by name.
     """
 
     name: str
@@ -144,6 +148,7 @@ class ProblemFile:
     plan: PlanSpace | None = None
     rank_by: str = "nominal"
     spread: Spread = field(default_factory=Spread)
+    paper: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 def read_problem(path: FilePath) -> ProblemFile:
@@ -200,6 +205,7 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
         plan=plan_space(layout, pipeline, allowed, layers),
         rank_by=plan.rank_by,
         spread=spread_of(plan, pipeline),
+        paper=layout.paper.tables(),
     )
 
 

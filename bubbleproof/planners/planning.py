@@ -1,7 +1,8 @@
 """The joint planner: over all shapes of a space, and all choices within each.
 
 1. Every candidate is shaped; one that is not legal is out, with the number that does not divide.
-   Candidates that are one pipeline (a wave of one chunk is a loop) are looked at once.
+   Candidates that are one pipeline (a wave of one chunk is a loop) are looked at once. Schedules
+   that are known of them (``known_schedules``) are taken.
 2. A first look at each: its certified bound and the best published order, in milliseconds.
 3. Those whose bound is below the best makespan so far are solved, the least bound first, for
    anything shorter than that: each look ends with a better schedule, or with the proof that the
@@ -20,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from bubbleproof.parallel import run_all
+from bubbleproof.planners.known_schedules import Known, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
 from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions
@@ -38,14 +40,21 @@ class _TimeIsUpError(Exception):
 
 
 def plan(
-    space: PlanSpace, options: PlanOptions | None = None, *, executor: Executor | None = None
+    space: PlanSpace,
+    options: PlanOptions | None = None,
+    *,
+    executor: Executor | None = None,
+    known: Sequence[Known] = (),
 ) -> Plan:
     """The best pipeline and schedule of the space, and how good it is.
 
     ``executor`` has workers that look at candidates side by side; without one they are looked at
-    here, in turn. Raises ``ValueError`` for what a solver refuses.
+    here, in turn. ``known`` are schedules to begin with. Raises ``ValueError`` for what a solver
+    refuses.
     """
-    return _Planning(space, options or PlanOptions(), executor).run()
+    planning = _Planning(space, options or PlanOptions(), executor)
+    planning.known = known
+    return planning.run()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -82,10 +91,12 @@ class _Planning:
         self.began = time.perf_counter()
         self.illegal: dict[Candidate, str] = {}
         self.standings: list[_Standing] = []
+        self.known: Sequence[Known] = ()
 
     def run(self) -> Plan:
         try:
             self._shape()
+            self._take_known()
             self._look_first()
             self._improve()
         except KeyboardInterrupt:
@@ -108,6 +119,14 @@ class _Planning:
             )
             known.candidates.append(candidate)
         self.standings = list(one_of.values())
+
+    def _take_known(self) -> None:
+        for one in self.known:
+            for standing in self.standings:
+                if one.candidate in standing.candidates and is_schedule_of(
+                    standing.shaped, one.seen
+                ):
+                    standing.take(one.seen)
 
     @property
     def left(self) -> float:

@@ -1,0 +1,37 @@
+"""The tables ``[paper.NAME]`` of a problem file: numbers that only a paper's planner asks for.
+
+What each is for is told in the modules of ``planners.papers``. Without ``plan --paper`` they are
+read and not used.
+"""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict
+
+from bubbleproof.formats.sizes_and_rates import NaturalSize
+from bubbleproof.formats.validation import Layout, Natural
+
+
+class TPipeLayout(Layout):
+    """What T-Offload needs to know of a rank."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    state: NaturalSize | None = None
+    """Optimizer state of a rank, part of its static memory; absent: nothing can be off-loaded."""
+    offload: Natural = 0
+    """Ticks to bring a rank's gradients to the host."""
+    step: Natural = 0
+    """Ticks of the host's update of a rank's weights."""
+    upload: Natural = 0
+    """Ticks to bring a rank's weights back."""
+
+
+class PaperLayout(Layout):
+    """A table for each paper's planner that needs one."""
+
+    tpipe: TPipeLayout | None = None
+
+    def tables(self) -> dict[str, dict[str, object]]:
+        """The tables that are there, by name, without the keys that are not."""
+        return {name: table.model_dump(exclude_none=True) for name, table in self if table}

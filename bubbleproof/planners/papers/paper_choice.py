@@ -1,0 +1,140 @@
+"""What a paper's planner is given and what it answers, and the joint plan by the same costs.
+
+The *choice* is what the paper's algorithm, as printed, would run: plain values for a report. It is
+*executable* where the order that the paper prints for it runs as the paper says: no deadlock, no
+more bubble than counted, within the memory of every rank. What is run in its place where it is not
+is the planner's nearest repair, which ``note`` names. ``run`` is what runs, the choice or its
+repair: its schedule has passed the checker.
+
+Costs are those of the problem file. ``cost`` gives the ticks of one step of any pipeline and order
+by them: the makespan, with what hosts and NICs do after it, and with what a paper's costs have
+beyond the problem (the collectives of data parallelism), which its module tells. So ``value``, the
+cost of ``run``, and the costs of the joint plan's schedules can be compared; ``joint`` is the least
+of all of them. Where the
+choice is one of the space's candidates it enters the search as a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.looks import Seen
+from bubbleproof.planners.planned import Plan
+from bubbleproof.theory.model.measures import Measures
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.links import with_messages_in_order
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.verify import check
+
+LONGEST = 160  # characters of a reason
+Cost = Callable[[Pipeline, Schedule], int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Given:
+    """The space of a problem file, and the file's table of this paper (empty where it has none)."""
+
+    space: PlanSpace
+    table: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """A pipeline and its schedule, accepted by the checker.
+
+    ``candidate`` is the one of the space that it is a schedule of; None where it is of none.
+    """
+
+    pipeline: Pipeline
+    schedule: Schedule
+    measured: Measures
+    candidate: Candidate | None = None
+
+
+def iteration(pipeline: Pipeline, schedule: Schedule) -> int | None:
+    """The cost where a paper's costs are the problem's own: ticks until everything has ended."""
+    return step_ticks(pipeline.problem(), schedule)
+
+
+def step_ticks(problem: Problem, schedule: Schedule) -> int:
+    """From the first start to the last end of all resources, hosts and NICs included."""
+    ticks = problem.duration[problem.locate(schedule.program.actions)]
+    return int((schedule.start + ticks).max() - schedule.start.min())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaperChoice:
+    """What a paper's planner chooses, and what runs; see the module's text."""
+
+    paper: str
+    choice: Mapping[str, object]
+    executable: bool
+    note: str
+    value: int | None
+    run: Run | None
+    cost: Cost = iteration
+
+
+def known_of(chosen: PaperChoice) -> Known | None:
+    """The choice as a start of the search, where it is a schedule of one of the candidates."""
+    run = chosen.run
+    if run is None or run.candidate is None:
+        return None
+    seen = Seen(
+        pipeline=run.pipeline, schedule=run.schedule, measured=run.measured, origin=chosen.paper
+    )
+    return Known(candidate=run.candidate, seen=seen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Joint:
+    """The best by a paper's costs: ``value`` ticks, of a candidate or the paper (``name``)."""
+
+    value: int
+    name: str
+
+
+def joint(found: Plan, chosen: PaperChoice) -> Joint | None:
+    """The best of the joint plan's schedules and of what runs of the paper, by the same costs."""
+    costs = [] if chosen.value is None else [Joint(value=chosen.value, name=chosen.paper)]
+    for one in found.judged:
+        if one.pipeline is None or one.schedule is None:
+            continue
+        cost = chosen.cost(one.pipeline, one.schedule)
+        if cost is not None:
+            costs.append(Joint(value=cost, name=str(one.candidate)))
+    return min(costs, key=lambda one: one.value, default=None)
+
+
+def verified_run(
+    pipeline: Pipeline, program: Program, candidate: Candidate | None = None
+) -> Run | str:
+    """The left-shifted order as a run, or what is wrong with it in a few words."""
+    problem = pipeline.problem()
+    try:
+        schedule = left_shift(problem, with_messages_in_order(problem, program))
+    except UntimedProgram as error:
+        return _short(str(error))
+    verdict = check(problem, schedule)
+    if not verdict.ok or verdict.measured is None:
+        return _short(verdict.violations[0].message if verdict.violations else "it has no times")
+    return Run(pipeline=pipeline, schedule=schedule, measured=verdict.measured, candidate=candidate)
+
+
+def _short(text: str) -> str:
+    line = text.splitlines()[0]
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+def even_candidate(space: PlanSpace, chunks: int) -> Candidate:
+    """The candidate of so many chunks in a loop, whole backwards, whole samples and an even cut."""
+    layers = space.layers and replace(space.layers, spread=None)
+    plain = replace(
+        space, chunks=(chunks,), placements=("loop",), backward=(WHOLE,), slices=(1,), layers=layers
+    )
+    return plain.candidates()[0]

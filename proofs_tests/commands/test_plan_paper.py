@@ -1,0 +1,84 @@
+"""``bubbleproof plan FILE --paper NAME``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+PROBLEM = """
+ranks = 2
+microbatches = 4
+[durations]
+forward = 4
+backward = 8
+[memory]
+activation = 2
+capacity = 8
+[choices.recompute]
+stages = "all"
+[plan]
+chunks = [1, 2]
+[paper.tpipe]
+state = 0
+"""
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(PROBLEM)
+    return path
+
+
+def test_the_paper_stands_beside_the_plan(command: Run, problem: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer = command("plan", problem, "--paper", "tpipe", "-o", out, "--json")
+    assert answer.status == 0
+    found = json.loads(answer.out)
+    paper = found["paper"]
+    assert paper.keys() == {"name", "choice", "value", "executable", "note", "joint"}
+    # T-Pipe on two ranks holds ceil(2/3 + 0 + 1 + 1) + ceil(4/6) = 4 activations of 1, and takes
+    # 6 (4 + 1) units of 2 ticks.
+    assert paper["choice"]["memory"] == 4
+    assert (paper["value"], paper["executable"]) == (60, True)
+    assert paper["joint"]["value"] == min(60, found["value"])
+    assert found["value"] <= 60
+    assert command("verify", out / "paper.json").status == 0
+    assert "what runs of the choice of tpipe" in (out / "plan.html").read_text()
+
+
+def test_the_table_has_the_paper_and_the_joint_plan(command: Run, problem: Path) -> None:
+    answer = command("plan", problem, "--paper", "tpipe")
+    assert answer.status == 0
+    for words in ("tpipe chooses", "tpipe as printed", "joint, by the same costs"):
+        assert words in answer.out
+
+
+def test_without_the_option_there_is_no_paper(command: Run, problem: Path) -> None:
+    assert "paper" not in json.loads(command("plan", problem, "--json").out)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", "paper must be one of"),
+        ("forward = 4", "forward = 3", "forward 3 is not divisible by 2"),
+        ("state = 0", "stat = 0", "did you mean 'state'"),
+        ("state = 0", "state = -1", "paper.tpipe.state"),
+        ("[paper.tpipe]", "[paper.tpip]", "paper"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    command: Run, problem: Path, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    problem.write_text(PROBLEM.replace(old, new) if old else PROBLEM)
+    out = tmp_path / "out"
+    answer = command("plan", problem, "--paper", "tpipe" if old else "tpip", "-o", out)
+    assert answer.status == 2
+    assert told in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not out.exists()
