@@ -15,9 +15,12 @@ import pytest
 import torch
 
 from bubbleproof.reference_exec.evidence.profile import profile_stages
+from bubbleproof.reference_exec.evidence.training_oracle import stepped_on
+from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.replay import replay
 from bubbleproof.reference_exec.runtime.cuda import CudaDevice, allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, Lane
+from bubbleproof.theory.model.actions import Kind
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")
@@ -209,6 +212,25 @@ def test_families_replay_on_one_gpu(name: str, params: dict[str, int], dtype: st
     assert report.ok, str(report)
     (peak,) = report.allocator_peak_bytes
     assert peak >= max(report.peak_bytes.measured)
+
+
+def test_the_oracle_steps_a_stage_where_the_schedule_does(gpu: CudaDevice) -> None:
+    case = family_case("toffload", p=2, m=3)
+    by_host = {task.stage for task in case.problem.actions if task.kind is Kind.STEP}
+    assert 0 < len(by_host) < 4
+    for stage in range(4):
+        home = stepped_on(case.plan(), stage, gpu).type
+        assert home == ("cpu" if stage in by_host else "cuda")
+        assert stepped_on(case.plan(), stage, CPU).type == "cpu"
+
+
+@needs_gpu
+@pytest.mark.parametrize("optimizer", ["momentum", "adam"])
+def test_a_training_that_the_host_steps_replays_on_one_gpu(optimizer: str) -> None:
+    case = family_case("toffload", p=2, m=3)
+    training = Training(optimizer=optimizer, steps=3)
+    report = replay(case.pipeline, case.schedule, TINY, device="cuda", training=training)
+    assert report.ok, str(report)
 
 
 @needs_gpu

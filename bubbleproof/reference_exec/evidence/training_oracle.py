@@ -71,7 +71,7 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
         gradients, losses = order_matched(plan, device=device)
         gradients = with_ties(plan, gradients)
         return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
-    stages = [Stage(plan.spec, stage).to(device.torch_device) for stage in range(plan.num_stages)]
+    stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
     course = [_weights(stages)]
     for step in range(training.steps):
@@ -82,6 +82,14 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
             optimizer.step()
         course.append(_weights(stages))
     return Matched(gradients=gradients, losses=losses, weights=course[-1], course=tuple(course))
+
+
+def stepped_on(plan: Plan, stage: int, device: Device) -> torch.device:
+    """Where a stage's weights take their steps: on the host where that updates the stage.
+
+    The square roots and divisions of Adam differ in their last bits between a GPU and a cpu.
+    """
+    return CPU.torch_device if stage in plan.hosted else device.torch_device
 
 
 def ordinary_training(plan: Plan, course: Sequence[Gradients]) -> Ordinary:
