@@ -170,6 +170,23 @@ def measure(
     """Measure a published schedule."""
 
 
+@app.command()
+@runs("costs.run_costs")
+def costs(
+    model: Annotated[str, Argument(metavar="MODEL", help="llama-2-13b, ..., or a file's [model]")],
+    parameters: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="key=value…",
+            help="tensor pipeline data context expert micro_batch sequence zero scope "
+            "sequence_parallel accounting precision",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell a model's parameters, FLOPs, saved bytes and state bytes."""
+
+
 @app.command(cls=HeadedCommand)
 @runs("replay.run_replay")
 def replay(request: ReplayRequest) -> None:

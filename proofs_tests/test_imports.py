@@ -23,14 +23,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "parallel": set(),
     "faults": set(),
     "solvers": {"theory", "verify", "parallel", "faults"},
+    "costs": {"theory"},
     # A paper's planner counts by the paper's formulas.
-    "planners": {"theory", "papers", "verify", "solvers", "parallel"},
+    "planners": {"theory", "papers", "verify", "solvers", "parallel", "costs"},
     "reference_exec": {"theory", "verify"},
-    "formats": {"theory", "verify", "solvers", "reference_exec"},
+    "formats": {"theory", "verify", "solvers", "reference_exec", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
-        "parallel", "faults",
+        "parallel", "faults", "costs",
     },
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
     "testing": {"theory", "verify", "reference_exec", "formats", "commands"},

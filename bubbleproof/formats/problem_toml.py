@@ -88,8 +88,6 @@ GB TB KiB MiB GiB TiB). Every number is whole. An unknown key is an error. The s
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,7 +95,7 @@ from typing import Any
 
 from bubbleproof.formats.choices_layout import allowed_choices
 from bubbleproof.formats.comparison import Comparison, parse_comparison
-from bubbleproof.formats.errors import UnusableInput, about, one_line, quoted, values_at
+from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.plan_layout import PlanLayout
 from bubbleproof.formats.plan_shapes import (
@@ -110,6 +108,7 @@ from bubbleproof.formats.plan_shapes import (
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout, durations
 from bubbleproof.formats.sizes import refuse_overflow, refuse_oversize
 from bubbleproof.formats.sizes_and_rates import Units
+from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import described, validate
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.allowed import Allowed
@@ -120,9 +119,6 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.spread import Spread
 
 SIZE_LIMIT = MEBIBYTE
-
-# Python's TOML parser takes quadratic time on a key of many dotted parts; ours have two.
-_DEEP_KEY = re.compile(r"""(?:^[ \t\[]*|[{,][ \t]*)(?:[\w"'-]+[ \t]*\.[ \t]*){9}""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +158,7 @@ def read_problem(path: FilePath) -> ProblemFile:
 
 def problem_file_of_text(text: str, *, name: str) -> ProblemFile:
     """What a problem file of this text says. Raises ``UnusableInput`` as ``read_problem`` does."""
-    return problem_of(_parse_toml(text), name=name)
+    return problem_of(parse_toml(text), name=name)
 
 
 def problem_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
@@ -216,21 +212,6 @@ def _refuse_oversize(layout: ProblemFileLayout, *, chunks: int) -> None:
         chunks=chunks,
         slices=layout.slices,
     )
-
-
-def _parse_toml(text: str) -> dict[str, object]:
-    if deep := _DEEP_KEY.search(text):
-        row = text.count("\n", 0, deep.start()) + 1
-        raise UnusableInput(f"line {row}", "keys of one level", quoted(deep[0]))
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        fault = one_line(str(error), 120)
-        raise UnusableInput("", "valid TOML", f"a fault: {fault}") from None
-    except RecursionError:
-        raise UnusableInput("", "a few levels of nesting", "many more") from None
-    except ValueError:  # Python's limit on the digits of one number
-        raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
 
 
 def _pipeline(layout: ProblemFileLayout, layers: Layers | None) -> Pipeline:

@@ -25,6 +25,7 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "plan": (("plan.toml",), "optimal over these choices"),
     "bench": ((), "cpsat"),
     "verify": (SMALL, "rank-stream"),
+    "costs": (("gpt2",), "124,439,808"),  # the published number of its weights
     "measure": (SMALL, "idle_ratio"),
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),

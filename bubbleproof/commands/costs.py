@@ -1,0 +1,151 @@
+"""``bubbleproof costs MODEL [tensor=8 pipeline=4 ...]``: what a model costs, as exact numbers.
+
+MODEL is a published one (``costs/models.toml``) or a file with a table ``[model]``. ``--json`` has
+
+- ``parameters {layer, embedding, head, total}``: numbers of weights of the whole model, however it
+  is cut; one layer, what comes before all layers, what comes after, and all;
+- ``flops {F, I, W}``: of one microbatch on one device of the stage that computes most, forward,
+  backward for the input and for the weights, without what ``scope`` recomputes, which is ``R``;
+- ``saved_bytes {none, attention, full}``: what one microbatch leaves in the layers of a stage on
+  one device, by recompute scope; ``embedding_saved_bytes`` and ``head_saved_bytes`` come on top on
+  the first and the last stage;
+- ``state_bytes``: weights, gradients and optimizer state on one device of the fullest stage;
+- beside them ``layer_flops`` and ``head_flops`` (one layer, the head, on one device),
+  ``message_bytes`` (to the next stage, one microbatch), ``stages`` and the ``deployment``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+from bubbleproof.commands.output import HOLDS, print_json, print_table
+from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
+from bubbleproof.costs.deployment import COUNTS
+from bubbleproof.formats.model_toml import read_model
+
+WORDS = ("scope", "accounting", "precision")
+NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
+FLAGS = {"true": True, "false": False}
+
+
+def run_costs(model: str, parameters: Sequence[str] | None, json: bool) -> int:
+    """Print what a model costs."""
+    shape, sequence = named_model(model)
+    given = {"sequence": sequence, **parsed(parameters or ())}
+    found = model_costs(shape, Deployment(**given))
+    if json:
+        print_json(costs_to_json(found))
+    else:
+        _print(found)
+    return HOLDS
+
+
+def named_model(text: str) -> tuple[Transformer, int]:
+    """A published model or that of a file, and the tokens of a sample."""
+    if text.endswith(".toml"):
+        return read_model(text)
+    known = known_model(text)
+    return known.model, known.sequence
+
+
+def parsed(words: Iterable[str]) -> dict[str, Any]:
+    """``key=value`` words as fields of a ``Deployment``.
+
+    >>> parsed(["tensor=8", "scope=full"])
+    {'tensor': 8, 'scope': 'full'}
+
+    Raises ``ValueError`` for an unknown or repeated key, and a value of another kind.
+    """
+    given: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in NAMES:
+            raise ValueError(f"expected key=value with a key of {' '.join(NAMES)}, got {word!r}")
+        if key in given:
+            raise ValueError(f"parameter {key} is given twice")
+        given[key] = _value(key, value)
+    return given
+
+
+def _value(key: str, text: str) -> object:
+    if key in WORDS:
+        return text
+    if key == "sequence_parallel":
+        if text not in FLAGS:
+            raise ValueError(f"sequence_parallel must be true or false, got {text[:40]!r}")
+        return FLAGS[text]
+    if not re.fullmatch(r"-?[0-9]{1,15}", text):
+        raise ValueError(f"{key} must be a whole number, got {text[:40]!r}")
+    return int(text)
+
+
+def costs_to_json(found: ModelCosts) -> dict[str, object]:
+    """The answer; see the module's text."""
+    return {
+        "model": found.model.name,
+        "parameters": asdict(found.parameters),
+        "flops": _flops(found.flops),
+        "saved_bytes": found.saved_bytes,
+        "state_bytes": found.state_bytes,
+        "embedding_saved_bytes": found.embedding_saved,
+        "head_saved_bytes": found.head_saved,
+        "message_bytes": found.message_bytes,
+        "layer_flops": _flops(found.layer),
+        "head_flops": _flops(found.head),
+        "stages": [{**asdict(stage), "flops": _flops(stage.flops)} for stage in found.stages],
+        "deployment": asdict(found.deployment),
+    }
+
+
+def _flops(flops: Flops) -> dict[str, object]:
+    return {
+        "F": flops.forward,
+        "I": flops.input_backward,
+        "W": flops.weight_backward,
+        "R": flops.again,
+    }
+
+
+def _print(found: ModelCosts) -> None:
+    weights, at = found.parameters, found.deployment
+    print_table(
+        f"{found.model.name or 'model'}: parameters",
+        ("of", "number"),
+        [
+            ("one layer", f"{weights.layer:,}"),
+            (f"{found.model.layers} layers", f"{weights.layer * found.model.layers:,}"),
+            ("embedding", f"{weights.embedding:,}"),
+            ("head", f"{weights.head:,}"),
+            ("the model", f"{weights.total:,}"),
+        ],
+    )
+    where = (
+        f"tensor {at.tensor}, pipeline {at.pipeline}, data {at.data}, micro-batch {at.micro_batch} "
+        f"of {at.sequence} tokens, ZeRO {at.zero}, recompute scope {at.scope}, {at.accounting}"
+    )
+    print_table(
+        f"one microbatch on one device ({where})",
+        ("quantity", "value"),
+        [
+            *((f"FLOPs {name}", _tera(value)) for name, value in _flops(found.flops).items()),
+            *((f"saved bytes, scope {s}", _gib(b)) for s, b in found.saved_bytes.items()),
+            ("saved before and behind the layers",
+             f"{_gib(found.embedding_saved)} and {_gib(found.head_saved)}"),
+            ("message to the next stage", _gib(found.message_bytes)),
+            ("state bytes (weights, gradients, optimizer)", _gib(found.state_bytes)),
+        ],
+    )  # fmt: skip
+
+
+def _tera(value: object) -> str:
+    assert isinstance(value, int | Fraction)
+    return f"{float(value) / 1e12:,.3f} T"
+
+
+def _gib(value: object) -> str:
+    assert isinstance(value, int | Fraction)
+    return f"{float(value) / 2**30:,.3f} GiB ({float(value):,.0f} bytes)"

@@ -1,0 +1,50 @@
+"""Models as numbers: parameters, FLOPs, saved bytes and state of transformers.
+
+>>> from bubbleproof.costs import Deployment, known_model, model_costs
+>>> found = model_costs(known_model("llama-2-7b").model, Deployment(sequence=4096))
+>>> found.parameters.total
+6738415616
+"""
+
+from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
+from bubbleproof.costs.deployment import SCOPES, Deployment
+from bubbleproof.costs.flops import Flops, head_flops, layer_flops, operation_flops
+from bubbleproof.costs.known_models import KnownModel, known_model, known_models
+from bubbleproof.costs.model_costs import ModelCosts, StageCosts, model_costs
+from bubbleproof.costs.operations import Operation, layer_operations
+from bubbleproof.costs.saved_bytes import layer_saved, message_bytes
+from bubbleproof.costs.state import bytes_per_parameter, stage_weights, state_bytes
+from bubbleproof.costs.transformer import FAMILIES, Transformer, transformer
+from bubbleproof.costs.weights import Parameters, Weights, parameters
+
+__all__ = [
+    "ACCOUNTINGS",
+    "FAMILIES",
+    "PRECISIONS",
+    "SCOPES",
+    "Accounting",
+    "Deployment",
+    "Flops",
+    "KnownModel",
+    "ModelCosts",
+    "Operation",
+    "Parameters",
+    "Precision",
+    "StageCosts",
+    "Transformer",
+    "Weights",
+    "bytes_per_parameter",
+    "head_flops",
+    "known_model",
+    "known_models",
+    "layer_flops",
+    "layer_operations",
+    "layer_saved",
+    "message_bytes",
+    "model_costs",
+    "operation_flops",
+    "parameters",
+    "stage_weights",
+    "state_bytes",
+    "transformer",
+]

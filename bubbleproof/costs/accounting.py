@@ -1,0 +1,93 @@
+"""How bytes are counted: what a layer keeps, and what a parameter takes. The papers' as variants.
+
+An *accounting* says what of a layer's inventory (``operations``) is kept for the backward:
+
+- ``fused_attention``: the attention kernel keeps no scores (FlashAttention), and computes them
+  again in its backward;
+- ``statistics``: what norms and a fused attention keep per token in 32 bits is counted;
+- ``split_inputs``: what goes into the linears that tensor parallelism splits by columns (a norm's
+  output) is kept as a share of the sequence; else whole on each of the group;
+- ``split_checkpoint``: so is what a layer keeps that is recomputed as a whole.
+
+``dropout`` overrides the model's. A *precision* says the bytes of a weight, of its gradient, and of
+what the optimizer keeps (32-bit weights, Adam's two moments).
+
+The default is Korthikanti et al. (MLSys 2023), section 4, with sequence parallelism:
+s b h (34 + 5 a s / h) bytes of a GPT layer over the tensor-parallel ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """Bytes of one parameter, by what ZeRO shards from which level on: 3, 2 and 1."""
+
+    weight: int
+    gradient: int
+    optimizer: int
+    source: str
+
+    @property
+    def total(self) -> int:
+        """Bytes of a parameter that nothing shards."""
+        return self.weight + self.gradient + self.optimizer
+
+
+PRECISIONS = {
+    "bf16": Precision(weight=2, gradient=4, optimizer=12, source="Megatron-LM, 32-bit gradients"),
+    "bf16-gradients": Precision(
+        weight=2, gradient=2, optimizer=12, source="PipeMesh §II-B and IV-A; MEPipe §7.4's 6.375 GB"
+    ),
+    "no-main-weights": Precision(
+        weight=2, gradient=2, optimizer=8, source="MEPipe §4.5: 4m/p + 8m/(dp)"
+    ),
+    "fp32": Precision(weight=4, gradient=4, optimizer=8, source="Adam in 32 bits"),
+    "bpipe": Precision(weight=4, gradient=4, optimizer=12, source="BPipe §1: 20 bytes"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """What counts as kept; see the module's text."""
+
+    source: str
+    fused_attention: bool = False
+    statistics: bool = False
+    split_inputs: bool = True
+    split_checkpoint: bool = True
+    dropout: bool | None = None
+    element: int = 2  # bytes of a kept activation
+    precision: str = "bf16"
+
+
+ACCOUNTINGS = {
+    "megatron": Accounting(source="Korthikanti et al., MLSys 2023, §4; scores kept"),
+    "fused": Accounting(
+        source="the same with a fused attention kernel and its statistics",
+        fused_attention=True,
+        statistics=True,
+    ),
+    "bpipe": Accounting(
+        source="BPipe Eq. 4 to 6: a recomputed layer keeps its input whole",
+        split_checkpoint=False,
+        precision="bpipe",
+    ),
+    "pipemesh": Accounting(
+        source="PipeMesh Tables I and II: what operations put out, no scores",
+        fused_attention=True,
+        precision="bf16-gradients",
+    ),
+    "mepipe": Accounting(
+        source="MEPipe §4.5 (its 8m/(dp); §7.4 counts 12m/(dp), the precision bf16-gradients)",
+        fused_attention=True,
+        precision="no-main-weights",
+    ),
+    "tpipe": Accounting(
+        source="T-Pipe Figure 8: inputs of column-split linears are kept whole",
+        fused_attention=True,
+        split_inputs=False,
+    ),
+}

@@ -1,0 +1,109 @@
+"""How a model is cut over devices, and what one microbatch is.
+
+tensor t: linears and heads over t devices; with ``sequence_parallel`` what is between them is cut
+along the sequence over the same devices. context c: the sequence of a sample over c devices, all of
+the model on each. expert e: the experts of a layer over e of the data-parallel devices. pipeline p:
+layers in p stages. data d: replicas. ``zero`` 0 to 3: what replicas (d c devices that hold the same
+weights) share among them: nothing; optimizer state; gradients as well; weights as well.
+A microbatch is ``micro_batch`` samples of ``sequence`` tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
+from bubbleproof.costs.transformer import Transformer
+
+SCOPES = ("none", "attention", "full")
+COUNTS = ("tensor", "pipeline", "data", "context", "expert", "micro_batch", "sequence")
+HIGHEST_ZERO = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """See the module's text; ``accounting`` and ``precision`` are names (``accounting``).
+
+    ``precision`` defaults to the accounting's. Raises ``ValueError`` for numbers below 1 and for
+    names that are not there.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    context: int = 1
+    expert: int = 1
+    sequence_parallel: bool = True
+    zero: int = 0
+    micro_batch: int = 1
+    sequence: int = 2048
+    scope: str = "none"
+    accounting: str = "megatron"
+    precision: str = ""
+
+    def __post_init__(self) -> None:
+        for name in COUNTS:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if not 0 <= self.zero <= HIGHEST_ZERO:
+            raise ValueError(f"zero must be 0 to {HIGHEST_ZERO}, got {self.zero}")
+        _one_of("scope", self.scope, SCOPES)
+        _one_of("accounting", self.accounting, ACCOUNTINGS)
+        if not self.precision:
+            object.__setattr__(self, "precision", ACCOUNTINGS[self.accounting].precision)
+        _one_of("precision", self.precision, PRECISIONS)
+
+    @property
+    def rules(self) -> Accounting:
+        """What counts as kept."""
+        return ACCOUNTINGS[self.accounting]
+
+    @property
+    def bytes_of(self) -> Precision:
+        """What a parameter takes."""
+        return PRECISIONS[self.precision]
+
+    @property
+    def devices(self) -> int:
+        """The devices of all parallel sizes; experts are spread over the data-parallel ones."""
+        return self.tensor * self.context * self.pipeline * self.data
+
+    @property
+    def replicas(self) -> int:
+        """The devices that hold the same dense weights."""
+        return self.data * self.context
+
+    def with_changes(self, **changes: Any) -> Deployment:
+        """The same but for some fields."""
+        return replace(self, **changes)
+
+    def require(self, model: Transformer) -> None:
+        """Raise ``ValueError`` where the model cannot be cut so, with a number that can."""
+        t = self.tensor
+        _divides("tensor", t, "heads", model.heads)
+        _divides("tensor", t, "feed_forward", model.feed_forward)
+        if max(t, model.kv_heads) % min(t, model.kv_heads):
+            raise ValueError(
+                f"tensor must divide kv_heads {model.kv_heads} or be a multiple, got {t}"
+            )
+        _divides("pipeline", self.pipeline, "layers", model.layers)
+        if self.expert > 1:
+            _divides("expert", self.expert, "experts", model.experts)
+            _divides("expert", self.expert, "data", self.data)
+        _divides("context", self.context, "sequence", self.sequence)
+        if self.sequence_parallel:
+            _divides("tensor", t, "sequence over context", self.sequence // self.context)
+
+
+def _one_of(name: str, value: str, known: Any) -> None:
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def _divides(name: str, value: int, what: str, number: Any) -> None:
+    if number % value == 0 or number.denominator > 1:
+        return
+    fits = [each for each in range(1, min(int(number), 2 * value) + 1) if number % each == 0]
+    nearest = min(fits, key=lambda each: abs(each - value), default=1)
+    raise ValueError(f"{name} must divide {what} {number}, got {value}; use {name} = {nearest}")

@@ -1,0 +1,78 @@
+"""FLOPs of one microbatch on one device: forward, and the two parts of the backward.
+
+A device computes its share of each linear for all tokens of its part of the sequence, and the
+attention of its heads. FLOPs are those of matrix products, a multiplication and an addition each;
+what is recomputed comes on top (``again``), by scope: nothing, the attention, or the whole layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.operations import Number, Operation, layer_operations
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import share, whole, words
+
+FUSED_BACKWARD = Fraction(5, 2)  # five products where the forward has two
+PLAIN_BACKWARD = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flops:
+    """FLOPs of a forward, of the backward for the input, for the weights, and of a recomputation.
+
+    A full backward is I + W, and ``again`` before it.
+    """
+
+    forward: Number = 0
+    input_backward: Number = 0
+    weight_backward: Number = 0
+    again: Number = 0
+
+    def __add__(self, other: Flops) -> Flops:
+        return Flops(
+            forward=whole(self.forward + other.forward),
+            input_backward=whole(self.input_backward + other.input_backward),
+            weight_backward=whole(self.weight_backward + other.weight_backward),
+            again=whole(self.again + other.again),
+        )
+
+    def __mul__(self, times: int) -> Flops:
+        return Flops(
+            forward=whole(self.forward * times),
+            input_backward=whole(self.input_backward * times),
+            weight_backward=whole(self.weight_backward * times),
+            again=whole(self.again * times),
+        )
+
+
+def operation_flops(operation: Operation, model: Transformer, at: Deployment) -> Flops:
+    """FLOPs of one operation of a layer."""
+    tokens = Fraction(at.micro_batch * at.sequence, at.context)
+    if operation.scores:
+        forward = 4 * tokens * at.sequence * Fraction(model.query_width, at.tensor)
+        back = FUSED_BACKWARD if at.rules.fused_attention else PLAIN_BACKWARD
+        again = forward if at.scope != "none" else 0
+        return Flops() + Flops(forward=forward, input_backward=back * forward, again=again)
+    if operation.weights is None:
+        return Flops()
+    inner, outer = operation.weights
+    product = 2 * tokens * operation.passes * inner * outer * share(operation, model, at)
+    again = product if at.scope == "full" else 0
+    return Flops() + Flops(
+        forward=product, input_backward=product, weight_backward=product, again=again
+    )
+
+
+def layer_flops(model: Transformer, at: Deployment) -> Flops:
+    """FLOPs of one layer."""
+    return sum((operation_flops(o, model, at) for o in layer_operations(model)), Flops())
+
+
+def head_flops(model: Transformer, at: Deployment) -> Flops:
+    """FLOPs of the product with the vocabulary; nothing of it is recomputed."""
+    tokens = Fraction(at.micro_batch * at.sequence, at.context)
+    product = 2 * tokens * model.hidden * words(model, at)
+    return Flops() + Flops(forward=product, input_backward=product, weight_backward=product)

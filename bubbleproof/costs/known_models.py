@@ -1,0 +1,66 @@
+"""Published models by name: ``models.toml`` beside this file, with the source of each.
+
+``published`` is the exact number of parameters where one was published: that of the weights' file,
+which the tests hold against what the shape comes to. It is never used to compute anything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+
+from bubbleproof.costs.transformer import Transformer, transformer
+
+FILE = Path(__file__).with_name("models.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownModel:
+    """A model's shape, where it is published, and its longest sequence in tokens."""
+
+    name: str
+    model: Transformer
+    sequence: int
+    source: str
+    published: int | None
+
+
+@lru_cache(maxsize=1)
+def known_models() -> dict[str, KnownModel]:
+    """All models of the file, by name, in its order."""
+    with FILE.open("rb") as file:
+        content = tomllib.load(file)
+    return {name: _known(name, dict(row)) for name, row in content.items()}
+
+
+def known_model(name: str) -> KnownModel:
+    """The model of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
+    found = known_models().get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower()[:60], known_models(), n=3, cutoff=0.4)
+        near = near or list(known_models())[:3]
+        shown = name if len(name) <= 60 else name[:60] + "..."
+        raise ValueError(f"no model {shown!r}; the nearest are {', '.join(near)}")
+    return found
+
+
+def _known(name: str, row: dict[str, object]) -> KnownModel:
+    sequence, source = row.pop("sequence"), row.pop("source")
+    published = row.pop("published", None)
+    assert isinstance(sequence, int)
+    assert isinstance(source, str)
+    assert isinstance(published, int | None)
+    family = str(row.pop("family"))
+    if isinstance(width := row.get("feed_forward"), str):
+        row["feed_forward"] = Fraction(width)
+    return KnownModel(
+        name=name,
+        model=transformer(family, name=name, **row),
+        sequence=sequence,
+        source=source,
+        published=published,
+    )

@@ -1,0 +1,106 @@
+"""What a model costs in a deployment: one answer for the command, planners and papers.
+
+Parameters are the whole model's. FLOPs, saved bytes and state are one device's: FLOPs of one
+microbatch through the stage that computes most (the last: it has the head); saved bytes of one
+microbatch in the layers of a stage, by recompute scope; state of the stage that holds most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bubbleproof.costs.deployment import SCOPES, Deployment
+from bubbleproof.costs.flops import Flops, head_flops, layer_flops
+from bubbleproof.costs.operations import Number
+from bubbleproof.costs.saved_bytes import (
+    embedding_saved,
+    head_saved,
+    layer_saved,
+    message_bytes,
+)
+from bubbleproof.costs.state import stage_weights, state_bytes
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import Parameters, parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCosts:
+    """One stage on one device, for one microbatch; see ``ModelCosts`` for the units."""
+
+    layers: int
+    parameters: Number
+    flops: Flops
+    saved_bytes: Number
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCosts:
+    """FLOPs, bytes and numbers of weights; see the module's text.
+
+    ``layer`` and ``head`` are FLOPs of one layer and of the head on a device, ``saved_bytes`` by
+    scope; ``embedding_saved`` and ``head_saved`` come on top on the first and last stage.
+    """
+
+    model: Transformer
+    deployment: Deployment
+    parameters: Parameters
+    layer: Flops
+    head: Flops
+    saved_bytes: dict[str, Number]
+    embedding_saved: Number
+    head_saved: Number
+    message_bytes: Number
+    stages: tuple[StageCosts, ...]
+
+    @property
+    def flops(self) -> Flops:
+        """Of the stage that computes most."""
+        return max((stage.flops for stage in self.stages), key=lambda flops: flops.forward)
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the stage that holds most."""
+        return max(stage.state_bytes for stage in self.stages)
+
+
+def model_costs(
+    model: Transformer, deployment: Deployment, cut: tuple[int, ...] | None = None
+) -> ModelCosts:
+    """What the model costs; ``cut`` are the layers of each stage, evenly where none is told.
+
+    Raises ``ValueError`` where the model cannot be cut so.
+    """
+    deployment.require(model)
+    cut = cut or (model.layers // deployment.pipeline,) * deployment.pipeline
+    return ModelCosts(
+        model=model,
+        deployment=deployment,
+        parameters=parameters(model),
+        layer=layer_flops(model, deployment),
+        head=head_flops(model, deployment),
+        saved_bytes={scope: max(cut) * layer_saved(model, deployment, scope) for scope in SCOPES},
+        embedding_saved=embedding_saved(model, deployment),
+        head_saved=head_saved(model, deployment),
+        message_bytes=message_bytes(model, deployment),
+        stages=tuple(_stage(model, deployment, cut, stage) for stage in range(len(cut))),
+    )
+
+
+def _stage(model: Transformer, at: Deployment, cut: tuple[int, ...], stage: int) -> StageCosts:
+    is_first, is_last, layers = stage == 0, stage == len(cut) - 1, cut[stage]
+    weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
+    flops = layer_flops(model, at) * layers
+    saved = layers * layer_saved(model, at)
+    if is_first:
+        saved += embedding_saved(model, at)
+    if is_last:
+        flops += head_flops(model, at)
+        saved += head_saved(model, at)
+    return StageCosts(
+        layers=layers,
+        parameters=weights.total,
+        flops=flops,
+        saved_bytes=saved,
+        state_bytes=state_bytes(weights, at),
+    )

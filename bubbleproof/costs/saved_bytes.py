@@ -1,0 +1,102 @@
+"""Bytes that one microbatch leaves on one device between its forward and its backward.
+
+Of each operation's output (``operations``) a device keeps its share: of heads and columns 1/t, of
+what lies along the sequence 1/t with sequence parallelism and all without. All of it is of the
+device's part of the sequence under context parallelism. The attention itself, unless fused, keeps
+its weights after the softmax, a token's a s numbers: with dropout twice, and the mask.
+
+By recompute scope: ``none`` keeps all; ``attention`` what the attention needs, not what it makes of
+it but its output; ``full`` only what a layer starts from.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.operations import (
+    Number,
+    Operation,
+    Split,
+    layer_operations,
+    norm_statistics,
+)
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import share, whole, words
+
+STATISTIC = 4  # bytes
+
+
+def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) -> Number:
+    """Bytes of one layer under a recompute scope, the deployment's where none is told."""
+    if (scope or at.scope) == "full":
+        return layer_input(model, at)
+    operations = layer_operations(model)
+    kept = sum((operation_saved(o, model, at) for o in operations), Fraction(0))
+    if (scope or at.scope) == "none":
+        kept += sum((scores_saved(o, model, at) for o in operations), Fraction(0))
+    return whole(kept)
+
+
+def layer_input(model: Transformer, at: Deployment) -> Number:
+    """What a layer starts from: all that stays of one that is recomputed whole."""
+    split: Split = "sequence" if at.rules.split_checkpoint else "none"
+    return whole(_tokens(at) * at.rules.element * model.hidden * _part(split, at))
+
+
+def operation_saved(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+    """Bytes that stay of an operation's output, but for the attention's weights."""
+    rules = at.rules
+    part = _part(operation.split, at)
+    if operation.name in ("key", "value"):
+        part = share(operation, model, at)
+    masks = operation.masks if rules.dropout is not False else 0
+    statistics = STATISTIC * operation.statistics if rules.statistics else 0
+    along = _part("sequence", at)  # norms and masks are computed where the sequence lies
+    kept = rules.element * operation.kept * part + masks * along + statistics * along
+    return _tokens(at) * kept
+
+
+def scores_saved(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+    """Bytes that the attention keeps beside its output; a recomputed one computes them again."""
+    if not operation.scores:
+        return Fraction(0)
+    rules, heads = at.rules, Fraction(model.heads, at.tensor)
+    if rules.fused_attention:
+        return _tokens(at) * heads * STATISTIC if rules.statistics else Fraction(0)
+    has_dropout = model.dropout if rules.dropout is None else rules.dropout
+    each = 2 * rules.element + 1 if has_dropout else rules.element
+    return _tokens(at) * heads * at.sequence * each
+
+
+def embedding_saved(model: Transformer, at: Deployment) -> Number:
+    """Bytes of the first stage before its layers: what the first one starts from, and a mask."""
+    masks = model.hidden if model.dropout and at.rules.dropout is not False else 0
+    kept = at.rules.element * model.hidden + masks
+    return whole(_tokens(at) * kept * _part("sequence", at))
+
+
+def head_saved(model: Transformer, at: Deployment) -> Number:
+    """Bytes of the last stage behind its layers: the norm's output, and the logits in 32 bits."""
+    norm = at.rules.element * model.hidden * _part("input", at)
+    statistics = STATISTIC * norm_statistics(model) if at.rules.statistics else 0
+    logits = STATISTIC * words(model, at)
+    return whole(_tokens(at) * (norm + statistics * _part("sequence", at) + logits))
+
+
+def message_bytes(model: Transformer, at: Deployment) -> Number:
+    """Bytes that one device sends to the next stage for one microbatch."""
+    return whole(_tokens(at) * at.rules.element * model.hidden * _part("sequence", at))
+
+
+def _tokens(at: Deployment) -> Fraction:
+    """Tokens of a microbatch on one device."""
+    return Fraction(at.micro_batch * at.sequence, at.context)
+
+
+def _part(split: Split, at: Deployment) -> Fraction:
+    if split == "none" or (split == "input" and not at.rules.split_inputs):
+        return Fraction(1)
+    if split in ("sequence", "input") and not at.sequence_parallel:
+        return Fraction(1)
+    return Fraction(1, at.tensor)

@@ -1,0 +1,117 @@
+"""Counts of weights: of the model, and of one device under tensor and expert parallelism.
+
+A device of tensor t holds 1/t of each linear that is split and all of the norms, of the biases of
+linears that are split by rows, and of a router. Of fewer key and value heads than t it holds one
+head. Rows of the vocabulary are divided evenly, the last device's share filled up. Of experts a
+device holds 1/e, each divided over t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.operations import Number, Operation, layer_operations, norm_weights
+from bubbleproof.costs.transformer import Transformer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Numbers of weights: those that all replicas hold, and those of experts."""
+
+    dense: Number = 0
+    experts: Number = 0
+
+    def __add__(self, other: Weights) -> Weights:
+        return Weights(dense=self.dense + other.dense, experts=self.experts + other.experts)
+
+    def __mul__(self, times: int) -> Weights:
+        return Weights(dense=self.dense * times, experts=self.experts * times)
+
+    @property
+    def total(self) -> Number:
+        return whole(self.dense + self.experts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """A model's weights: of one layer, of what comes before all layers, and of what comes after.
+
+    ``embedding`` are the words' and the positions', and a norm behind them; ``head`` the last norm,
+    and the output's weights where they are not the embedding's. total = layers x layer + both.
+    """
+
+    layer: Number
+    embedding: Number
+    head: Number
+    total: Number
+
+
+def parameters(model: Transformer) -> Parameters:
+    """The weights of the whole model, as they are published.
+
+    >>> from bubbleproof.costs.transformer import transformer
+    >>> gpt2 = transformer("gpt", layers=12, hidden=768, heads=12, vocabulary=50257, positions=1024)
+    >>> parameters(gpt2).total
+    124439808
+    """
+    one = Deployment()
+    layer = layer_weights(model, one).total
+    before, after = embedding_weights(model, one).total, head_weights(model, one).total
+    total = whole(model.layers * layer + before + after)
+    return Parameters(layer=layer, embedding=before, head=after, total=total)
+
+
+def layer_weights(model: Transformer, at: Deployment) -> Weights:
+    """The weights of one layer on a device."""
+    found = Weights()
+    for operation in layer_operations(model):
+        number = _of_device(operation, model, at)
+        if operation.copies > 1:
+            found += Weights(experts=number / Fraction(at.expert))
+        else:
+            found += Weights(dense=number)
+    return found
+
+
+def embedding_weights(model: Transformer, at: Deployment) -> Weights:
+    """The weights of the first stage before its layers, on a device."""
+    norm = norm_weights(model) if model.embedding_norm else 0
+    return Weights(dense=words(model, at) * model.hidden + model.positions * model.hidden + norm)
+
+
+def head_weights(model: Transformer, at: Deployment, *, is_copied: bool = False) -> Weights:
+    """The weights of the last stage behind its layers, on a device.
+
+    ``is_copied``: the last stage holds a copy of a tied embedding, being another than the first.
+    """
+    rows = 0 if model.tied and not is_copied else words(model, at)
+    bias = words(model, at) if model.head_bias else 0
+    return Weights(dense=rows * model.hidden + bias + norm_weights(model))
+
+
+def words(model: Transformer, at: Deployment) -> int:
+    """The rows of the vocabulary that a device holds."""
+    return -(-model.vocabulary // at.tensor)
+
+
+def share(operation: Operation, model: Transformer, at: Deployment) -> Fraction:
+    """The part of a linear that a device holds, and computes."""
+    if not operation.split_weights:
+        return Fraction(1)
+    if operation.name in ("key", "value"):
+        return max(Fraction(1, at.tensor), Fraction(1, model.kv_heads))
+    return Fraction(1, at.tensor)
+
+
+def whole(number: Number) -> Number:
+    """An integer where it is one."""
+    return int(number) if number.denominator == 1 else number
+
+
+def _of_device(operation: Operation, model: Transformer, at: Deployment) -> Number:
+    part = share(operation, model, at)
+    inner, outer = operation.weights or (0, 0)
+    vectors = operation.vectors * (part if operation.split_vectors else 1)
+    return operation.copies * (inner * outer * part + vectors)

@@ -1,0 +1,91 @@
+"""A model in TOML: the table ``[model]`` of a file, a known model by name or a shape of one's own.
+
+::
+
+    [model]
+    name = "llama-2-13b"         # a published one; what else stands here takes its numbers' place
+    layers = 38
+
+    [model]
+    family = "llama"             # gpt, llama, falcon, mixture or general: what is not told below
+    layers = 16
+    hidden = 2048
+    heads = 16
+    kv_heads = 4
+    feed_forward = 5632
+    vocabulary = 32000
+    sequence = 4096              # tokens of a sample
+
+The keys are the fields of ``costs.transformer.Transformer``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict
+
+from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
+from bubbleproof.formats.errors import UnusableInput, about, values_at
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.toml_text import parse_toml
+from bubbleproof.formats.validation import Count, Layout, Natural, validate
+
+DEFAULT_SEQUENCE = 2048
+
+
+class ModelLayout(Layout):
+    """The shape of a model; see ``costs.transformer``."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: str | None = None
+    """A published model, where no family is told."""
+    family: Literal["general", "gpt", "llama", "falcon", "mixture"] | None = None
+    """What is not told is as in this family."""
+    sequence: Count | None = None
+    """Tokens of a sample."""
+    layers: Count | None = None
+    hidden: Count | None = None
+    heads: Count | None = None
+    feed_forward: Count | None = None
+    vocabulary: Count | None = None
+    kv_heads: Natural | None = None
+    head_width: Natural | None = None
+    positions: Natural | None = None
+    gated: bool | None = None
+    norm: Literal["layer", "rms"] | None = None
+    norms: Count | None = None
+    embedding_norm: bool | None = None
+    parallel: bool | None = None
+    attention_biases: Literal["none", "inputs", "all"] | None = None
+    feed_forward_bias: bool | None = None
+    head_bias: bool | None = None
+    tied: bool | None = None
+    experts: Natural | None = None
+    experts_per_token: Natural | None = None
+    dropout: bool | None = None
+
+
+def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
+    """The model of a table, and the tokens of a sample. Raises ``UnusableInput``."""
+    told = layout.model_dump(exclude_none=True)
+    family, name = told.pop("family", None), told.pop("name", None)
+    sequence = told.pop("sequence", None)
+    if family is None and name is None:
+        expected = f"a name, or a family of {', '.join(FAMILIES)}"
+        raise UnusableInput("model", expected, "neither")
+    with values_at("model"):
+        if family is not None:
+            return transformer(family, name=name or "", **told), sequence or DEFAULT_SEQUENCE
+        known = known_model(name or "")
+        return known.model.with_changes(**told), sequence or known.sequence
+
+
+def read_model(path: FilePath) -> tuple[Transformer, int]:
+    """The table ``[model]`` of a file. Raises ``UnusableInput`` with one line."""
+    with about(path):
+        content = parse_toml(read_text(path, limit=MEBIBYTE))
+        if not isinstance(table := content.get("model"), dict):
+            raise UnusableInput("model", "this table", "nothing")
+        return model_of(validate(ModelLayout, table))

@@ -1,0 +1,27 @@
+"""TOML read so that no text stops the reader for long, its faults told in one line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from bubbleproof.formats.errors import UnusableInput, one_line, quoted
+
+# Python's TOML parser takes quadratic time on a key of many dotted parts; ours have two.
+_DEEP_KEY = re.compile(r"""(?:^[ \t\[]*|[{,][ \t]*)(?:[\w"'-]+[ \t]*\.[ \t]*){9}""", re.MULTILINE)
+
+
+def parse_toml(text: str) -> dict[str, object]:
+    """The content of a TOML text. Raises ``UnusableInput`` where it has none."""
+    if deep := _DEEP_KEY.search(text):
+        row = text.count("\n", 0, deep.start()) + 1
+        raise UnusableInput(f"line {row}", "keys of one level", quoted(deep[0]))
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        fault = one_line(str(error), 120)
+        raise UnusableInput("", "valid TOML", f"a fault: {fault}") from None
+    except RecursionError:
+        raise UnusableInput("", "a few levels of nesting", "many more") from None
+    except ValueError:  # Python's limit on the digits of one number
+        raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
