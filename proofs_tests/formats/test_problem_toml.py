@@ -104,7 +104,8 @@ def test_backward_is_the_sum_of_its_parts(tmp_path: Path) -> None:
             "ranks = 2\nmicrobatch = 3",
             "expected one of the keys name, description, unit, memory_unit, ranks, microbatches, "
             "chunks, slices, placement, split_backward, durations, layers, memory, links, link, "
-            "choices, compare, solve, plan, found 'microbatch'; did you mean 'microbatches'?",
+            "choices, compare, solve, plan, paper, found 'microbatch'; "
+            "did you mean 'microbatches'?",
         ),
         ("forward = 10\n", "", "durations.forward: expected this key, found nothing"),
         ("backward = 20", "", "durations.backward: expected this key, found nothing"),
