@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from bubbleproof.formats.sizes_and_rates import NaturalSize
-from bubbleproof.formats.validation import Layout, Natural
+from bubbleproof.formats.validation import Count, Layout, Natural
 
 
 class TPipeLayout(Layout):
@@ -27,9 +27,35 @@ class TPipeLayout(Layout):
     """Ticks to bring a rank's weights back."""
 
 
+class BPipeLayout(Layout):
+    """Where BPipe's stages stand."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    tensor: Count = 1
+    """GPUs that share the work of a stage; they stay on one node."""
+    replicas: Count = 1
+    """Pipelines that share the nodes."""
+    node: Count = 8
+    """GPUs of a node."""
+    transfer_between_nodes: Count | None = None
+    """Ticks of a transfer of a pair on two nodes; absent: such a pair moves nothing."""
+
+
+class MEPipeLayout(Layout):
+    """What MEPipe's memory model needs beside."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    temporary: NaturalSize = 0
+    """Temporary memory of a rank, which section 4.5 counts as static."""
+
+
 class PaperLayout(Layout):
     """A table for each paper's planner that needs one."""
 
+    bpipe: BPipeLayout | None = None
+    mepipe: MEPipeLayout | None = None
     tpipe: TPipeLayout | None = None
 
     def tables(self) -> dict[str, dict[str, object]]:

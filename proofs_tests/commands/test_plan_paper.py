@@ -70,6 +70,8 @@ def test_without_the_option_there_is_no_paper(command: Run, problem: Path) -> No
         ("state = 0", "stat = 0", "did you mean 'state'"),
         ("state = 0", "state = -1", "paper.tpipe.state"),
         ("[paper.tpipe]", "[paper.tpip]", "paper"),
+        ("[paper.tpipe]\nstate = 0", "[paper.bpipe]\nnodes = 8", "did you mean 'node'"),
+        ("[paper.tpipe]\nstate = 0", "[paper.mepipe]\ntemporary = -1", "paper.mepipe.temporary"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -82,3 +84,22 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert told in answer.err
     assert len(answer.err.splitlines()) == 1
     assert not out.exists()
+
+
+@pytest.mark.parametrize("paper", ["bpipe", "mepipe"])
+def test_every_paper_stands_beside_the_plan(command: Run, problem: Path, paper: str) -> None:
+    found = json.loads(command("plan", problem, "--paper", paper, "--json").out)
+    # Two ranks, room for four samples: 1F1B, or SVPP with one chunk; (4 + 1) (4 + 8) ticks with one
+    # chunk and with two 4 * 12 + 6.
+    assert found["paper"]["name"] == paper
+    assert found["paper"]["value"] in (54, 60)
+    assert found["value"] <= found["paper"]["value"]
+
+
+def test_a_stage_that_fits_on_no_node_is_refused(command: Run, problem: Path) -> None:
+    problem.write_text(PROBLEM.replace("[paper.tpipe]\nstate = 0", "[paper.bpipe]\ntensor = 16"))
+    answer = command("plan", problem, "--paper", "bpipe")
+    assert answer.status == 2
+    assert answer.err.splitlines() == [
+        "bubbleproof: tensor must be at most the GPUs of a node (8), got 16; use 8"
+    ]

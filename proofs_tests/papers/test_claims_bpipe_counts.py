@@ -11,15 +11,14 @@ from bubbleproof.papers.claims.bpipe_placement import (
     crossing,
     following,
     nodes,
-    pair_adjacent,
     share_crossing,
-    standard,
     transferring,
 )
 from bubbleproof.papers.claims.bpipe_schedules import evictions
 from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
+from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard
 
 
 @pytest.mark.parametrize(("p", "s"), [(4, 0), (5, 0), (6, 0), (6, 1)])

@@ -18,26 +18,13 @@ from bubbleproof.papers.claims.bpipe_bytes import MODELS, SEQUENCE, inventory
 from bubbleproof.papers.claims.bpipe_schedules import made
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, Row, domain
+from bubbleproof.theory.pipelines.node_places import pair_adjacent, standard
 
 Assignment = Callable[[int], list[int]]  # the stages of a replica in the order of its GPUs
 Pairs = set[tuple[int, int]]
 NODE = 8
 # Figure 6: the stage of each of 16 GPUs with t = 2, d = 2, p = 4.
 FIGURE_6 = (0, 0, 3, 3, 1, 1, 2, 2) * 2
-
-
-def standard(p: int) -> list[int]:
-    """0, 1, ..., p-1."""
-    return list(range(p))
-
-
-def pair_adjacent(p: int) -> list[int]:
-    """0, p-1, 1, p-2, ...
-
-    >>> pair_adjacent(5)
-    [0, 4, 1, 3, 2]
-    """
-    return [s // 2 if s % 2 == 0 else p - 1 - s // 2 for s in range(p)]
 
 
 def nodes(at: Params, assignment: Assignment, stage: int) -> list[int]:

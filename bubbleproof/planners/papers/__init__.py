@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 
+from bubbleproof.planners.papers.bpipe import bpipe_choice
+from bubbleproof.planners.papers.mepipe import mepipe_choice
 from bubbleproof.planners.papers.paper_choice import Given, PaperChoice
 from bubbleproof.planners.papers.tpipe import tpipe_choice
 
 Planner = Callable[[Given], PaperChoice]
 
-_PLANNERS: dict[str, Planner] = {"tpipe": tpipe_choice}
+_PLANNERS: dict[str, Planner] = {
+    "bpipe": bpipe_choice,
+    "mepipe": mepipe_choice,
+    "tpipe": tpipe_choice,
+}
 
 
 def planners() -> dict[str, Planner]:
