@@ -111,7 +111,9 @@ def plan(
     certificate: Annotated[
         str | None, Option(help="Write the proofs of all candidates (.json).")
     ] = None,
-    paper: Annotated[str | None, Option(help="Show a paper's own choice beside: tpipe.")] = None,
+    paper: Annotated[
+        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
+    ] = None,
     output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None,
     json: Json = False,
 ) -> None:

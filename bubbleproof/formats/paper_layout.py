@@ -6,10 +6,38 @@ read and not used.
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Count, Layout, Natural
+
+
+class OperationLayout(Layout):
+    """An operation of a rank's layers that may be recomputed."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: str
+    activation: NaturalSize
+    """What one of them stores for one microbatch."""
+    ticks: Natural
+    """Its forward, and its recomputation."""
+    count: Count = 1
+    """How many of them a rank has; its chunks share them."""
+
+
+class PipeMeshLayout(Layout):
+    """What PipeMesh's planner needs to know of a rank."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    parameters: Count
+    """Parameters of a rank; memory.static has their ZeRO-1 state, (12/replicas + 4) each."""
+    replicas: Count
+    """Data parallel size."""
+    communication: Natural
+    """Ticks to gather or to reduce all parameters of a rank."""
+    operations: list[OperationLayout] = Field(default_factory=list)
 
 
 class TPipeLayout(Layout):
@@ -56,6 +84,7 @@ class PaperLayout(Layout):
 
     bpipe: BPipeLayout | None = None
     mepipe: MEPipeLayout | None = None
+    pipemesh: PipeMeshLayout | None = None
     tpipe: TPipeLayout | None = None
 
     def tables(self) -> dict[str, dict[str, object]]:

@@ -72,8 +72,8 @@
     action_percent = 5           # each action anew; rank_percent = 2: a rank's speed, once a step
     straggler = [3, 20]          # rank 3 takes 20 % longer; slow_link = [3, 4, 50]: its messages
 
-    [paper.tpipe]                # what plan --paper tpipe asks for beside (formats/paper_layout.py)
-    state = "6 GiB"              # optimizer state of a rank, which its host could hold
+    [paper.tpipe]                # what plan --paper tpipe asks for beside; pipemesh needs one too
+    state = "6 GiB"              # optimizer state of a rank (formats/paper_layout.py has the keys)
 
     [solve]
     objective = "makespan"       # or "span_idle", "makespan-then-peak", "peak"

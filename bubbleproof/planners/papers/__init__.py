@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from bubbleproof.planners.papers.bpipe import bpipe_choice
 from bubbleproof.planners.papers.mepipe import mepipe_choice
 from bubbleproof.planners.papers.paper_choice import Given, PaperChoice
+from bubbleproof.planners.papers.pipemesh import pipemesh_choice
 from bubbleproof.planners.papers.tpipe import tpipe_choice
 
 Planner = Callable[[Given], PaperChoice]
@@ -20,6 +21,7 @@ Planner = Callable[[Given], PaperChoice]
 _PLANNERS: dict[str, Planner] = {
     "bpipe": bpipe_choice,
     "mepipe": mepipe_choice,
+    "pipemesh": pipemesh_choice,
     "tpipe": tpipe_choice,
 }
 

@@ -69,7 +69,11 @@ def step_ticks(problem: Problem, schedule: Schedule) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PaperChoice:
-    """What a paper's planner chooses, and what runs; see the module's text."""
+    """What a paper's planner chooses, and what runs; see the module's text.
+
+    ``improved`` is the best run of the paper's own kind that our planner found, where it looked for
+    one beyond ``run``.
+    """
 
     paper: str
     choice: Mapping[str, object]
@@ -78,6 +82,7 @@ class PaperChoice:
     value: int | None
     run: Run | None
     cost: Cost = iteration
+    improved: Run | None = None
 
 
 def known_of(chosen: PaperChoice) -> Known | None:
@@ -102,6 +107,9 @@ class Joint:
 def joint(found: Plan, chosen: PaperChoice) -> Joint | None:
     """The best of the joint plan's schedules and of what runs of the paper, by the same costs."""
     costs = [] if chosen.value is None else [Joint(value=chosen.value, name=chosen.paper)]
+    if (best := chosen.improved) is not None:
+        value = step_ticks(best.pipeline.problem(), best.schedule)
+        costs.append(Joint(value=value, name=f"{chosen.paper}, as it should be"))
     for one in found.judged:
         if one.pipeline is None or one.schedule is None:
             continue

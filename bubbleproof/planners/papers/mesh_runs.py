@@ -1,0 +1,183 @@
+"""PipeMesh's plans as pipelines with collectives, built and checked; and any order with ZeRO-1.
+
+A plan (queue, what is recomputed) becomes a pipeline whose backwards take the recomputed ticks
+beside, whose activations are what a pass stores, and whose collectives are tasks on NICs
+(``theory.pipelines.sharding``): all parameters of a chunk are gathered before its first forwards,
+all gradients reduced after its last backwards; ZeRO-3's share is gathered again and ZeRO-2's share
+reduced after every operation. Static memory is what is never sharded.
+
+``runs_as_printed`` holds Algorithm 1 as printed against the paper's own count: its order must end,
+and take (M B + P - 1) C_comp where links take nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from bubbleproof.planners.papers.buffer_queue import Queue
+from bubbleproof.planners.papers.paper_choice import Run, step_ticks, verified_run
+from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
+from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.families.pipemesh_order import literal_orders
+from bubbleproof.theory.model.actions import Action, ActionTable, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.lowering import with_rows
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
+from bubbleproof.theory.pipelines.stage_numbers import column
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.theory.pipelines.visits import visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshPlan:
+    """A queue and what is recomputed, of a plain pipeline whose chunks have ``operations``.
+
+    ``beside`` is static memory of a rank that is no model state.
+    """
+
+    plain: Pipeline
+    operations: tuple[Operation, ...]
+    beside: int
+    queue: Queue
+    selection: Selection
+
+    @property
+    def recomputed_ticks(self) -> int:
+        return self.selection.ticks(self.operations)
+
+    @property
+    def predicted(self) -> int:
+        """T_iter as the paper counts it."""
+        return self.queue.iteration_ticks(self.recomputed_ticks)
+
+
+def built(plan: MeshPlan) -> Pipeline:
+    """The pipeline of a plan."""
+    plain, queue, mesh = plan.plain, plan.queue, plan.queue.mesh
+    zero = 3 if queue.sharded else 2 if queue.gradients else 1
+    more = plan.recomputed_ticks
+    p = plain.num_ranks
+    static = plan.beside + ceil(_unsharded(queue) * mesh.parameters)
+    each = Fraction(2 * mesh.parameters, mesh.num_chunks)
+    sharding = Sharding(
+        zero=zero,
+        gather=mesh.communication,
+        reduce=mesh.communication,
+        regather=ceil(mesh.communication * queue.sharded),
+        rereduce=ceil(mesh.communication * queue.gradients),
+        parameter=ceil(each * queue.sharded),
+        gradient=ceil(each * queue.gradients),
+    )
+    pipeline = plain.with_changes(
+        backward=tuple(tuple(t + more for t in row) for row in plain.ticks.backward.tolist()),
+        activation=plan.selection.stored,
+        static=tuple(static if stage < p else 0 for stage in range(plain.num_stages)),
+    )
+    return _family(queue).sharded(pipeline, sharding)
+
+
+def _unsharded(queue: Queue) -> Fraction:
+    """Bytes per parameter that lie on a rank all the time."""
+    replicas = queue.mesh.replicas
+    shares = (queue.gradients, queue.sharded)
+    return Fraction(12, replicas) + sum(2 * (1 - s) + 2 * s / replicas for s in shares)
+
+
+def _family(queue: Queue) -> PipeMesh:
+    return PipeMesh(queue.enqueue, queue.dequeue)
+
+
+def checked(plan: MeshPlan) -> Run | str:
+    """The plan's schedule, of Algorithm 1 repaired, or what is wrong with it."""
+    pipeline = built(plan)
+    return verified_run(pipeline, _family(plan.queue).program(pipeline))
+
+
+def runs_as_printed(plan: MeshPlan) -> str | None:
+    """What goes wrong with Algorithm 1 as printed; None where it runs as the paper counts."""
+    queue, plain = plan.queue, plan.plain
+    p, chunks = plain.num_ranks, plain.num_chunks
+    even = plain.with_changes(latency=0, bandwidth=None, links=(), capacity=None, sharding=None)
+    problem = even.problem()
+    try:
+        orders = literal_orders(p, chunks, queue.enqueue, queue.dequeue)
+        schedule = left_shift(problem, Program.from_orders(orders))
+    except IndexError:
+        return f"q = {queue.size}: Algorithm 1 takes a pass where none is left"
+    except UntimedProgram:
+        return f"q = {queue.size}: Algorithm 1's order waits for itself"
+    mesh = queue.mesh
+    more = step_ticks(problem, schedule) - mesh.passes * (mesh.forward + mesh.backward)
+    if more > 0:
+        return f"q = {queue.size}: {more} more ticks of bubble than (P-1) C_comp"
+    return None
+
+
+def with_optimizer_sharding(pipeline: Pipeline, schedule: Schedule, ticks: int) -> int | None:
+    """The ticks of one step of any order, each rank's parameters sharded as ZeRO-1 does.
+
+    A rank's gathers and reductions take ``ticks`` each way, a chunk its share. None where stages
+    stand on two ranks.
+    """
+    if pipeline.is_bidirectional or pipeline.choices.sharding or pipeline.choices.state_offload:
+        return None
+    each = -(-ticks // pipeline.num_chunks)
+    sharding = Sharding(zero=1, gather=each, reduce=each)
+    sharded = pipeline.with_changes(sharding=sharding)
+    problem = sharded.problem()
+    own = pipeline.problem()
+    beside = _on_nics(own, schedule, problem, _of_all(pipeline, sharding))
+    try:
+        timed = left_shift(problem, with_rows(schedule.program, beside))
+    except UntimedProgram:
+        return None
+    return step_ticks(problem, timed)
+
+
+def _of_all(pipeline: Pipeline, sharding: Sharding) -> list[Collective]:
+    sequences = sharding.sequences(pipeline.num_microbatches)
+    return collectives(visits(pipeline.stage_ranks, *sequences), sharding)
+
+
+def _on_nics(
+    own: Problem, schedule: Schedule, problem: Problem, needed: Sequence[Collective]
+) -> Program:
+    """Each rank's collectives as they fall due: before a chunk's first pass, after its last."""
+    actions = schedule.program.actions
+    ticks = own.duration[own.locate(actions)]
+    is_forward = actions.is_kind(Kind.F)
+    due = []
+    for row, one in enumerate(needed):
+        passes = actions.stage == one.visit.stage
+        if one.kind is Kind.UNSHARD:
+            due.append((int(schedule.start[passes & is_forward].min()), row))
+        else:
+            computed = passes & actions.is_kind(Kind.B, Kind.I, Kind.W)
+            due.append((int((schedule.start + ticks)[computed].max()), row))
+    number = {home.name: i for i, home in enumerate(problem.resources)}
+    ordered = [needed[row] for _, row in sorted(due)]
+    return Program.grouped(
+        actions=ActionTable.from_actions(
+            [Action(stage=one.visit.stage, kind=one.kind, slice=one.slice) for one in ordered]
+        ),
+        resource=np.array([number[f"NIC of rank {one.visit.rank}"] for one in ordered]),
+    )
+
+
+def model_state_bytes(parameters: int, replicas: int) -> int:
+    """What a rank holds of the model with ZeRO-1: (12/D + 4) psi, rounded up."""
+    return ceil((Fraction(12, replicas) + 4) * parameters)
+
+
+def static_of_rank(pipeline: Pipeline) -> int:
+    """The static memory of the fullest rank."""
+    loads = np.zeros(pipeline.num_ranks, dtype=np.int64)
+    np.add.at(loads, np.array(pipeline.stage_ranks), column(pipeline.static))
+    return int(loads.max())

@@ -1,0 +1,67 @@
+"""``bubbleproof plan FILE --paper pipemesh``: its costs have data parallelism's collectives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+PIPEMESH = """
+ranks = 2
+microbatches = 4
+[durations]
+forward = 4
+backward = 8
+[memory]
+activation = 2
+capacity = 13
+static = 5
+[plan]
+chunks = [1, 2]
+[paper.pipemesh]
+parameters = 1
+replicas = 12
+communication = 3
+operations = [{ name = "gelu", activation = 1, ticks = 1, count = 2 }]
+"""
+
+
+def test_pipemesh_stands_beside_the_plan_by_its_own_costs(command: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "mesh.toml", tmp_path / "out"
+    path.write_text(PIPEMESH)
+    answer = command("plan", path, "--paper", "pipemesh", "-o", out, "--json")
+    assert answer.status == 0, answer.err
+    paper = json.loads(answer.out)["paper"]
+    # Two chunks: rank 0 stores (2-1) q + 2 + 1 activations of 1 beside 5 of model state (with half
+    # of the gradients' buffers double: 12/12 + 2/12 + 4/2 + 2 = 31/6). q = 4 makes 12.17 < 13.
+    assert paper["choice"]["q"] == 4
+    assert paper["choice"]["recompute"] == []
+    # (2 4 + 1) 6 ticks of compute, 2 before and 2 behind for half of 3 rounded up.
+    assert (paper["choice"]["ticks"], paper["value"]) == (58, 58)
+    assert paper["joint"]["value"] <= 58
+    assert command("verify", out / "paper.json").status == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("parameters = 1\n", "", "paper.pipemesh.parameters"),
+        ("replicas = 12", "replicas = 0", "paper.pipemesh.replicas"),
+        ("parameters = 1\n", "parameters = 2\n", "(12/D + 4) psi = 10"),
+        ("count = 2", "count = -1", "operations"),
+        ("[paper.pipemesh]", "[paper.pipemash]", "did you mean 'pipemesh'"),
+    ],
+)
+def test_bad_numbers_for_pipemesh_are_one_line(
+    command: Run, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    path, out = tmp_path / "mesh.toml", tmp_path / "out"
+    path.write_text(PIPEMESH.replace(old, new))
+    answer = command("plan", path, "--paper", "pipemesh", "-o", out)
+    assert answer.status == 2
+    assert told in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not out.exists()
