@@ -3,8 +3,8 @@
 With one chunk per rank published orders and lengthened short instances (``large``) are good. With
 several under a tight capacity list scheduling is not, and a period that fits
 (``engines.cpsat_periodic``) is the best beginning for a search by windows. Periods of one and, if
-that is far from the period bound, two microbatches are tried, from the bound on in growing steps
-until one fits, and then between the last that did not and that one.
+that is far from the period bound, two microbatches are tried, between that bound and the shortest
+period known (``modulo_lists``) by halving; then again with more effort.
 """
 
 from __future__ import annotations
@@ -30,17 +30,21 @@ from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
 COUNTS = (1, 2)  # microbatches of a period
-GLANCE, WORK = 0.5, 1.0  # deterministic seconds of CP-SAT: whether a period fits, its least span
+GLANCES = (0.5, 2.0)  # deterministic seconds of CP-SAT for whether a period fits, in turn
+WORK = 1.0  # for its least span
 ROOM = 6  # periods by which the span may exceed that of a microbatch alone
 FOREVER = 1 << 60  # ticks
 GOOD = Fraction(21, 20)  # times the bound
-TRIES = 12  # periods of one count
-GROWTH = 1.6  # of the step from one period to the next
 MOST_TASKS = 1_000  # of the microbatches of a period
 
 
-def periodic_schedules(problem: Problem, order: IndexOrder, budget: Budget) -> Iterator[Schedule]:
-    """Schedules whose microbatches repeat, for the checker to judge."""
+def periodic_schedules(
+    problem: Problem, order: IndexOrder, budget: Budget, known: Fraction | None = None
+) -> Iterator[Schedule]:
+    """Schedules whose microbatches repeat, for the checker to judge.
+
+    ``known``: ticks per microbatch of one that is known, to be shortened.
+    """
     rate = period_bound(problem, order)
     for count in COUNTS:
         if count > order.num_microbatches or count * len(order.members) > MOST_TASKS:
@@ -48,7 +52,8 @@ def periodic_schedules(problem: Problem, order: IndexOrder, budget: Budget) -> I
         cycle = cycle_of(problem, order, count)
         if cycle is None or not cycle.held:
             return
-        found = _least_period(cycle, math.ceil(rate * count), budget)
+        longest = known * count if known is not None else Fraction(cycle.longest * count)
+        found = _least_period(cycle, math.ceil(rate * count), math.ceil(longest), budget)
         if found is None:
             continue
         ticks, starts = found
@@ -59,19 +64,19 @@ def periodic_schedules(problem: Problem, order: IndexOrder, budget: Budget) -> I
             return
 
 
-def _least_period(cycle: Cycle, low: int, budget: Budget) -> tuple[int, Ints] | None:
-    """The shortest period from ``low`` ticks on that CP-SAT sees to fit, with its starts."""
+def _least_period(cycle: Cycle, low: int, high: int, budget: Budget) -> tuple[int, Ints] | None:
+    """The shortest period from ``low`` to ``high`` - 1 ticks that CP-SAT sees to fit, if any."""
     found: tuple[int, Ints] | None = None
-    ticks, step = low, max(1, low // 40)
-    for _ in range(TRIES):
-        if not budget.seconds or (found is not None and low >= found[0]):
-            break
-        starts = search(_longer(cycle, ticks), ticks, FOREVER, budget, GLANCE)
-        if starts is not None:
-            found = ticks, starts
-        else:
-            low, step = ticks + 1, math.ceil(step * GROWTH)
-        ticks = low + step if found is None else (low + found[0]) // 2
+    least = low
+    for effort in GLANCES:
+        low = least
+        while low < high and budget.seconds:
+            ticks = (low + high) // 2
+            starts = search(_longer(cycle, ticks), ticks, FOREVER, budget, effort)
+            if starts is None:
+                low = ticks + 1
+            else:
+                found, high = (ticks, starts), ticks
     return found
 
 

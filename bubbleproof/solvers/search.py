@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 
 from bubbleproof.faults import FaultError
@@ -24,6 +25,7 @@ from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.greedy import LISTED, greedy_programs
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.modulo import periodic_schedules
+from bubbleproof.solvers.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.propagation import narrow, windows
 from bubbleproof.solvers.result import Result, Status
@@ -42,6 +44,7 @@ LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glan
 IMPROVING, GLANCING = 0.6, 0.1  # of the time left, for windows; the lesser where an engine sees
 MOST_GLANCED = 1_200  # the whole problem: up to so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
+MOST_BOUNDED_FIRST = 50_000  # tasks: beyond, bounds take longer than a first schedule
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 REPEATING = 0.25  # of the time left, for schedules that repeat
@@ -76,10 +79,16 @@ class Search(SearchState):
         demands = demands or Demands()
         self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
         self.is_enough, self.is_certifying = is_enough, is_certifying
-        self.bounds: Bounds = lower_bounds(self.problem, objective)
+        self.rate: Fraction | None = None  # ticks per microbatch of the best repeating lists
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        return lower_bounds(self.problem, self.objective)
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
+        if self.problem.num_tasks > MOST_BOUNDED_FIRST:
+            self.take(self._try_repeating)
         if (reason := overfull(self.problem, self.bounds.order)) is not None:
             return self.result(Status.INFEASIBLE, reason)
         if self.bounds.is_cyclic:
@@ -141,6 +150,8 @@ class Search(SearchState):
         for program in greedy_programs(self.problem, self.bounds, is_enough):
             self.meter.spend(LISTED * self.problem.num_tasks)
             self._try_program("greedy", program)
+        if self.rate is None:
+            self._try_repeating()
         large = self._large_search()
         if large is None:
             return
@@ -149,11 +160,24 @@ class Search(SearchState):
             return
         if self._shares_stores:
             budget = self.budget(REPEATING)
-            self._try_each("periodic", periodic_schedules(self.problem, large.order, budget))
+            found = periodic_schedules(self.problem, large.order, budget, self.rate)
+            self._try_each("periodic", found)
         else:
             self._try_stretched(
                 large, large.by_engine() if large.has_many else large.above(self.lower_bound)
             )
+
+    def _try_repeating(self) -> None:
+        """Modulo lists, as they are and left-shifted."""
+        lists = ModuloLists(self.problem)
+        for turn in lists.turns():
+            if self._done:
+                break
+            schedule = lists.schedule(turn)
+            if self._try_schedule("repeating lists", schedule):
+                self._try_program("repeating lists", schedule.program)
+                self.rate = min(self.rate or turn.rate, turn.rate)
+        self.meter.spend(lists.work)
 
     @property
     def _is_near(self) -> bool:

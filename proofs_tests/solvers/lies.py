@@ -15,6 +15,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget, Outcome, cpsat
 from bubbleproof.solvers.engines.engine import Engine
+from bubbleproof.solvers.modulo_lists import ModuloLists
 from bubbleproof.solvers.propagation import Narrowed
 from bubbleproof.theory.model.actions import Action, Ints
 from bubbleproof.theory.model.problem import Problem
@@ -85,6 +86,7 @@ def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False
     """While it is open nothing but the engine finds a schedule or a bound."""
     stack = ExitStack()
     stack.enter_context(patch.object(search, "greedy_programs", lambda *_: iter(())))
+    stack.enter_context(patch.object(ModuloLists, "turns", lambda _: iter(())))
     stack.enter_context(patch.object(search, "engine", answering(lie, truth)))
     if not is_certifying:
         stack.enter_context(patch.object(search, "NARROWING", 0))

@@ -13,6 +13,7 @@ from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.greedy import greedy_programs
+from bubbleproof.solvers.modulo_lists import ModuloLists
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -120,6 +121,7 @@ def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible(
     assert known.makespan > known.lower_bound
     assert solve(STUCK, SolveOptions(time_limit=1e-6)).status is Status.FEASIBLE
     monkeypatch.setattr(search, "greedy_programs", lambda *_: iter(()))
+    monkeypatch.setattr(ModuloLists, "turns", lambda _: iter(()))
     unknown = solve(STUCK, SolveOptions(time_limit=1e-6))
     assert (unknown.status, unknown.schedule, unknown.reason) == (Status.UNKNOWN, None, "")
     assert unknown.lower_bound > 0

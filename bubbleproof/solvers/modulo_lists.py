@@ -1,0 +1,238 @@
+"""Modulo list scheduling: schedules that repeat with every microbatch, in milliseconds.
+
+The tasks of one microbatch are put one after another into a *period* of P ticks, each at the first
+moment from its inputs on at which its resources are free, all its repetitions P ticks apart counted
+(Rau 1994, "Iterative modulo scheduling", without its evictions). Microbatch j does the same j P
+ticks later. Two orders of placing: along the longest path, or from its turn (the last forward)
+outwards, where forwards are placed as late as what follows them allows; and with a split backward
+W behind everything else, or behind its I. Periods rise from the period bound until what is held at
+once fits every store, so that a tight capacity costs a longer period and not a schedule.
+
+P may be a fraction, of ``GRAIN`` parts to a tick: starts rounded down keep every precedence between
+whole ticks, and every order. Microbatches are taken to be alike; the checker judges whether that
+was right. The work does not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from bubbleproof.solvers.memory_rules import behind_within_stage, lifetimes_of
+from bubbleproof.solvers.starts import rows, schedule_of_starts
+from bubbleproof.solvers.stretch import first_microbatches
+from bubbleproof.theory.model.actions import NONE, Ints, Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.timing import earliest_starts
+
+GRAIN = 6  # parts of a tick
+STEP = 64  # a period is followed by one longer by this part of itself
+LONGEST = 4  # times the work of the busiest resource: beyond, nothing overlaps
+PLACED = 3e-6  # units of work for each task that is placed
+MOST_TASKS = 2_000  # of one microbatch
+Stay = tuple[int, Ints, Ints, Ints]  # room; first and last tasks, and units, of what is held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Turn:
+    """Starts of one microbatch (``GRAIN`` parts of ticks), repeated every ``period`` parts."""
+
+    period: int
+    starts: Ints
+
+    @property
+    def rate(self) -> Fraction:
+        """Ticks per microbatch."""
+        return Fraction(self.period, GRAIN)
+
+
+class ModuloLists:
+    """The placements of one problem's microbatch."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.few = problem, first_microbatches(problem, 1)
+        self.placed = 0  # tasks
+        self.ticks: list[int] = (self.few.duration * GRAIN).tolist()
+        count = self.few.num_tasks
+        self.resources: list[list[int]] = [[] for _ in range(count)]
+        for task, resource in zip(
+            self.few.occupancy.task.tolist(), self.few.occupancy.resource.tolist(), strict=True
+        ):
+            self.resources[task].append(resource)
+        self.before: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        self.after: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for before, after, lag in rows(self.few.edges):
+            self.before[after].append((before, lag * GRAIN))
+            self.after[before].append((after, lag * GRAIN))
+
+    @property
+    def work(self) -> float:
+        """Units of work done."""
+        return PLACED * self.placed
+
+    @cached_property
+    def members(self) -> Ints | None:
+        """``[c, j]``: the task of microbatch j that is named as the c-th of microbatch 0."""
+        actions = self.problem.actions
+        names = actions.part, actions.slice, actions.stage, actions.kind
+        tasks, count = np.lexsort((actions.microbatch, *names)), self.few.num_tasks
+        if not count or len(tasks) % count or (actions.partner_stage != NONE).any():
+            return None
+        members = tasks.reshape(count, -1)
+        index = np.arange(members.shape[1])
+        same = all((column[members] == column[members[:, :1]]).all() for column in names)
+        return members if same and (actions.microbatch[members] == index).all() else None
+
+    @cached_property
+    def heads(self) -> list[int] | None:
+        edges = self.few.edges
+        heads = earliest_starts(self.few.duration, edges.before, edges.after, edges.lag)
+        return None if heads is None else heads.tolist()
+
+    @cached_property
+    def stays(self) -> list[Stay] | None:
+        """What one microbatch holds in each store with a capacity; None for other shapes."""
+        behind, found = behind_within_stage(self.few), []
+        for number, store in enumerate(self.few.stores):
+            if store.capacity is None:
+                continue
+            held = lifetimes_of(self.few, number, behind)
+            if held is None:
+                return None
+            table = np.array([(h.first, h.last, h.amount) for h in held], dtype=np.int64)
+            if len(table):
+                found.append((store.capacity - store.base, *table.T))
+        return found
+
+    @cached_property
+    def least(self) -> int:
+        """A period below which the work of some resource, or what a store holds, is too much."""
+        occupancy = self.few.occupancy
+        work = np.bincount(occupancy.resource, self.few.duration[occupancy.task])
+        least = max(1, int(work.max())) * GRAIN
+        heads = np.array(self.heads)
+        for room, first, last, amount in self.stays or ():
+            stay = heads[last] + self.few.duration[last] - heads[first]
+            least = max(least, -(-int((stay * amount).sum()) * GRAIN // max(room, 1)))
+        return least
+
+    def turns(self) -> Iterator[Turn]:
+        """For each way of placing, from the first period on that fits, up to ``STEP``th parts."""
+        if self.heads is None or self.stays is None or self.members is None:
+            return
+        if self.few.num_tasks > MOST_TASKS:
+            return
+        ways = list(self._ways())
+        period, longest = self.least, LONGEST * self.least + max(self.ticks) * len(self.ticks)
+        while ways and period <= longest:
+            for way in [*ways]:
+                starts = self._placed(period, *way)
+                if starts is not None and self._fits(starts, period):
+                    ways.remove(way)
+                    yield Turn(period=period, starts=starts)
+            period += max(1, period // STEP)
+
+    def schedule(self, turn: Turn) -> Schedule:
+        """All microbatches, for the checker to judge. Precondition: ``turn`` is one of these."""
+        assert self.members is not None, "microbatches of other names have no turns"
+        place = np.cumsum(self.problem.actions.microbatch == 0) - 1
+        shift = turn.period * np.arange(self.members.shape[1])
+        start = np.empty(self.problem.num_tasks, dtype=np.int64)
+        start[self.members] = (turn.starts[place[self.members[:, 0]], None] + shift) // GRAIN
+        return schedule_of_starts(self.problem, start)
+
+    def _ways(self) -> Iterator[tuple[list[int], frozenset[int]]]:
+        """Orders of placing, and the tasks that are placed as late as can be."""
+        heads, kind = self.heads, self.few.actions.kind
+        assert heads is not None
+        along = sorted(range(len(heads)), key=lambda task: (heads[task], task))
+        weights = [task for task in along if kind[task] == Kind.W]
+        spine = [task for task in along if kind[task] != Kind.W]
+        forwards = [task for task in along if kind[task] == Kind.F]
+        late, middle = frozenset[int](), 0
+        if forwards:
+            late, middle = self._up_to(forwards[-1]), heads[forwards[-1]]
+        nested = sorted(spine, key=lambda task: (abs(heads[task] - middle), task in late))
+        for order, last in ((spine, frozenset[int]()), (nested, late)):
+            yield [*order, *weights], last
+            if weights:
+                yield self._with_weights(order, weights), last
+
+    def _up_to(self, last: int) -> frozenset[int]:
+        """The task and all that it waits for."""
+        found, fresh = {last}, [last]
+        while fresh:
+            earlier = [task for task, _ in self.before[fresh.pop()] if task not in found]
+            found.update(earlier)
+            fresh += earlier
+        return frozenset(found)
+
+    def _with_weights(self, order: Sequence[int], weights: list[int]) -> list[int]:
+        """Each W behind the last task that it waits for."""
+        place = {task: number for number, task in enumerate(order)}
+        behind: dict[int, list[int]] = {}
+        for task in weights:
+            inputs = [place[t] for t, _ in self.before[task] if t in place]
+            behind.setdefault(max(inputs, default=len(order) - 1), []).append(task)
+        return [t for number, task in enumerate(order) for t in (task, *behind.get(number, ()))]
+
+    def _placed(self, period: int, order: list[int], late: frozenset[int]) -> Ints | None:
+        """Starts, the first at 0; None where some task finds no room in the period."""
+        self.placed += len(order)
+        taken: list[list[tuple[int, int]]] = [[] for _ in self.few.resources]
+        start: dict[int, int] = {}
+        for task in order:
+            size, is_late = self.ticks[task], task in late
+            if is_late:
+                known = (start[t] - lag for t, lag in self.after[task] if t in start)
+                wanted = min(known, default=0) - size
+            else:
+                inputs = self.before[task]
+                known = (start[t] + self.ticks[t] + lag for t, lag in inputs if t in start)
+                wanted = max(known, default=0)
+            used = [taken[resource] for resource in self.resources[task]]
+            found = _free(used, wanted, size, period, is_late=is_late)
+            if found is None:
+                return None
+            start[task] = found
+            for row in used:
+                row.append((found % period, size))
+        starts = np.array([start[task] for task in range(len(start))], dtype=np.int64)
+        return np.asarray(starts - starts.min() // GRAIN * GRAIN, dtype=np.int64)
+
+    def _fits(self, starts: Ints, period: int) -> bool:
+        """Whether every store holds what there is at once when the period has come round."""
+        ends = starts + np.array(self.ticks)
+        for room, first, last, amount in self.stays or ():
+            begin, end = starts[first], ends[last]
+            at = begin[:, None]
+            if int((((at - begin) // period - (at - end) // period) @ amount).max()) > room:
+                return False
+        return True
+
+
+def _free(
+    used: list[list[tuple[int, int]]], wanted: int, size: int, period: int, *, is_late: bool
+) -> int | None:
+    """The first moment from ``wanted`` on (or the last up to it) free in all rows, if any."""
+    if size > period:
+        return None
+    moment, is_free = wanted, False
+    while not is_free:
+        is_free = True
+        for row in used:
+            for begin, length in row:
+                if (moment - begin) % period < length or (begin - moment) % period < size:
+                    if is_late:
+                        moment -= (moment + size - begin) % period or period
+                    else:
+                        moment += (begin + length - moment) % period or period
+                    is_free = False
+                    if abs(moment - wanted) >= period:
+                        return None
+    return moment

@@ -1,0 +1,82 @@
+"""Modulo lists: schedules that the checker accepts, near the work of the busiest rank."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.solvers import SolveOptions, solve
+from bubbleproof.solvers.modulo_lists import ModuloLists
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify import check
+from proofs_tests.patience import PATIENCE
+
+PIPELINES = {
+    "loop": Pipeline(num_ranks=4, num_microbatches=20, capacity=3, latency=1),
+    "split": Pipeline(
+        num_ranks=4, num_microbatches=20, capacity=4, split_backward=True, weight_backward=2
+    ),
+    "V": Pipeline(num_ranks=3, num_microbatches=12, num_chunks=2, placement="wave", capacity=4),
+    "V split": Pipeline(
+        num_ranks=4, num_microbatches=24, num_chunks=2, placement="wave", capacity=6,
+        split_backward=True, forward=(2, 3, 2, 2, 2, 5, 2, 2), latency=1,
+    ),
+    "chunks": Pipeline(num_ranks=4, num_microbatches=16, num_chunks=3, capacity=14),
+    "bandwidth": Pipeline(num_ranks=3, num_microbatches=9, capacity=3, message=2, bandwidth=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_turn_is_a_schedule(name: str) -> None:
+    problem = PIPELINES[name].problem()
+    lists = ModuloLists(problem)
+    turns = list(lists.turns())
+    assert turns
+    for turn in turns:
+        verdict = check(problem, lists.schedule(turn))
+        assert verdict.ok, verdict.violations
+        assert verdict.measured is not None
+        # Microbatch m-1 begins m-1 periods after microbatch 0, rounded to ticks.
+        assert verdict.measured.makespan > (PIPELINES[name].num_microbatches - 1) * turn.rate
+
+
+def test_periods_are_as_long_as_the_work_where_there_is_room() -> None:
+    # One microbatch is 2 chunks of F 1 and B 2 on each of 4 ranks: 6 ticks.
+    plenty = Pipeline(num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", capacity=16)
+    rates = [turn.rate for turn in ModuloLists(plenty.problem()).turns()]
+    assert min(rates) == 6
+
+
+def test_a_tighter_store_costs_a_longer_period() -> None:
+    def rate(capacity: int) -> float:
+        pipeline = PIPELINES["V split"].with_changes(capacity=capacity)
+        return float(min(turn.rate for turn in ModuloLists(pipeline.problem()).turns()))
+
+    assert rate(6) <= rate(4) <= rate(2)
+
+
+def test_microbatches_that_differ_are_refused_by_the_checker() -> None:
+    pipeline = Pipeline(num_ranks=2, num_microbatches=4, capacity=2)
+    problem = pipeline.problem()
+    lists = ModuloLists(problem)
+    turn = next(lists.turns())
+    longer = pipeline.with_changes(forward=2).problem()  # the same names, other durations
+    assert check(problem, lists.schedule(turn)).ok
+    assert not check(longer, lists.schedule(turn)).ok
+
+
+def test_a_large_instance_has_a_schedule_before_its_bounds() -> None:
+    # 16 ranks of 2 chunks, 900 microbatches: 57,600 tasks.
+    pipeline = Pipeline(num_ranks=16, num_microbatches=900, num_chunks=2, capacity=40)
+    told: list[tuple[str, int | None, int]] = []
+    solve(
+        pipeline.problem(),
+        SolveOptions(
+            time_limit=PATIENCE,
+            work=0.01,
+            progress=lambda *said: told.append((said[0], *said[1:3])),
+        ),
+    )
+    who, value, bound = told[0]
+    assert who == "repeating lists"
+    assert value is not None
+    assert bound == 0
