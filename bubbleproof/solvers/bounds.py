@@ -29,7 +29,7 @@ class Bounds:
     ``is_cyclic`` when the edges contradict each other: the problem is infeasible.
     """
 
-    order: IndexOrder | None
+    order: IndexOrder
     edges: Edges
     heads: Ints
     tails: Ints

@@ -20,10 +20,11 @@ from enum import Enum
 
 import numpy as np
 
+from bubbleproof.solvers.identical import Identical, identical
 from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Edges
-from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+from bubbleproof.verify.certificates.index_order import index_order
 
 
 class Symmetry(Enum):
@@ -36,8 +37,8 @@ class Symmetry(Enum):
 
 def symmetry(variants: Variants) -> Symmetry:
     """What the lemmas allow."""
-    order = index_order(variants.whole)
-    if order is None or not _is_alike(variants, order):
+    alike = identical(index_order(variants.whole))
+    if alike is None or not _is_alike(variants, alike):
         return Symmetry.NONE
     per_stage = all(option.microbatch == NONE for option in variants.options)
     return Symmetry.ALL if per_stage else Symmetry.ONE
@@ -58,16 +59,16 @@ def can_be_anonymous(variants: Variants) -> bool:
     )
 
 
-def class_of_task(order: IndexOrder) -> Ints:
+def class_of_task(alike: Identical) -> Ints:
     """The class of each task."""
-    found = np.empty(order.problem.num_tasks, dtype=np.int64)
-    found[order.members] = np.arange(len(order.members))[:, None]
+    found = np.empty(alike.members.size, dtype=np.int64)
+    found[alike.members] = np.arange(len(alike.members))[:, None]
     return found
 
 
-def _is_alike(variants: Variants, order: IndexOrder) -> bool:
+def _is_alike(variants: Variants, alike: Identical) -> bool:
     """Whether each row that belongs to an option has its like in every other microbatch."""
-    whole, classes = variants.whole, class_of_task(order)
+    whole, classes = variants.whole, class_of_task(alike)
     microbatch, edges, events = whole.actions.microbatch, whole.edges, whole.events
     tables = (
         (variants.task_option, microbatch, (classes,)),
@@ -103,7 +104,7 @@ def _is_alike(variants: Variants, order: IndexOrder) -> bool:
         kinds = tuple(sorted(map(str, map(variants.family_of, clash))))
         if samples:
             rows.append((samples.pop(), ("clash", *kinds)))
-    return _m_of_each(rows, order.num_microbatches)
+    return _m_of_each(rows, alike.num_microbatches)
 
 
 def _m_of_each(rows: Iterable[tuple[int, Hashable]], m: int) -> bool:
@@ -114,14 +115,14 @@ def _m_of_each(rows: Iterable[tuple[int, Hashable]], m: int) -> bool:
 def order_edges(variants: Variants, what: Symmetry) -> Edges:
     """The order edges, between tasks of the whole problem, that ``what`` stands for."""
     order = index_order(variants.whole)
-    if what is Symmetry.NONE or order is None:
+    if what is Symmetry.NONE:
         return Edges()
     if what is Symmetry.ALL:
         return order.order_edges
-    actions, first = variants.whole.actions, order.members[:, 0]
+    actions, first = variants.whole.actions, order.groups[0][:, 0]
     forwards = [row for row, task in enumerate(first.tolist()) if actions.kind[task] == Kind.F]
     rows = forwards or np.flatnonzero(variants.task_option[first] == NONE).tolist()
     if not rows:
         return Edges()
-    chosen = order.members[min(rows, key=lambda row: int(actions.stage[first[row]]))]
+    chosen = order.groups[0][min(rows, key=lambda row: int(actions.stage[first[row]]))]
     return Edges(before=chosen[:-1], after=chosen[1:], lag=np.zeros_like(chosen[1:]))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from bubbleproof.solvers.memory_rules import Lifetime, lifetimes_of
 from bubbleproof.solvers.starts import behind
-from bubbleproof.solvers.stretch import first_microbatches
+from bubbleproof.solvers.stretch import first_of_each
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import find_cycle
 from bubbleproof.verify.certificates.index_order import IndexOrder
@@ -15,10 +15,10 @@ from bubbleproof.verify.certificates.index_order import IndexOrder
 MOST_SEEN = 10_000  # tasks of microbatches that differ
 
 
-def overfull(problem: Problem, order: IndexOrder | None) -> str | None:
+def overfull(problem: Problem, order: IndexOrder) -> str | None:
     """Why a store cannot hold its base load or a single microbatch, or None.
 
-    One of identical microbatches speaks for all. When a task starts, what it or a task before it
+    One microbatch of a group speaks for all of it. When a task starts, what it or a task before it
     acquired, and it or one behind it gives back, is there in every order.
     """
     for store in problem.stores:
@@ -27,9 +27,8 @@ def overfull(problem: Problem, order: IndexOrder | None) -> str | None:
                 f"{store.name}: its base load {store.base} exceeds its capacity "
                 f"{store.capacity} {problem.memory_unit}"
             )
-    if order is not None:
-        problem = first_microbatches(problem, 1)
-    elif problem.num_tasks > MOST_SEEN:
+    problem = first_of_each(problem, order)
+    if problem.num_tasks > MOST_SEEN:
         return None
     after = behind(problem.num_tasks, problem.edges)
     for number, store in enumerate(problem.stores):

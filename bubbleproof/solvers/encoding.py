@@ -4,8 +4,8 @@ An engine (``solvers.engines``) turns each family into its own language, by a me
 name:
 
 - ``dependencies``: start(after) >= end(before) + lag;
-- ``index_order``: the order edges of ``verify.certificates.index_order`` (identical microbatches
-alone);
+- ``index_order``: the order edges of ``verify.certificates.index_order`` (between identical
+microbatches);
 - ``exclusion``: one task at a time on each rank, and ``links`` the same for every other resource;
 - ``memory``: memory edges, and what ``solvers.memory_rules`` finds beyond them;
 - ``horizon``: the objective, and the window of each start, ``earliest`` to ``latest``.
@@ -111,13 +111,11 @@ class Encoding:
 
     @property
     def index_order(self) -> Edges:
-        order = self.bounds.order
-        return Edges() if order is None else order.order_edges
+        return self.bounds.order.order_edges
 
     @property
     def memory_edges(self) -> Edges:
-        order = self.bounds.order
-        return Edges() if order is None else order.memory_edges
+        return self.bounds.order.memory_edges
 
     @property
     def spans(self) -> list[tuple[list[int], int]]:

@@ -27,6 +27,7 @@ from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.greedy import LISTED, greedy_programs
+from bubbleproof.solvers.identical import Identical
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
     LONGEST_PERIOD,
@@ -40,7 +41,6 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.certificates.index_order import IndexOrder
 
 LEAST_MICROBATCHES = 16  # from here on short instances are worth their while
 MANY_MICROBATCHES = 64  # from here on there is no other way, and all the time is theirs
@@ -70,14 +70,14 @@ class _Answer:
 class LargeSearch:
     """Schedules of a problem of many identical microbatches, best first by guess."""
 
-    def __init__(self, problem: Problem, order: IndexOrder, budget: Budget) -> None:
-        self.problem, self.order, self.budget = problem, order, budget
+    def __init__(self, problem: Problem, alike: Identical, budget: Budget) -> None:
+        self.problem, self.alike, self.budget = problem, alike, budget
         self.best: int | None = None  # ticks, the caller's incumbent: to stay below
-        self.rate = period_bound(problem, order)
+        self.rate = period_bound(problem, alike.order)
 
     @property
     def microbatches(self) -> int:
-        return self.order.num_microbatches
+        return self.alike.num_microbatches
 
     @property
     def has_many(self) -> bool:
@@ -93,11 +93,9 @@ class LargeSearch:
                 return
             short = first_microbatches(self.problem, size)
             bounds = lower_bounds(short)
-            if bounds.order is None:
-                return
             for program in greedy_programs(short, bounds):
                 self.budget.meter.spend(LISTED * short.num_tasks)
-                starts = starts_by_task(short, left_shift(short, program))[bounds.order.members]
+                starts = starts_by_task(short, left_shift(short, program))[bounds.order.groups[0]]
                 band = find_band(starts)
                 if band is not None and band.count not in counts:
                     counts.append(band.count)
@@ -145,7 +143,7 @@ class LargeSearch:
     def plans(self) -> Iterator[Plan]:
         """Short instances by rising ticks per microbatch, then by size."""
         ranks = self.problem.num_ranks
-        classes = len(self.order.members)
+        classes = len(self.alike.members)
         periods = sorted(
             (Fraction(ticks, count), count, ticks)
             for count in range(1, LONGEST_PERIOD + 1)
@@ -187,11 +185,11 @@ class LargeSearch:
         encoding = Encoding(
             short, bounds, limit=None if limit is None else limit - self._added(plan)
         )
-        if encoding.is_hopeless or bounds.order is None:
+        if encoding.is_hopeless:
             return _Answer(is_refuted=True)
         model = CpSatModel(encoding)
         model.build()
-        band, members = plan.band, bounds.order.members
+        band, members = plan.band, bounds.order.groups[0]
         for row in members[:, band.first : band.last].tolist():
             for task, later in zip(row[: -band.count], row[band.count :], strict=True):
                 model.model.add(model.start[later] == model.start[task] + band.ticks)
@@ -214,7 +212,7 @@ class LargeSearch:
             return
         starts = answer.starts
         full = np.empty(self.problem.num_tasks, dtype=np.int64)
-        full[self.order.members] = stretched(starts, band, self.microbatches)
+        full[self.alike.members] = stretched(starts, band, self.microbatches)
         schedule = schedule_of_starts(self.problem, full)
         yield schedule
         yield left_shift(self.problem, schedule.program)

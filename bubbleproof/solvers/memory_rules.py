@@ -2,9 +2,10 @@
 
 - A store whose capacity the memory edges of ``verify.certificates.index_order`` say completely
 needs nothing.
-- *Clauses*: a lone lifecycle on one (stage, slice), acquired by F and given back in parts at the
-  ends of I and W. When F_j starts, load = (j+1) a - b #I - (a-b) #W, and both counts grow in index
-  order, so the capacity is a set of clauses "I_i has ended or W_w has ended by the start of F_j".
+- *Clauses*: a lone lifecycle of one (stage, slice) and one group, acquired by F and given back in
+  parts at the ends of I and W. When F_j starts, load = (j+1) a - b #I - (a-b) #W, and both counts
+  grow in index order, so the capacity is a set of clauses "I_i has ended or W_w has ended by the
+  start of F_j".
 - *Lifetimes*: the load is a sum of lifetimes, each from the start of one task to the end of a later
   one: a cumulative.
 - *Watched*: anything else, change by change, from below as well as from above.
@@ -61,21 +62,27 @@ class MemoryRules:
     watched: tuple[int, ...]
 
 
-def exact_stores(order: IndexOrder | None) -> frozenset[int]:
-    """Stores whose capacity the memory edges express completely; none without an index order.
+def exact_stores(order: IndexOrder) -> frozenset[int]:
+    """Stores whose capacity the memory edges express completely.
 
-    Lemma 3 (the others: ``verify.certificates.index_order``). If a lone (stage, slice) uses the
-    store, with two moments only (so a = h), these edges are the memory constraint, no more and no
-    less. Proof. The load rises only when a first task starts. At such an instant let j be the last
-    microbatch to have begun: the edges leave at most K open, and base + K a <= capacity.
+    Lemma 3 (the others: ``verify.certificates.index_order``). If a lone (stage, slice) of a lone
+    group uses the store, with two moments only (so a = h), these edges are the memory constraint,
+    no more and no less. Proof. The load rises only when a first task starts. At such an instant let
+    j be the last microbatch to have begun: the edges leave at most K open, and base + K a <=
+    capacity.
     """
-    lives = () if order is None else order.lifecycles
-    uses = Counter(life.store for life in lives)
-    return frozenset(life.store for life in lives if life.is_simple and uses[life.store] == 1)
+    uses, events = Counter(life.store for life in order.lifecycles), order.problem.events
+    moments = np.unique(np.stack([events.store, events.task, events.at_end]), axis=1)[0]
+    return frozenset(
+        life.store
+        for life in order.lifecycles
+        if uses[life.store] == 1
+        and (moments == life.store).sum() == 2 * len(order.row_of[life.first])
+    )
 
 
-def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
-    """The form of each store; ``order`` is that of the problem, None where there is none."""
+def memory_rules(problem: Problem, order: IndexOrder) -> MemoryRules:
+    """The form of each store; ``order`` is that of the problem."""
     exact = exact_stores(order)
     behind: dict[int, set[int]] | None = None
     clauses: list[ReleaseClause] = []
@@ -98,14 +105,10 @@ def memory_rules(problem: Problem, order: IndexOrder | None) -> MemoryRules:
     return MemoryRules(clauses=tuple(clauses), held=tuple(held), watched=tuple(watched))
 
 
-def _release_clauses(
-    problem: Problem, order: IndexOrder | None, store: int
-) -> list[ReleaseClause] | None:
+def _release_clauses(problem: Problem, order: IndexOrder, store: int) -> list[ReleaseClause] | None:
     """The store as clauses, or None where it has another shape."""
     capacity, base = problem.stores[store].capacity, problem.stores[store].base
-    if order is None or capacity is None:
-        return None
-    if len([life for life in order.lifecycles if life.store == store]) != 1:
+    if capacity is None or len([life for life in order.lifecycles if life.store == store]) != 1:
         return None
     chain = order.chains[store][0]  # of microbatch 0
     moments = [moment for moment, _ in chain]
@@ -115,8 +118,7 @@ def _release_clauses(
     tasks = [task for task, _ in moments]
     if len(set(tasks)) != 3 or not whole > left > rest == 0:
         return None
-    members = {int(row[0]): row.tolist() for row in order.members}
-    first, middle, last = (members[task] for task in tasks)
+    first, middle, last = (order.row_of[task].tolist() for task in tasks)
     return list(_steps(first, middle, last, whole, whole - left, capacity - base))
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_periodic import Cycle, search
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.identical import Identical
 from bubbleproof.solvers.memory_rules import Held, exact_stores, lifetimes_of
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.stretch import first_microbatches, period_bound
@@ -27,7 +28,7 @@ from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+from bubbleproof.verify.certificates.index_order import index_order
 
 COUNTS = (1, 2)  # microbatches of a period
 GLANCES = (0.5, 2.0)  # deterministic seconds of CP-SAT for whether a period fits, in turn
@@ -39,17 +40,17 @@ MOST_TASKS = 1_000  # of the microbatches of a period
 
 
 def periodic_schedules(
-    problem: Problem, order: IndexOrder, budget: Budget, known: Fraction | None = None
+    problem: Problem, alike: Identical, budget: Budget, known: Fraction | None = None
 ) -> Iterator[Schedule]:
     """Schedules whose microbatches repeat, for the checker to judge.
 
     ``known``: ticks per microbatch of one that is known, to be shortened.
     """
-    rate = period_bound(problem, order)
+    rate = period_bound(problem, alike.order)
     for count in COUNTS:
-        if count > order.num_microbatches or count * len(order.members) > MOST_TASKS:
+        if count > alike.num_microbatches or count * len(alike.members) > MOST_TASKS:
             return
-        cycle = cycle_of(problem, order, count)
+        cycle = cycle_of(problem, alike, count)
         if cycle is None or not cycle.held:
             return
         longest = known * count if known is not None else Fraction(cycle.longest * count)
@@ -58,7 +59,7 @@ def periodic_schedules(
             continue
         ticks, starts = found
         shorter = search(_longer(cycle, ticks), ticks, FOREVER, budget, WORK, starts)
-        full = repeated(starts if shorter is None else shorter, cycle, order, ticks)
+        full = repeated(starts if shorter is None else shorter, cycle, alike, ticks)
         yield left_shift(problem, schedule_of_starts(problem, full).program)
         if ticks <= GOOD * rate * count:
             return
@@ -84,31 +85,29 @@ def _longer(cycle: Cycle, ticks: int) -> Cycle:
     return replace(cycle, longest=cycle.longest + ROOM * ticks)
 
 
-def repeated(starts: Ints, cycle: Cycle, order: IndexOrder, ticks: int) -> Ints:
+def repeated(starts: Ints, cycle: Cycle, alike: Identical, ticks: int) -> Ints:
     """Starts of all microbatches (ticks per task) from those of the first few."""
-    few = index_order(cycle.few)
-    assert few is not None, "the first of identical microbatches are identical"
-    full = np.empty(order.members.size, dtype=np.int64)
-    for j in range(order.num_microbatches):
-        turns, place = divmod(j, few.num_microbatches)
-        full[order.members[:, j]] = starts[few.members[:, place]] + turns * ticks
+    few = index_order(cycle.few).groups[0]
+    full = np.empty(alike.members.size, dtype=np.int64)
+    for j in range(alike.num_microbatches):
+        turns, place = divmod(j, few.shape[1])
+        full[alike.members[:, j]] = starts[few[:, place]] + turns * ticks
     return full
 
 
-def cycle_of(problem: Problem, order: IndexOrder, count: int) -> Cycle | None:
+def cycle_of(problem: Problem, alike: Identical, count: int) -> Cycle | None:
     """The first ``count`` microbatches as a cycle; None where some store has another shape."""
-    few = first_microbatches(problem, count)
-    short = index_order(few)
-    assert short is not None, "the first of identical microbatches are identical"
-    rows = short.members.tolist()
+    few, order = first_microbatches(problem, count), alike.order
+    rows = index_order(few).groups[0].tolist()
+    row_of = dict(zip(alike.members[:, 0].tolist(), rows, strict=True))
     repeats = [(a, b, 0) for row in rows for a, b in pairwise(row)]
     repeats += [(row[-1], row[0], 1) for row in rows]
     for life in order.lifecycles:
         limit = order.limit(life)
-        if limit is not None and 0 < limit < order.num_microbatches:
+        if limit is not None and 0 < limit < alike.num_microbatches:
             for j in range(count):
                 turns, place = divmod(j + limit, count)
-                repeats.append((rows[life.last][j], rows[life.first][place], turns))
+                repeats.append((row_of[life.last][j], row_of[life.first][place], turns))
     exact, held = exact_stores(order), []
     for number, store in enumerate(few.stores):
         if number not in exact and store.capacity is not None:

@@ -49,13 +49,12 @@ class Chains:
         return sorted(set(self.task[chosen].tolist()))
 
 
-def chains(problem: Problem, order: IndexOrder | None) -> list[Chains]:
+def chains(problem: Problem, order: IndexOrder) -> list[Chains]:
     """The stores whose capacity the memory edges do not say completely, where recognised."""
     return [
         _laid_out(owners, capacity - problem.stores[store].base)
-        for store, owners in ({} if order is None else order.chains).items()
+        for store, owners in order.chains.items()
         if (capacity := problem.stores[store].capacity) is not None
-        and order is not None
         and store not in exact_stores(order)
     ]
 

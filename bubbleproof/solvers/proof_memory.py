@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from bubbleproof.solvers.encoding import Encoding
+from bubbleproof.solvers.memory_rules import Held
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.verify.certificates.drup_replay import Literal, Replay
-from bubbleproof.verify.certificates.index_order import IndexOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,8 @@ def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[Full]
 
     Precondition: the schedule is in index order.
     """
-    order = encoding.bounds.order
-    if order is None:
-        return
     for held in encoding.memory.held:
-        groups = _groups(encoding, order, held.store)
+        groups = _groups(encoding, held)
         for task in dict.fromkeys(first for firsts, _, _ in groups for first in firsts):
             now = start[task]
             counts = [
@@ -88,19 +83,15 @@ def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[Full]
 Group = tuple[list[int], list[int], int]  # first and last tasks by microbatch, units held between
 
 
-def _groups(encoding: Encoding, order: IndexOrder, store: int) -> list[Group]:
+def _groups(encoding: Encoding, held: Held) -> list[Group]:
     """The lifetimes of a store by the classes that begin and end them."""
-    members, class_of = order.members, np.empty(encoding.problem.num_tasks, dtype=np.int64)
-    class_of[members] = np.arange(len(members))[:, None]
-    amounts: dict[tuple[int, int], int] = {}
-    first_of = set(members[:, 0].tolist())
-    held = next(held for held in encoding.memory.held if held.store == store)
+    row_of, amounts = encoding.bounds.order.row_of, dict[tuple[int, int], int]()
     for lifetime in held.lifetimes:
-        if lifetime.first in first_of:
-            pair = int(class_of[lifetime.first]), int(class_of[lifetime.last])
+        if lifetime.first in row_of:
+            pair = lifetime.first, lifetime.last
             amounts[pair] = amounts.get(pair, 0) + lifetime.amount
     return [
-        (members[first].tolist(), members[last].tolist(), amount)
+        (row_of[first].tolist(), row_of[last].tolist(), amount)
         for (first, last), amount in amounts.items()
     ]
 

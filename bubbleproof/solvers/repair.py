@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.faults import FaultError
@@ -40,6 +41,7 @@ from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.check import check
 
 Row = tuple[int, int]  # (task, resource)
@@ -252,14 +254,18 @@ def _known(problem: Problem, program: Program) -> tuple[list[list[int]], int]:
 
 
 def _plain_bounds(problem: Problem) -> Bounds:
-    """Heads and tails without the index order: here microbatches have names that matter."""
+    """Heads and tails without the index order: here microbatches have names that matter.
+
+    Each task is a class of its own, so that of none of them anything is said.
+    """
     edges, duration = problem.edges, problem.duration
     heads = earliest_starts(duration, edges.before, edges.after, edges.lag)
     tails = earliest_starts(duration, edges.after, edges.before, edges.lag)
     if heads is None or tails is None:
         raise ValueError("the precedences have a cycle: no schedule can be repaired to fit them")
     nothing = replace(lower_bounds(problem).best, bound=0)
-    return Bounds(order=None, edges=edges, heads=heads, tails=tails, best=nothing)
+    order = IndexOrder(problem, [np.arange(problem.num_tasks)[:, None]])
+    return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=nothing)
 
 
 class _RepairModel(CpSatModel):

@@ -23,6 +23,7 @@ from bubbleproof.solvers.engines.engine import Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.greedy import LISTED, greedy_programs
+from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
 from bubbleproof.solvers.modulo import periodic_schedules
 from bubbleproof.solvers.modulo_lists import ModuloLists
@@ -160,7 +161,7 @@ class Search(SearchState):
             return
         if self._shares_stores:
             budget = self.budget(REPEATING)
-            found = periodic_schedules(self.problem, large.order, budget, self.rate)
+            found = periodic_schedules(self.problem, large.alike, budget, self.rate)
             self._try_each("periodic", found)
         else:
             self._try_stretched(
@@ -187,18 +188,17 @@ class Search(SearchState):
     @property
     def _shares_stores(self) -> bool:
         """Whether several chunks of a rank share a store with a capacity."""
-        order = self.bounds.order
-        stores = [] if order is None else [life.store for life in order.lifecycles]
+        stores = [life.store for life in self.bounds.order.lifecycles]
         capped = [s for s in stores if self.problem.stores[s].capacity is not None]
         return len(set(capped)) < len(capped)
 
     def _large_search(self) -> LargeSearch | None:
-        order = self.bounds.order
+        alike = identical(self.bounds.order)
         if self.objective != "makespan" or self.options.engine != "auto":
             return None
-        if order is None or order.num_microbatches < LEAST_MICROBATCHES:
+        if alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
             return None
-        return LargeSearch(self.problem, order, self.budget(LENGTHENING))
+        return LargeSearch(self.problem, alike, self.budget(LENGTHENING))
 
     def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
         large.best = self.value

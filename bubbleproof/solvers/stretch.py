@@ -44,6 +44,12 @@ def first_microbatches(problem: Problem, count: int) -> Problem:
     return part_of(problem, kept, kept[edges.before] & kept[edges.after], kept[problem.events.task])
 
 
+def first_of_each(problem: Problem, order: IndexOrder) -> Problem:
+    """The problem of the first microbatch of each group."""
+    kept, edges = np.isin(np.arange(problem.num_tasks), list(order.row_of)), problem.edges
+    return part_of(problem, kept, kept[edges.before] & kept[edges.after], kept[problem.events.task])
+
+
 def period_bound(problem: Problem, order: IndexOrder) -> Fraction:
     """Ticks per microbatch that no endless schedule stays below."""
     one = first_microbatches(problem, 1)
@@ -58,9 +64,8 @@ def period_bound(problem: Problem, order: IndexOrder) -> Fraction:
     for life in order.lifecycles:
         limit = order.limit(life)
         if limit is not None and limit > 0:
-            first = number[int(order.members[life.first, 0])]
-            last = number[int(order.members[life.last, 0])]
-            bound = max(bound, Fraction(_stay(one, first, last), limit))
+            stay = _stay(one, number[life.first], number[life.last])
+            bound = max(bound, Fraction(stay, limit))
     return bound
 
 

@@ -73,11 +73,16 @@ class Counts:
         )
 
 
-def sweep(count: int, seed: int = 0, progress: Callable[[Counts], None] | None = None) -> Counts:
+def sweep(
+    count: int,
+    seed: int = 0,
+    progress: Callable[[Counts], None] | None = None,
+    make: Callable[[Random], Problem] = random_problem,
+) -> Counts:
     """Problems ``seed`` .. ``seed + count - 1``."""
     counts = Counts()
     for number in range(seed, seed + count):
-        problem = random_problem(Random(number))
+        problem = make(Random(number))
         counts.problems += 1
         _judge(counts, problem, f"{number}", SolveOptions(threads=1, time_limit=SECONDS))
         if _is_small(problem):
@@ -168,10 +173,9 @@ def _starts(problem: Problem, result: Result) -> list[int]:
 def _keeps_index_order(problem: Problem, start: list[int]) -> bool:
     """Whether the schedule, sorted class by class, has all edges and chains that are claimed."""
     order = index_order(problem)
-    if order is None:
-        return True
     begin = np.array(start, dtype=np.int64)
-    begin[order.members] = np.sort(begin[order.members], axis=1)
+    for group in order.groups:
+        begin[group] = np.sort(begin[group], axis=1)
     end = begin + problem.duration
     for edges in (problem.edges, order.order_edges, order.memory_edges):
         if (begin[edges.after] < end[edges.before] + edges.lag).any():

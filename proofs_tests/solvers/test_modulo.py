@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_periodic import search
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.modulo import cycle_of, periodic_schedules, repeated
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -26,9 +27,9 @@ LOOP = Pipeline(
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_fits_one_period_fits_all_of_them(pipeline: Pipeline, count: int) -> None:
     problem = pipeline.problem()
-    order = lower_bounds(problem).order
-    assert order is not None
-    cycle = cycle_of(problem, order, count)
+    alike = identical(lower_bounds(problem).order)
+    assert alike is not None
+    cycle = cycle_of(problem, alike, count)
     assert cycle is not None
     assert cycle.held
     budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=1)
@@ -39,7 +40,7 @@ def test_what_fits_one_period_fits_all_of_them(pipeline: Pipeline, count: int) -
         starts = search(longer, ticks, longer.longest, budget, 1.0)
         if starts is not None:
             fits.append(ticks)
-            schedule = schedule_of_starts(problem, repeated(starts, cycle, order, ticks))
+            schedule = schedule_of_starts(problem, repeated(starts, cycle, alike, ticks))
             assert check(problem, schedule).ok
     assert fits
     assert min(fits) >= work
@@ -50,10 +51,10 @@ def test_schedules_that_repeat_are_found_where_list_scheduling_is_poor() -> None
         num_ranks=4, num_microbatches=32, num_chunks=2, placement="wave", capacity=6
     )
     problem = pipeline.problem()
-    order = lower_bounds(problem).order
-    assert order is not None
+    alike = identical(lower_bounds(problem).order)
+    assert alike is not None
     budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=1)
-    found = [check(problem, s) for s in periodic_schedules(problem, order, budget)]
+    found = [check(problem, s) for s in periodic_schedules(problem, alike, budget)]
     assert found
     for verdict in found:
         assert verdict.ok

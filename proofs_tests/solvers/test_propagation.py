@@ -129,8 +129,7 @@ def test_windows_hold_a_best_schedule(pipeline: Pipeline) -> None:
     found = windows(problem, bounds, best.makespan)
     assert found is not None
     # Sorted within every class the starts are again a schedule, and that one lies in the windows.
-    assert bounds.order is not None
-    members = bounds.order.members
+    (members,) = bounds.order.groups
     start = np.array(best.start) - min(best.start)
     start[members] = np.sort(start[members], axis=1)
     earliest, latest = found

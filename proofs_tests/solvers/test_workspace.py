@@ -58,7 +58,6 @@ def test_workspace_of_whole_weights_is_solved(
 
 def assert_solved(problem: Problem) -> None:
     order = index_order(problem)
-    assert order is not None
     assert len(order.lifecycles) == 2  # its moments stand in a forced row, and are reasoned about
     result, optimum = solve(problem, SolveOptions(threads=1)), Exhaustive(problem).optimum()
     if optimum is None:

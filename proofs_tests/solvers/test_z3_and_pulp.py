@@ -43,7 +43,7 @@ IN_PARTS = Pipeline(
     capacity=3, forward=1, input_backward=2, weight_backward=3,
 ).problem()  # fmt: skip
 MIXED = Pipeline(
-    num_ranks=1, num_microbatches=3, split_backward=((True, False, True),), capacity=1,
+    num_ranks=2, num_microbatches=2, split_backward=((True, False),) * 2, capacity=1,
     weight_backward=3,
 ).problem()  # fmt: skip
 # One link for three transfers of 3 ticks that no order of microbatches decides.

@@ -15,18 +15,12 @@ from bubbleproof.theory.model.problem import Edges, Problem, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
 from bubbleproof.verify.certificates.chains import ForcedOrder
-from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.exhaustive import Exhaustive, obeys
 from proofs_tests.solvers.small import by_hand
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cases"
 STARTS_AT_13 = (0, 1, 2, 10, 3, 4, 5, 9, 6, 7, 8, 12)
-
-
-def order_of(problem: Problem) -> IndexOrder:
-    order = index_order(problem)
-    assert order is not None
-    return order
 
 
 def workspace() -> Problem:
@@ -80,11 +74,11 @@ def test_index_order_leaves_that_schedule_alone() -> None:
     start = np.array(STARTS_AT_13)
     assert obeys(problem, STARTS_AT_13)
     assert max(start + 1) == 13
-    order = order_of(problem)
+    order = index_order(problem)
     # After F 2, then 3, 1, 2, 0: at most (5 - 2) div 1 + 1 = 4 at once, more than there are.
     assert [(life.acquired, life.held) for life in order.lifecycles] == [(2, 1)]
     assert len(order.memory_edges) == 0
-    start[order.members] = np.sort(start[order.members], axis=1)
+    start[order.groups[0]] = np.sort(start[order.groups[0]], axis=1)
     assert obeys(problem, start.tolist())
 
 
@@ -118,7 +112,7 @@ SPLIT = Pipeline(num_ranks=4, num_microbatches=8, split_backward=True)
 def test_edges_and_exact_stores_of_ordinary_pipelines(
     pipeline: Pipeline, order_edges: int, memory_edges: int, exact: int
 ) -> None:
-    order = order_of(pipeline.problem())
+    order = index_order(pipeline.problem())
     counts = len(order.order_edges), len(order.memory_edges), len(exact_stores(order))
     assert counts == (order_edges, memory_edges, exact)
 
@@ -128,7 +122,7 @@ def test_what_another_stage_forces_is_no_chain() -> None:
     problem = Pipeline(num_ranks=2, num_microbatches=1).problem()
     tasks = np.arange(problem.num_tasks)
     forward, backward = problem.task("0F0"), problem.task("0B0")
-    assert ForcedOrder(problem, tasks).chains[0, 0, 0] == [
+    assert ForcedOrder(problem, tasks).chains[0, 0, 0, 0] == [
         ((forward, False), 1), ((backward, True), 0)
     ]  # fmt: skip
     edges = problem.edges
@@ -138,7 +132,7 @@ def test_what_another_stage_forces_is_no_chain() -> None:
         problem, edges=Edges(before=edges.before[kept], after=edges.after[kept],
                              lag=edges.lag[kept]),
     )  # fmt: skip
-    assert ForcedOrder(without, tasks).chains[0, 0, 0] is None
+    assert ForcedOrder(without, tasks).chains[0, 0, 0, 0] is None
 
 
 def parts_of_a_backward(*edges: tuple[str, str, int]) -> Problem:
@@ -155,8 +149,8 @@ def parts_of_a_backward(*edges: tuple[str, str, int]) -> Problem:
 
 def test_a_path_of_0_ticks_forces_and_each_moment_must_be_forced() -> None:
     whole = parts_of_a_backward(("0F0", "0I0", 0), ("0I0", "0W0", 0))
-    chain = ForcedOrder(whole, np.arange(3)).chains[0, 0, 0]
+    chain = ForcedOrder(whole, np.arange(3)).chains[0, 0, 0, 0]
     # I ends when W may start: nothing lies between, and the order is forced all the same.
     assert chain == [((0, False), 2), ((1, True), 1), ((2, False), 2), ((2, True), 0)]
     loose = parts_of_a_backward(("0F0", "0I0", 0), ("0F0", "0W0", 0))
-    assert ForcedOrder(loose, np.arange(3)).chains[0, 0, 0] is None
+    assert ForcedOrder(loose, np.arange(3)).chains[0, 0, 0, 0] is None

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.memory_rules import exact_stores
 from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
+from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.differences import DIFFERENCES, with_edges
 from proofs_tests.solvers.small import by_hand, tiny_pipelines
@@ -21,17 +22,11 @@ from proofs_tests.solvers.small import by_hand, tiny_pipelines
 SPLIT = Pipeline(num_ranks=2, num_microbatches=3, split_backward=True)
 
 
-def order_of(problem: Problem) -> IndexOrder:
-    order = index_order(problem)
-    assert order is not None
-    return order
-
-
 @settings(max_examples=200)
 @given(tiny_pipelines())
 def test_the_edges_change_no_optimum(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
-    order = order_of(problem)
+    order = index_order(problem)
     ordered = with_edges(problem, order.order_edges, order.memory_edges)
     without, with_them = brute_force(problem), brute_force(ordered)
     assert (without and without.makespan) == (with_them and with_them.makespan)
@@ -44,10 +39,10 @@ def test_relabelled_schedules_keep_every_edge(pipeline: Pipeline) -> None:
     best = brute_force(problem)
     if best is None:
         return
-    order = order_of(problem)
+    order = index_order(problem)
     start = np.array(best.start, dtype=np.int64)
     # A relabelled schedule: in each class, the i-th smallest start goes to microbatch i.
-    start[order.members] = np.sort(start[order.members], axis=1)
+    start[order.groups[0]] = np.sort(start[order.groups[0]], axis=1)
     end = start + problem.duration
     for edges in (problem.edges, order.order_edges, order.memory_edges):
         assert (start[edges.after] >= end[edges.before] + edges.lag).all()
@@ -60,7 +55,7 @@ def test_relabelled_schedules_keep_every_edge(pipeline: Pipeline) -> None:
 @given(tiny_pipelines())
 def test_exact_stores_need_nothing_but_their_edges(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
-    order = order_of(problem)
+    order = index_order(problem)
     if any((limit := order.limit(life)) is not None and limit < 1 for life in order.lifecycles):
         assert brute_force(problem) is None
         return
@@ -74,7 +69,7 @@ def test_exact_stores_need_nothing_but_their_edges(pipeline: Pipeline) -> None:
 
 
 def test_the_edges_of_a_small_pipeline_by_hand() -> None:
-    order = order_of(Pipeline(num_ranks=1, num_microbatches=3, capacity=2).problem())
+    order = index_order(Pipeline(num_ranks=1, num_microbatches=3, capacity=2).problem())
     # Tasks 0..2 are F, 3..5 are B. Room for two: F2 after the end of B0.
     assert pairs(order.order_edges) == [(0, 1), (1, 2), (3, 4), (4, 5)]
     assert pairs(order.memory_edges) == [(3, 2)]
@@ -96,14 +91,16 @@ def test_the_edges_of_a_small_pipeline_by_hand() -> None:
 )
 def test_limits_by_hand(released: int, capacity: int | None, limit: int | None) -> None:
     pipeline = SPLIT.with_changes(activation=3, released_at_input=released, capacity=capacity)
-    order = order_of(pipeline.problem())
+    order = index_order(pipeline.problem())
     assert [order.limit(life) for life in order.lifecycles] == [limit, limit]
     simple = released == 0
     assert exact_stores(order) == (frozenset({0, 1}) if simple else frozenset())
 
 
 def test_a_store_of_two_chunks_is_not_expressed_by_edges() -> None:
-    order = order_of(Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem())
+    order = index_order(
+        Pipeline(num_ranks=1, num_microbatches=2, num_chunks=2, capacity=2).problem()
+    )
     assert len(order.lifecycles) == 2
     assert exact_stores(order) == frozenset()
 
@@ -115,7 +112,7 @@ def test_all_that_is_released_at_once_hides_nothing_for_an_instant() -> None:
         activation=2, released_at_input=1, capacity=1,
     )  # fmt: skip
     assert brute_force(pipeline.problem()) is not None
-    assert order_of(pipeline.problem()).lifecycles == ()
+    assert index_order(pipeline.problem()).lifecycles == ()
 
 
 def test_a_precedence_of_negative_lag_forces_no_order() -> None:
@@ -134,7 +131,7 @@ def test_a_precedence_of_negative_lag_forces_no_order() -> None:
         + [(f"0I{j}", True, 0, -2) for j in m]
         + [(f"0W{j}", True, 0, -1) for j in m],
     )
-    assert order_of(problem).lifecycles == ()
+    assert index_order(problem).lifecycles == ()
     assert lower_bounds(problem).best.bound <= 23
 
 
@@ -146,7 +143,7 @@ def test_changes_of_one_moment_are_added_up() -> None:
         stores=[Store(name="memory of rank 0", capacity=2)],
         events=[("0F0", False, 0, 5), ("0F0", False, 0, -3), ("0B0", True, 0, -2)],
     )
-    order = order_of(problem)
+    order = index_order(problem)
     assert [order.limit(life) for life in order.lifecycles] == [1]
 
 
@@ -156,7 +153,7 @@ F_THEN_B = [("0F0", 1, (0,)), ("0B0", 1, (0,))], [("0F0", "0B0", 0)]
 
 def test_a_part_released_when_the_forward_ends_is_more_than_an_edge_can_say() -> None:
     events = [("0F0", False, 0, 3), ("0F0", True, 0, -1), ("0B0", True, 0, -2)]
-    order = order_of(by_hand(*F_THEN_B, stores=[MEMORY], events=events))
+    order = index_order(by_hand(*F_THEN_B, stores=[MEMORY], events=events))
     assert [(life.acquired, life.held) for life in order.lifecycles] == [(3, 2)]
     assert exact_stores(order) == frozenset()
 
@@ -174,7 +171,7 @@ def test_a_part_released_when_the_forward_ends_is_more_than_an_edge_can_say() ->
     ],
 )
 def test_other_uses_have_no_lifecycle(events: list[tuple[str, bool, int, int]]) -> None:
-    assert order_of(by_hand(*F_THEN_B, stores=[MEMORY], events=events)).lifecycles == ()
+    assert index_order(by_hand(*F_THEN_B, stores=[MEMORY], events=events)).lifecycles == ()
 
 
 def test_one_unclear_use_of_a_store_leaves_no_lifecycle_in_it() -> None:
@@ -183,8 +180,13 @@ def test_one_unclear_use_of_a_store_leaves_no_lifecycle_in_it() -> None:
     events = [("0F0", False, 0, 1), ("0B0", True, 0, -1), ("1F0", True, 0, -2)]
     store = Store(name="memory of rank 0", base=2, capacity=2)
     problem = by_hand([*tasks, ("1F0", 1, (0,))], edges, stores=[store], events=events)
-    assert order_of(problem).lifecycles == ()
+    assert index_order(problem).lifecycles == ()
     assert brute_force(problem) is not None
+
+
+def sizes(problem: Problem) -> list[int]:
+    """The numbers of microbatches of the groups."""
+    return sorted(group.shape[1] for group in index_order(problem).groups)
 
 
 def pairs(edges: Edges) -> list[tuple[int, int]]:
@@ -196,28 +198,34 @@ def pairs(edges: Edges) -> list[tuple[int, int]]:
 def test_any_difference_between_microbatches_is_seen(
     differ: Callable[[Problem], Problem], pipeline: Pipeline
 ) -> None:
-    assert index_order(pipeline.problem()) is not None
-    assert index_order(differ(pipeline.problem())) is None
+    problem, changed = pipeline.problem(), differ(pipeline.problem())
+    assert sizes(problem) == [3]
+    assert identical(index_order(problem)) is not None
+    # One microbatch is like no other, and where two are joined neither is.
+    others = {"edge_across": [1, 1, 1], "other_number": [3]}
+    assert sizes(changed) == others.get(differ.__name__, [1, 2])
+    assert identical(index_order(changed)) is None
 
 
 def test_mixed_splits_fused_pairs_and_tasks_of_no_microbatch_are_seen() -> None:
     mixed = SPLIT.with_changes(split_backward=((True, False, True), (True, True, True)))
-    assert index_order(mixed.problem()) is None
+    assert sizes(mixed.problem()) == [1, 2]
     fused = Pipeline(num_ranks=2, num_microbatches=3, overlaps=(((1, 1), (1, 0)),))
-    assert index_order(fused.problem()) is None
-    assert index_order(by_hand([("0F0", 1, (0,)), ("0STEP", 1, (0,))])) is None
-    assert index_order(by_hand([])) is None
+    assert sizes(fused.problem()) == [1, 1, 1]
+    assert sizes(by_hand([("0F0", 1, (0,)), ("0STEP", 1, (0,))])) == [1, 1]
+    for odd in (mixed.problem(), fused.problem(), by_hand([])):
+        assert identical(index_order(odd)) is None
 
 
 def test_equal_counts_do_not_make_microbatches_independent() -> None:
     # Each microbatch waits once for the other, and each fused pair joins two of them.
     rows = [(f"{stage}F{j}", 1, (0,)) for stage in range(2) for j in range(2)]
     crossed = by_hand(rows, [("0F0", "1F1", 0), ("0F1", "1F0", 0)])
-    assert index_order(crossed) is None
+    assert sizes(crossed) == [1, 1]
     straight = by_hand(rows, [("0F0", "1F0", 0), ("0F1", "1F1", 0)])
-    assert index_order(straight) is not None
+    assert sizes(straight) == [2]
     joined = [("(0F0;0B1)OVERLAP_F_B", 1, (0,)), ("(0F1;0B0)OVERLAP_F_B", 1, (0,))]
-    assert index_order(by_hand(joined)) is None
+    assert sizes(by_hand(joined)) == [1, 1]
 
 
 def test_where_microbatches_differ_the_edges_would_be_wrong() -> None:
@@ -228,7 +236,7 @@ def test_where_microbatches_differ_the_edges_would_be_wrong() -> None:
         [("0F1", "1F1", 0)],
         resources=[Resource(name=f"rank {r}", rank=r) for r in range(2)],
     )
-    assert index_order(problem) is None
+    assert len(index_order(problem).order_edges) == 0
     forced = with_edges(
         problem, Edges(before=np.array([0]), after=np.array([1]), lag=np.array([0]))
     )

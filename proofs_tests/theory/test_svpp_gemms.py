@@ -124,9 +124,8 @@ def test_identical_microbatches_stay_identical_when_cut() -> None:
         weight_parts=(1, 2), capacity=2,
     )  # fmt: skip
     order = index_order(cut.problem())
-    assert order is not None
     # Per stage F, I and two parts; F of microbatch 2 waits for the last part of microbatch 0.
-    assert order.members.shape == (2 * 4, 3)
+    assert order.groups[0].shape == (2 * 4, 3)
     problem, edges = cut.problem(), order.memory_edges
     pairs = {
         (problem.label(a), problem.label(b))

@@ -127,7 +127,7 @@ def test_a_transfer_between_computations_counts() -> None:
 def proved(problem: Problem, tasks: tuple[int, ...]) -> int:
     """min head + work + min tail by a fixpoint over all edges (precondition: only computations)."""
     order = index_order(problem)
-    parts = [problem.edges] + ([order.order_edges, order.memory_edges] if order else [])
+    parts = [problem.edges, order.order_edges, order.memory_edges]
     arcs = [
         arc
         for part in parts

@@ -80,10 +80,11 @@ def test_a_crowd_needs_the_time_it_takes() -> None:
 
 
 def test_edge_finding_is_a_crowd_with_an_order() -> None:
-    # 0F3 comes 2 ticks after 0F0, 0F2 and 0F4 and takes 2: in 12 ticks those three end by 8. With
-    # 0F1 they take 9, so 0F1 is the last of the four. In 13 ticks it may be in between.
+    # 0F3 comes 2 ticks after 0F0, 0F2 and 0F4 and takes 2: in 12 ticks those three end by 8. They
+    # differ, so that nothing else orders them. With 0F1 they take 9, so 0F1 is last of the four.
+    # In 13 ticks it may be between.
     problem = by_hand(
-        [("0F0", 2, (0,)), ("0F1", 3, (0,)), ("0F2", 2, (0,)), ("0F3", 2, (0,)), ("0F4", 2, (0,))],
+        [("0F0", 1, (0,)), ("0F1", 3, (0,)), ("0F2", 2, (0,)), ("0F3", 2, (0,)), ("0F4", 3, (0,))],
         [("0F0", "0F3", 2), ("0F2", "0F3", 2), ("0F4", "0F3", 2)],
     )
     last = Lemma(literals=(("<", 0, 1),), crowd=(0, 1, 2, 4))

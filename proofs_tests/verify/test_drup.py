@@ -197,7 +197,7 @@ def _span_idle(problem: Problem, start: tuple[int, ...]) -> int:
 def in_index_order(problem: Problem, start: tuple[int, ...]) -> list[int]:
     """The same schedule with the tasks of each class in the order of their microbatches."""
     order, moved = index_order(problem), list(start)
-    for row in order.members.tolist() if order is not None else ():
+    for row in (row.tolist() for group in order.groups for row in group):
         for task, value in zip(row, sorted(start[task] for task in row), strict=True):
             moved[task] = value
     return moved

@@ -19,7 +19,6 @@ from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Edges
 from bubbleproof.theory.pipelines.timing import earliest_starts
-from bubbleproof.verify.certificates.index_order import index_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class Frame:
     def windows(self) -> tuple[Ints, Ints, Edges]:
         """Heads and tails (ticks) of the tasks of the floor, over the edges that hold there."""
         floor = self.variants.floor
-        if self.order is Symmetry.ALL and index_order(floor) is not None:
+        if self.order is Symmetry.ALL:
             bounds = lower_bounds(floor)
             if not bounds.is_cyclic:
                 return bounds.heads, bounds.tails, bounds.edges

@@ -34,6 +34,7 @@ from bubbleproof.solvers.engines.choices_frame import Choice, Frame
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
+from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.option_lifetimes import optional_lifetimes
 from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
@@ -62,11 +63,11 @@ class AnonymousModel(ChoicesModel):
     """The relaxation. Preconditions: ``can_be_anonymous(variants)``, and the order is ``ALL``."""
 
     def __init__(self, frame: Frame) -> None:
-        order = index_order(frame.variants.whole)
-        assert order is not None, "anonymous variants have identical microbatches"
-        self.order, self.class_of = order, class_of_task(order)
+        alike = identical(index_order(frame.variants.whole))
+        assert alike is not None, "anonymous variants have identical microbatches"
+        self.members, self.class_of = alike.members, class_of_task(alike)
         super().__init__(frame)
-        self.num_samples = order.num_microbatches
+        self.num_samples = alike.num_microbatches
         self._surely: list[tuple[int, int]] = []  # (a, b): b starts when a has ended
         self.there = [
             [self.model.new_bool_var("") for _ in range(self.num_samples)] for _ in self.families
@@ -84,12 +85,12 @@ class AnonymousModel(ChoicesModel):
         )
 
     def _option_classes(self) -> Iterator[int]:
-        for number, row in enumerate(self.order.members):
+        for number, row in enumerate(self.members):
             if self.variants.task_option[row[0]] != NONE:
                 yield number
 
     def _slots(self, number: int) -> Slots:
-        members = self.order.members[number].tolist()
+        members = self.members[number].tolist()
         task, edges, option = members[0], self.problem.edges, self.variants.task_option
         waits_for = option[edges.before[edges.after == task]] == NONE
         awaited = option[edges.after[edges.before == task]] == NONE
@@ -157,9 +158,9 @@ class AnonymousModel(ChoicesModel):
         one, other = self.slots.get(before), self.slots.get(after)
         if one is None:
             assert other is not None
-            self._after_computation(self.order.members[before].tolist(), other, lag)
+            self._after_computation(self.members[before].tolist(), other, lag)
         elif other is None:
-            self._before_computation(one, self.order.members[after].tolist(), lag)
+            self._before_computation(one, self.members[after].tolist(), lag)
         else:
             self._between(one, other, lag)
 
@@ -275,7 +276,7 @@ class AnonymousModel(ChoicesModel):
 
     def _series(self, store: int) -> list[Series]:
         """The changes of a store, one series per class and side of its tasks."""
-        events, members = self.problem.events, self.order.members
+        events, members = self.problem.events, self.members
         found = []
         occupancy = self.problem.occupancy
         for number, row in enumerate(members.tolist()):

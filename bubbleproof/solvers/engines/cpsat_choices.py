@@ -118,20 +118,18 @@ class ChoicesModel:
         """Where nothing that touches a store is taken, the plain problem's memory edges hold."""
         plain = self.variants.plain
         order = index_order(plain)
-        if order is None:
-            return
         options, events = self.variants.event_option, self.problem.events
         for life in order.lifecycles:
             limit = order.limit(life)
             touching = set(options[events.store == life.store].tolist()) - {NONE}
-            if limit is None or not touching or limit >= order.num_microbatches:
+            if limit is None or not touching or limit >= len(order.row_of[life.first]):
                 continue
             left = [self.option[option].negated() for option in touching]
             if limit < 1:
                 self.model.add_bool_or(self.option[option] for option in touching)
                 continue
-            before = self.frame.always[order.members[life.last, :-limit]].tolist()
-            after = self.frame.always[order.members[life.first, limit:]].tolist()
+            before = self.frame.always[order.row_of[life.last][:-limit]].tolist()
+            after = self.frame.always[order.row_of[life.first][limit:]].tolist()
             for early, late in zip(before, after, strict=True):
                 self.model.add(self.start[late] >= self.end(early)).only_enforce_if(left)
 

@@ -130,12 +130,9 @@ class SatModel(LoadModel[int]):
 
     def _order_classes(self, resource: int) -> None:
         """What precedes a task that precedes b precedes b: said for neighbours of a class."""
-        order = self.encoding.bounds.order
-        if order is None:
-            return
         tasks = set(self.encoding.tasks_on(resource).tolist())
-        for row in order.members.tolist():
-            for earlier, later in pairwise(row):
+        for row in self.encoding.bounds.order.row_of.values():
+            for earlier, later in pairwise(row.tolist()):
                 for other in tasks:
                     pairs = self.before.get((later, other)), self.before.get((earlier, other))
                     if pairs[0] is not None and pairs[1] is not None:

@@ -27,7 +27,7 @@ from bubbleproof.theory.model.problem import Problem
 
 Moment = tuple[int, bool]  # task, whether at its end
 Chain = list[tuple[Moment, int]]  # what happens, in order, and the level (units) after it
-Owner = tuple[int, int, int]  # store, stage, slice
+Owner = tuple[int, int, int, int]  # store, stage, slice, microbatch
 Passed = Callable[[Moment], tuple[bool, bool]]  # whether it is over for sure, whether it may be
 IMPOSSIBLE = 1 << 64  # units or ticks; all of a problem's add up to less than 2**60
 
@@ -36,9 +36,8 @@ IMPOSSIBLE = 1 << 64  # units or ticks; all of a problem's add up to less than 2
 class Lifecycle:
     """What one microbatch holds in one store through the tasks of one (stage, slice).
 
-    ``first`` and ``last`` are classes. At the instant at which its task of ``first`` starts, it
-    holds exactly ``acquired``; from then until that of ``last`` ends, ``held`` or more; before and
-    after, nothing. ``is_simple``: nothing happens between.
+    At the instant at which its task ``first`` starts, it holds exactly ``acquired``; from then
+    until its task ``last`` ends, ``held`` or more; before and after, nothing.
     """
 
     store: int
@@ -46,25 +45,24 @@ class Lifecycle:
     last: int
     acquired: int
     held: int
-    is_simple: bool
 
 
 class ForcedOrder:
-    """The order of the moments of one microbatch: ``tasks[c]`` is its task of class c."""
+    """The order of the moments of the microbatches whose ``tasks`` are given."""
 
     def __init__(self, problem: Problem, tasks: Ints) -> None:
         self.problem, self.tasks = problem, tasks
-        self.class_of: dict[int, int] = {task: c for c, task in enumerate(tasks.tolist())}
         self._ticks: list[int] = problem.duration.tolist()
 
     @cached_property
     def chains(self) -> dict[Owner, Chain | None]:
-        """The chain of each (store, stage, slice); None where no one row is forced."""
+        """The chain of each owner; None where no one row is forced."""
         events, actions = self.problem.events, self.problem.actions
         changes: dict[Owner, dict[Moment, int]] = {}
         for row in np.flatnonzero(np.isin(events.task, self.tasks)).tolist():
             task, store = int(events.task[row]), int(events.store[row])
-            owner = store, int(actions.stage[task]), int(actions.slice[task])
+            stage, microbatch = int(actions.stage[task]), int(actions.microbatch[task])
+            owner = store, stage, int(actions.slice[task]), microbatch
             sums, moment = changes.setdefault(owner, {}), (task, bool(events.at_end[row]))
             sums[moment] = sums.get(moment, 0) + int(events.delta[row])
         return {owner: self._chain(sums) for owner, sums in changes.items()}
@@ -81,8 +79,7 @@ class ForcedOrder:
             return None
         if levels[-1] != 0 or (held := min(levels[:-1])) <= 0:
             return None
-        begin, end = self.class_of[first], self.class_of[last]
-        return Lifecycle(store, begin, end, levels[0], held, is_simple=len(chain) == 2)
+        return Lifecycle(store, first, last, levels[0], held)
 
     def _chain(self, changes: dict[Moment, int]) -> Chain | None:
         """Where the moments are forced into one row, the more are forced before, the later."""
@@ -103,10 +100,10 @@ class ForcedOrder:
 
     @cached_property
     def _paths(self) -> dict[int, dict[int, int]]:
-        """From each task the longest paths to those of its stage and slice, start to start."""
+        """From each task the longest paths to those of its stage, slice and microbatch."""
         edges, actions = self.problem.edges, self.problem.actions
         inside = np.isin(edges.before, self.tasks) & np.isin(edges.after, self.tasks)
-        for column in (actions.stage, actions.slice):
+        for column in (actions.stage, actions.slice, actions.microbatch):
             inside &= column[edges.before] == column[edges.after]
         before, after = edges.before[inside].tolist(), edges.after[inside].tolist()
         arcs: dict[int, list[tuple[int, int]]] = {}
@@ -140,9 +137,10 @@ def is_too_full(problem: Problem, chains: dict[int, list[Chain]], passed: Passed
     """Whether some store with a capacity must hold more than it."""
     for number, owners in chains.items():
         store = problem.stores[number]
-        held = sum(_least_level(chain, passed) for chain in owners)
-        if store.capacity is not None and store.base + held > store.capacity:
-            return True
+        if store.capacity is not None:
+            held = sum(_least_level(chain, passed) for chain in owners)
+            if store.base + held > store.capacity:
+                return True
     return False
 
 

@@ -57,7 +57,7 @@ class Replay:
         tasks = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
         self.is_cyclic = len(tasks) < problem.num_tasks
         self._add_edges(edges, tasks if with_orders else [])
-        self.chains = order.chains if with_orders and order is not None else {}
+        self.chains = order.chains if with_orders else {}
         if with_orders:
             self._add_pairs()
         self._add_spans(limit, objective == "span_idle")
