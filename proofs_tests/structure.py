@@ -25,7 +25,7 @@ KERNEL = "verify.spec"
 CERTIFICATES = (
     "verify.certificates.certificate",
     "verify.certificates.drup_replay",
-    "verify.certificates.one_machine",
+    "verify.certificates.one_store",
 )
 _QUIET = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -18,7 +18,7 @@ MOST = {
     "verify.spec": 600,
     "verify.certificates.certificate": 500,
     "verify.certificates.drup_replay": 500,
-    "verify.certificates.one_machine": 500,
+    "verify.certificates.one_store": 500,
 }
 MOST_CIRCLES = 0
 

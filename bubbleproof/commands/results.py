@@ -9,6 +9,7 @@ from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Schedule
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
 
 FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
@@ -47,6 +48,9 @@ def bound_text(source: ProblemInput, result: Result) -> str:
     if isinstance(certificate, OneMachine):
         where = problem.resources[certificate.resource].name
         by = f" by {counted(len(certificate.tasks), 'task')} on {where}"
+    if isinstance(certificate, OneStore):
+        where = problem.resources[certificate.resource].name
+        by = f" by what {where} has room for in {problem.stores[certificate.store].name}"
     by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
@@ -125,6 +129,15 @@ def _certificate_to_json(
             "kind": "one-machine",
             "resource": problem.resources[certificate.resource].name,
             "tasks": [problem.label(task) for task in certificate.tasks],
+            "bound": certificate.bound,
+        }
+    if isinstance(certificate, OneStore):
+        return {
+            "kind": "one-store",
+            "resource": problem.resources[certificate.resource].name,
+            "store": problem.stores[certificate.store].name,
+            "begin": certificate.begin,
+            "end": certificate.end,
             "bound": certificate.bound,
         }
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}

@@ -16,6 +16,8 @@ It claims that no schedule of a problem has an objective below ``bound`` (ticks)
 in the file: it is that of the schedule beside it. Tasks and resources go by their names there.
 
 - ``one-machine``: see ``verify.certificates.one_machine``.
+- ``one-store``: see ``verify.certificates.one_store``; ``resource`` and ``store`` by their names,
+  ``begin`` and ``end`` in ticks.
 - ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
   ``verify.certificates.certificate``: ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``,
   ``0B1<0F3`` (0B1 ends by the start of 0F3), with ``rank1`` for the first start of a computation on
@@ -46,6 +48,7 @@ from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whol
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
 
 ObjectiveName = Literal["makespan", "span_idle"]
@@ -80,6 +83,16 @@ class OneMachineLayout(CertificateLayout):
     tasks: list[str]
 
 
+class OneStoreLayout(CertificateLayout):
+    """What a resource can do before ``begin``, and in the last ``end`` ticks, as a store allows."""
+
+    kind: Literal["one-store"]
+    resource: str
+    store: str
+    begin: Natural
+    end: Natural
+
+
 class DrupLayout(CertificateLayout):
     """Lemmas, one text each, or all of them compressed; exactly one of the two."""
 
@@ -89,15 +102,16 @@ class DrupLayout(CertificateLayout):
     packed: str | None = None
 
 
-LAYOUTS: dict[str, type[OneMachineLayout | DrupLayout]] = {
+LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | DrupLayout]] = {
     "one-machine": OneMachineLayout,
+    "one-store": OneStoreLayout,
     "drup": DrupLayout,
 }
 
 
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
-    either = Annotated[OneMachineLayout | DrupLayout, Field(discriminator="kind")]
+    either = Annotated[OneMachineLayout | OneStoreLayout | DrupLayout, Field(discriminator="kind")]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -123,6 +137,8 @@ def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
     layout, names = validate(LAYOUTS[kind], data), _Names(problem)
     if isinstance(layout, OneMachineLayout):
         return names.one_machine(layout)
+    if isinstance(layout, OneStoreLayout):
+        return names.one_store(layout)
     return names.drup(layout, _lemma_lines(layout))
 
 
@@ -153,6 +169,13 @@ def certificate_content(
                 "kind": "one-machine", **claim,
                 "resource": problem.resources[certificate.resource].name,
                 "tasks": [texts[task] for task in certificate.tasks],
+            }  # fmt: skip
+        case OneStore():
+            body = {
+                "kind": "one-store", **claim,
+                "resource": problem.resources[certificate.resource].name,
+                "store": problem.stores[certificate.store].name,
+                "begin": certificate.begin, "end": certificate.end,
             }  # fmt: skip
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
@@ -209,6 +232,8 @@ class _Names:
     def __init__(self, problem: Problem) -> None:
         resources = [resource.name for resource in problem.resources]
         self.resources = Names(resources, f"a resource such as {', '.join(resources[:8])}")
+        stores = [store.name for store in problem.stores]
+        self.stores = Names(stores, f"a store such as {', '.join(stores[:8])}")
         self.starts = Names(_texts(problem), "a task of the schedule's problem")
 
     def one_machine(self, layout: OneMachineLayout) -> OneMachine:
@@ -216,6 +241,16 @@ class _Names:
         return OneMachine(
             resource=self.resources.number(layout.resource, "resource"),
             tasks=tuple(self.starts.number(text, "tasks", row) for row, text in tasks),
+            bound=layout.bound,
+            objective=layout.objective,
+        )
+
+    def one_store(self, layout: OneStoreLayout) -> OneStore:
+        return OneStore(
+            resource=self.resources.number(layout.resource, "resource"),
+            store=self.stores.number(layout.store, "store"),
+            begin=layout.begin,
+            end=layout.end,
             bound=layout.bound,
             objective=layout.objective,
         )

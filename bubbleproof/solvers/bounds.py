@@ -3,7 +3,8 @@
 Heads and tails are longest paths over the precedences, the index-order edges and the memory edges
 (``verify.certificates.index_order``). Per resource, Jackson's preemptive one-machine bound is the
 largest min head + sum of durations + min tail over sets of tasks (Carlier 1982); the set that
-attains it is the certificate. For ``span_idle`` the same is done within the span of each rank.
+attains it is the certificate, unless what a store has room for says more (``store_bounds``). For
+``span_idle`` the same is done within the span of each rank.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from bubbleproof.solvers.store_bounds import acquiring, store_bound
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order, sure_edges
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 
 NEVER = -(1 << 61)  # no path: all durations and lags add up to less than 2**60 ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bounds:
-    """``heads`` and ``tails`` (ticks, per task) over ``edges``, and the best one-machine bound.
+    """``heads`` and ``tails`` (ticks, per task) over ``edges``, and the best bound of a resource.
 
     ``is_cyclic`` when the edges contradict each other: the problem is infeasible.
     """
@@ -33,7 +36,7 @@ class Bounds:
     edges: Edges
     heads: Ints
     tails: Ints
-    best: OneMachine
+    best: OneMachine | OneStore
     is_cyclic: bool = False
 
 
@@ -54,25 +57,29 @@ def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
         )
     compute = problem.rank_of_task != NONE
     if objective == "span_idle":
-        machines = _spans(problem, edges)
+        found = _spans(problem, edges)
     else:
         inside = (heads, tails) if compute.all() else _from(problem, edges, compute)
         used = np.unique(problem.occupancy.resource).tolist()
-        machines = [_one_machine(problem, resource, *inside) for resource in used]
-    best = max(machines, key=lambda certificate: certificate.bound)
+        found = [machine_bound(problem, resource, *inside) for resource in used]
+        found += [b for pair in acquiring(problem) if (b := store_bound(problem, *inside, *pair))]
+    best = max(found, key=lambda certificate: certificate.bound)
     return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
 
 
-def _spans(problem: Problem, edges: Edges) -> list[OneMachine]:
-    """The best bound on the idle time within the span of each rank that computes."""
-    found = []
+def _spans(problem: Problem, edges: Edges) -> list[OneMachine | OneStore]:
+    """The best bounds on the idle time within the span of each rank that computes."""
+    found: list[OneMachine | OneStore] = []
+    pairs = acquiring(problem)
     occupancy = problem.occupancy
     for rank in np.unique(occupancy.resource[occupancy.resource < problem.num_ranks]).tolist():
         tasks = occupancy.task[occupancy.resource == rank]
         here = np.isin(np.arange(problem.num_tasks), tasks)
-        machine = _one_machine(problem, rank, *_from(problem, edges, here))
-        idle = machine.bound - int(problem.duration[tasks].sum())
-        found.append(replace(machine, bound=idle, objective="span_idle"))
+        inside = _from(problem, edges, here)
+        spans: list[OneMachine | OneStore] = [machine_bound(problem, rank, *inside)]
+        spans += [b for r, s in pairs if r == rank and (b := store_bound(problem, *inside, r, s))]
+        work = int(problem.duration[tasks].sum())
+        found += [replace(b, bound=b.bound - work, objective="span_idle") for b in spans]
     return found
 
 
@@ -87,7 +94,7 @@ def _from(problem: Problem, edges: Edges, tasks: Bools) -> tuple[Ints, Ints]:
     return begin, end
 
 
-def _one_machine(problem: Problem, resource: int, heads: Ints, tails: Ints) -> OneMachine:
+def machine_bound(problem: Problem, resource: int, heads: Ints, tails: Ints) -> OneMachine:
     """The largest min head + work + min tail over the tasks of one resource, with its set.
 
     Precondition: some task occupies the resource.

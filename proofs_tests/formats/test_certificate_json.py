@@ -14,12 +14,14 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
 from proofs_tests.cases import hand_built, overlapped
 
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
 F0, F1, B1 = (PROBLEM.task(text) for text in ("0F0", "1F1", "1B1"))
 ONE = OneMachine(resource=1, tasks=(F1, B1), bound=9)
+ROOM = OneStore(resource=1, store=0, begin=3, end=2, bound=9, objective="span_idle")
 STEPS = Drup(
     bound=10,
     lemmas=(
@@ -41,7 +43,7 @@ LEMMAS = Drup(
 )
 
 
-@pytest.mark.parametrize("certificate", [ONE, STEPS, LEMMAS], ids=["one", "steps", "lemmas"])
+@pytest.mark.parametrize("certificate", [ONE, ROOM, STEPS, LEMMAS])
 def test_what_is_written_is_read_back(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(tmp_path / "c.json", PROBLEM, certificate, name="small")
     assert read_certificate(tmp_path / "c.json", PROBLEM) == certificate
@@ -53,6 +55,7 @@ def test_every_task_and_resource_has_a_name(problem: Problem, tmp_path: Path) ->
     lemma = Lemma(literals=tuple(("<=", task, 1) for task in tasks), full=tasks[-1])
     for certificate in (
         OneMachine(resource=len(problem.resources) - 1, tasks=tasks, bound=1),
+        OneStore(resource=0, store=len(problem.stores) - 1, begin=0, end=0, bound=1),
         Drup(bound=1, lemmas=(lemma,)),
     ):
         write_certificate(tmp_path / "c.json", problem, certificate)
@@ -99,7 +102,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
     assert changed(tmp_path, kind="oracle") == (
-        "kind: expected one of one-machine, drup, found 'oracle'"
+        "kind: expected one of one-machine, one-store, drup, found 'oracle'"
     )
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):
@@ -167,6 +170,12 @@ def test_names_of_other_kinds_are_refused(tmp_path: Path) -> None:
     assert refusal(there, tmp_path) == (
         "tasks[1]: expected a task of the schedule's problem, found '0X0'"
     )
+    room = one | {"kind": "one-store", "resource": "rank 0", "begin": 0, "end": 0}
+    assert refusal(room | {"store": "memory of rank 7"}, tmp_path) == (
+        "store: expected a store such as memory of rank 0, memory of rank 1, "
+        "found 'memory of rank 7'"
+    )
+    assert refusal(room | {"store": "memory of rank 0", "end": -1}, tmp_path).startswith("end: ")
 
 
 def test_a_bound_too_wide_for_json_is_not_written(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bubbleproof.solvers import Proof, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
+from proofs_tests.solvers.best_machine import best_machine
 
 # Unsplit, tF = 1, tB = 2, room for `cap` activations: (p, m, cap, optimum). No bound leaves a gap.
 UNSPLIT = [
@@ -77,8 +78,9 @@ def test_released_in_parts() -> None:
         num_ranks=4, num_microbatches=8, split_backward=True, latency=1, capacity=8, forward=10,
         input_backward=11, weight_backward=8, activation=2, released_at_input=1,
     )  # fmt: skip
-    result = solve(pipeline.problem())
-    assert lower_bounds(pipeline.problem()).best.bound == 265
+    problem = pipeline.problem()
+    result = solve(problem)
+    assert best_machine(problem, lower_bounds(problem)).bound == 265
     assert (result.status, result.makespan) == (Status.OPTIMAL, 283)
     assert (result.lower_bound, result.proof) == (283, Proof.CERTIFICATE)
 

@@ -19,6 +19,7 @@ from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from bubbleproof.verify.check import check
 from proofs_tests.patience import ended, in_time
 from proofs_tests.sized import sized
+from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.plain_model import optimum
 from proofs_tests.solvers.small import tiny_pipelines
@@ -78,7 +79,7 @@ CLOSED_BY_SEARCH = [
 def test_the_optimum_is_proved(pipeline: Pipeline, machine: int, best: int) -> None:
     problem = pipeline.problem()
     bounds = lower_bounds(problem)
-    assert bounds.best.bound == machine
+    assert best_machine(problem, bounds).bound == machine
     certificate = improve(problem, bounds, best, in_time())
     assert proved(problem, certificate) == best
 
@@ -148,6 +149,7 @@ def test_an_impossible_problem_is_refuted_at_every_length() -> None:
     # Rank 0 holds chunks 0 and 3 of a V; one activation fits, and 3B0 comes before 0B0.
     problem = folded(1, is_split=False).problem()
     bounds = lower_bounds(problem)
+    bounds = replace(bounds, best=best_machine(problem, bounds))
     certificate = improve(problem, bounds, None, in_time())
     assert proved(problem, certificate) == longest(problem) + 1
     assert windows(problem, bounds, longest(problem)) is None
@@ -177,7 +179,7 @@ def test_time_is_kept() -> None:
 def test_the_search_finds_schedules_too(pipeline: Pipeline, machine: int, best: int) -> None:
     problem = pipeline.problem()
     bounds = lower_bounds(problem)
-    assert bounds.best.bound == machine
+    assert best_machine(problem, bounds).bound == machine
     starts = decide(problem, bounds, best, in_time())
     assert isinstance(starts, np.ndarray)
     verdict = check(problem, schedule_of_starts(problem, starts))

@@ -31,7 +31,7 @@ LATE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=
 TWO_CHUNKS = Pipeline(num_ranks=2, num_microbatches=4, num_chunks=2, capacity=3).problem()
 IN_PARTS = Pipeline(
     num_ranks=2, num_microbatches=4, split_backward=True, activation=2, released_at_input=1,
-    capacity=3, forward=1, input_backward=2, weight_backward=3,
+    capacity=3, forward=2, input_backward=2, weight_backward=3,
 ).problem()  # fmt: skip
 MIXED = Pipeline(
     num_ranks=1, num_microbatches=4, split_backward=((True, False, True, False),), capacity=1,

@@ -1,9 +1,9 @@
 """The sweep of damaged certificates: whatever the checker accepts is below the true optimum.
 
-True certificates of random problems (one machine, propagation, DRUP, the floor of choices) are
-damaged in one way or two and most often claim a tick more than the optimum, which the exhaustive
-walk knows. A damaged certificate may still prove something; so what counts is the bound that is
-accepted. ``python -m proofs_tests.verify.tampered 500`` prints the counts.
+True certificates of random problems (one machine, one store, propagation, DRUP, the floor of
+choices) are damaged in one way or two and most often claim a tick more than the optimum, which the
+exhaustive walk knows. A damaged certificate may still prove something; so what counts is the bound
+that is accepted. ``python -m proofs_tests.verify.tampered 500`` prints the counts.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bubbleproof.theory.pipelines.allowed import (
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
+from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate, check_certificate
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
@@ -131,7 +132,7 @@ def _certificates(problem: Problem, bound: int) -> Iterator[tuple[str, Certifica
     bounds = lower_bounds(problem)
     if bounds.is_cyclic:
         return
-    yield "one-machine", bounds.best
+    yield "one-store" if isinstance(bounds.best, OneStore) else "one-machine", bounds.best
     deadline = time.perf_counter() + SECONDS
     found = improve(problem, bounds, bound, deadline)
     if found is not None:
@@ -191,6 +192,8 @@ def _of_another(rng: Random, case: Case) -> Certificate | None:
 def _damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certificate:
     if isinstance(certificate, OneMachine):
         return _damaged_machine(rng, problem, certificate)
+    if isinstance(certificate, OneStore):
+        return _damaged_store(rng, problem, certificate)
     if not certificate.lemmas or rng.random() < 0.15:
         return rng.choice(
             (
@@ -216,6 +219,18 @@ def _damaged_machine(rng: Random, problem: Problem, certificate: OneMachine) -> 
             resource = rng.randrange(len(problem.resources))
             return replace(certificate, resource=resource)
     return replace(certificate, tasks=tuple(tasks))
+
+
+def _damaged_store(rng: Random, problem: Problem, certificate: OneStore) -> OneStore:
+    match rng.randrange(4):
+        case 0:
+            return replace(certificate, begin=certificate.begin + rng.choice((-1, 1, 2)))
+        case 1:
+            return replace(certificate, end=certificate.end + rng.choice((-1, 1, 2)))
+        case 2:
+            return replace(certificate, resource=rng.randrange(len(problem.resources)))
+        case _:
+            return replace(certificate, store=rng.randrange(len(problem.stores)))
 
 
 def _damaged_lemmas(rng: Random, problem: Problem, certificate: Drup) -> tuple[Lemma, ...]:

@@ -18,6 +18,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.rule import Certificate, check_certificate
+from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand, prefetch, tiny_pipelines
 
@@ -145,7 +146,7 @@ def proved(problem: Problem, tasks: tuple[int, ...]) -> int:
 @given(tiny_pipelines())
 def test_it_accepts_exactly_what_a_second_computation_proves(pipeline: Pipeline) -> None:
     problem = pipeline.problem()
-    certificate = lower_bounds(problem).best
+    certificate = best_machine(problem, lower_bounds(problem))
     value = proved(problem, certificate.tasks)
     assert value == certificate.bound
     assert refusal(problem, certificate) == ""
@@ -176,7 +177,7 @@ def test_paths_of_any_length_are_followed_to_their_end(monkeypatch: pytest.Monke
     """The limit on the raises of one lemma grows with the problem, so no long path is cut off."""
     monkeypatch.setattr(drup_replay, "MOST_RAISES", 0)
     problem = Pipeline(num_ranks=16, num_microbatches=64, capacity=16, latency=1).problem()
-    best = lower_bounds(problem).best
+    best = best_machine(problem, lower_bounds(problem))
     certificate = Drup(bound=best.bound, lemmas=(Lemma(crowd=best.tasks),))
     assert refusal(problem, certificate) == ""
     assert refusal(problem, replace(certificate, bound=certificate.bound + 1)) != ""

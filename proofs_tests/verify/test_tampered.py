@@ -9,7 +9,7 @@ from bubbleproof.verify.verdict import Decision
 from proofs_tests.sized import sized
 from proofs_tests.verify import tampered
 
-KINDS = {"one-machine", "propagation", "DRUP", "options"}
+KINDS = {"one-machine", "one-store", "propagation", "DRUP", "options"}
 
 
 @pytest.mark.sweep

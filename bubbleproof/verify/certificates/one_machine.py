@@ -45,7 +45,7 @@ class OneMachine:
 def one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
     tasks, resource = certificate.tasks, certificate.resource
-    if (why := _objective_refusal(problem, certificate.objective, resource)) is not None:
+    if (why := objective_refusal(problem, certificate.objective, resource)) is not None:
         return why
     if not tasks or len(set(tasks)) != len(tasks):
         return "a one-machine certificate names each of its tasks once, and at least one"
@@ -65,7 +65,8 @@ def one_machine_refusal(problem: Problem, certificate: OneMachine) -> str | None
     return None
 
 
-def _objective_refusal(problem: Problem, objective: str, resource: int) -> str | None:
+def objective_refusal(problem: Problem, objective: str, resource: int) -> str | None:
+    """Why there is no such claim about the problem."""
     if objective not in ("makespan", "span_idle"):
         return f"the objective must be makespan or span_idle, got {objective!r}"
     if objective == "span_idle" and not 0 <= resource < problem.num_ranks:

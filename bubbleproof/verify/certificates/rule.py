@@ -1,6 +1,7 @@
 """Rule 9: does this certificate prove that no schedule does better than its bound?
 
-``certificate`` judges proofs by propagation, ``one_machine`` those by one resource.
+``certificate`` judges proofs by propagation, ``one_machine`` those by one resource, and
+``one_store`` those by one resource and what a store has room for.
 """
 
 from __future__ import annotations
@@ -8,16 +9,19 @@ from __future__ import annotations
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
+from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
 
-Certificate = OneMachine | Drup
+Certificate = OneMachine | OneStore | Drup
 
 
 def refusal(problem: Problem, certificate: Certificate) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
     if isinstance(certificate, Drup):
         return drup_refusal(problem, certificate)
+    if isinstance(certificate, OneStore):
+        return one_store_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
 
 
