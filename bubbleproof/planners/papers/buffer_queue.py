@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 
 from bubbleproof.papers.pipemesh_formulas import (
     bubble_ticks,
@@ -108,6 +109,11 @@ class Queue:
     def total_bytes(self, stored: int) -> Fraction:
         """M_sum(q) where each pass stores so many bytes."""
         return self.state_bytes + self.stored_passes * stored
+
+    def most_stored(self, budget: int, *, is_below: bool) -> int:
+        """The most bytes a pass may store for M_sum(q) to be below the budget, or at most that."""
+        room = (budget - self.state_bytes) / self.stored_passes
+        return ceil(room) - 1 if is_below else floor(room)
 
     def iteration_ticks(self, recomputed: int) -> int:
         """T_iter of Eq. 1, where every chunk's backward recomputes so many ticks."""

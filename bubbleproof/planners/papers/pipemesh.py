@@ -20,7 +20,8 @@ Where ranks differ the planner counts by the slowest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -71,16 +72,18 @@ class Meshed:
     beside: int
     budget: int | None
 
-    def queue(self, size: int) -> Queue:
-        return planned_queue(self.mesh, size)
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """The plan for every q."""
+        return tuple(planned_queue(self.mesh, size) for size in self.mesh.queues)
 
-    def largest_queue(self, stored: int) -> Queue | None:
+    def largest_queue(self) -> Callable[[int], Queue | None]:
         """F(o): the largest q with M_sum(q) < M_b."""
-        for size in reversed(self.mesh.queues):
-            queue = self.queue(size)
-            if self.budget is None or queue.total_bytes(stored) < self.budget:
-                return queue
-        return None
+        queues = self.queues[::-1]
+        if self.budget is None:
+            return lambda _: queues[0]
+        rooms = [(queue.most_stored(self.budget, is_below=True), queue) for queue in queues]
+        return lambda stored: next((queue for room, queue in rooms if stored <= room), None)
 
     def plan(self, queue: Queue, selection: Selection) -> MeshPlan:
         return MeshPlan(
@@ -197,10 +200,10 @@ def _message_ticks(plain: Pipeline) -> int:
 
 def printed_plan(meshed: Meshed) -> MeshPlan | None:
     """Eq. 6 to 9; None where nothing fits."""
-    exposed = {queue.size: queue.exposed_ticks for queue in map(meshed.queue, meshed.mesh.queues)}
+    largest, exposed = meshed.largest_queue(), {q.size: q.exposed_ticks for q in meshed.queues}
 
     def of(stored: int) -> int | None:
-        queue = meshed.largest_queue(stored)
+        queue = largest(stored)
         return None if queue is None else exposed[queue.size]
 
     selection = printed_selection(
@@ -212,7 +215,7 @@ def printed_plan(meshed: Meshed) -> MeshPlan | None:
     )
     if selection is None:
         return None
-    queue = meshed.largest_queue(selection.stored)
+    queue = largest(selection.stored)
     assert queue is not None
     return meshed.plan(queue, selection)
 
@@ -220,14 +223,13 @@ def printed_plan(meshed: Meshed) -> MeshPlan | None:
 def plans(meshed: Meshed) -> Iterator[MeshPlan]:
     """For every q the least recomputation with which it fits, by the paper's count."""
     table = least_ticks(meshed.operations, meshed.base)
-    for queue in map(meshed.queue, meshed.mesh.queues):
-        fitting = [
-            one
-            for one in table
-            if meshed.budget is None or queue.total_bytes(one.stored) <= meshed.budget
-        ]
-        if fitting:
-            yield meshed.plan(queue, min(fitting, key=lambda one: (one.cost, one.stored)))
+    for queue in meshed.queues:
+        count = len(table)
+        if meshed.budget is not None:
+            room = queue.most_stored(meshed.budget, is_below=False)
+            count = bisect_right(table, room, key=lambda one: one.stored)
+        if count:
+            yield meshed.plan(queue, table[count - 1])
 
 
 def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, Run] | None:

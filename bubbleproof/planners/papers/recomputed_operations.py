@@ -60,28 +60,55 @@ def printed_selection(
     known = lru_cache(maxsize=None)(exposed)
     if known(base) is None:
         return None
-    return min(
-        _tables(operations, passes, base, start, known), key=lambda one: (one.cost, one.stored)
-    )
+    row, again = _rows(operations, passes, base, start, known)
+    stored = min(row, key=lambda one: (row[one], one))
+    return _traced_rows(operations, {stored: row[stored]}, again)[0]
 
 
 def least_ticks(operations: Sequence[Operation], base: int) -> list[Selection]:
-    """For each number of bytes that can be stored, the fewest recomputed ticks (``cost``)."""
-    found = _tables(operations, 1, base, 0, lambda _: 0)
-    return sorted(found, key=lambda one: one.stored)
+    """What can be stored, and the fewest recomputed ticks (``cost``) for it, by bytes.
+
+    What stores as much and recomputes no less than another is left out, row after row.
+    """
+    return _traced_rows(operations, *_rows(operations, 1, base, 0, lambda _: 0, is_front=True))
 
 
-def _tables(
-    operations: Sequence[Operation], passes: int, base: int, start: int, exposed: Exposed
-) -> list[Selection]:
-    """Row K of the table, with the set behind each entry."""
+def _rows(
+    operations: Sequence[Operation],
+    passes: int,
+    base: int,
+    start: int,
+    exposed: Exposed,
+    *,
+    is_front: bool = False,
+) -> tuple[dict[int, int], list[dict[int, bool]]]:
+    """Row K of the table, and of every row which entries recompute its operation."""
     row: dict[int, int] = {base: start}
-    traced: list[dict[int, bool]] = []
+    again: list[dict[int, bool]] = []
     for operation in operations:
-        row, again = _next_row(row, operation, passes, exposed)
-        traced.append(again)
+        row, flags = _next_row(row, operation, passes, exposed)
+        again.append(flags)
+        if is_front:
+            row = _front(row)
+    return row, again
+
+
+def _front(row: dict[int, int]) -> dict[int, int]:
+    """The entries that no other beats in bytes and ticks, by bytes."""
+    found: dict[int, int] = {}
+    least: int | None = None
+    for stored in sorted(row):
+        if least is None or row[stored] < least:
+            found[stored] = least = row[stored]
+    return found
+
+
+def _traced_rows(
+    operations: Sequence[Operation], row: dict[int, int], again: Sequence[dict[int, bool]]
+) -> list[Selection]:
+    """The entries of row K with the set behind each."""
     return [
-        Selection(recomputed=_traced(operations, traced, stored), stored=stored, cost=cost)
+        Selection(recomputed=_traced(operations, again, stored), stored=stored, cost=cost)
         for stored, cost in row.items()
     ]
 

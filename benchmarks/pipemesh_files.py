@@ -1,0 +1,184 @@
+"""The problem files of PipeMesh's configurations (Table IV), ``examples/plans/pipemesh-*.toml``.
+
+    python -m benchmarks.pipemesh_files            writes them
+
+What a file says is derived from what the paper prints, and where that tells nothing as follows:
+
+- a rank is one tensor-parallel group of 8 GPUs, bytes are those of one of its GPUs; microbatches
+  are B/D (``papers.claims.pipemesh_tables``); ticks are microseconds;
+- forward and backward: Megatron's computation of Table IV over its microbatches: PipeMesh's own row
+  has recomputation and contention in it; both are rounded to a number that all chunks divide;
+- activation, operations and parameters: ``costs`` with the paper's accounting (Tables I, II), of
+  the layers alone. What may be recomputed are norms, dropout masks, queries, keys and values, and
+  the feed-forward block but for its last product; a linear takes its share of the forward's FLOPs,
+  what is no product the time to read and write its output at the GPU's memory bandwidth;
+- capacity: Megatron's M_GPU, the budget of section VI; static: (12/D + 4) psi bytes, and what M_GPU
+  holds beside states and activations;
+- communication: M times half of PipeMesh's T_DP_crit, which is 2 C_DP where all but the first
+  chunk's is hidden (section VI-D);
+- latency of a message: the least C_PP with which the rule C_PP <= C_comp^fwd stops at the printed
+  M. Bytes over bandwidth are 1 to 6 ms, with which it would not.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+from pathlib import Path
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.flops import layer_flops, operation_flops
+from bubbleproof.costs.known_models import known_model
+from bubbleproof.costs.operations import layer_operations
+from bubbleproof.costs.saved_bytes import layer_saved, operation_saved
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import layer_weights
+from bubbleproof.papers.claims.pipemesh_tables import TABLE
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
+GIB = 1 << 30
+AGAIN = ("norm", "query", "key", "value", "up", "gate", "silu", "product", "gelu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A model and cluster of Table IV: the row of PipeMesh, and chunks that a user would list.
+
+    ``bandwidth`` of a GPU's memory in bytes per second (data sheets: V100 900 GB/s, A100 1555).
+    """
+
+    name: str
+    model: str
+    row: int
+    chunks: tuple[int, ...]
+    bandwidth: int
+
+
+CONFIGURATIONS = (
+    Configuration(name="gpt3-58b-a100", model="pipemesh-gpt3-58b", row=0,
+                  chunks=(1, 2, 3, 4, 6, 8), bandwidth=1_555 * 10**9),
+    Configuration(name="gpt3-58b-v100", model="pipemesh-gpt3-58b", row=4,
+                  chunks=(1, 2, 3, 6, 9), bandwidth=900 * 10**9),
+    Configuration(name="llama2-55b-v100", model="pipemesh-llama2-55b", row=8,
+                  chunks=(1, 2, 4, 5, 10), bandwidth=900 * 10**9),
+    Configuration(name="falcon-66b-v100", model="pipemesh-falcon-66b", row=12,
+                  chunks=(1, 2, 3, 4, 6, 8, 12), bandwidth=900 * 10**9),
+)  # fmt: skip
+
+
+def deployment(given: Configuration) -> Deployment:
+    """The parallel sizes of Table IV with the paper's accounting, attention computed again."""
+    row = TABLE[given.row]
+    return Deployment(
+        tensor=8, pipeline=int(row["P"]), data=int(row["D"]), zero=1,
+        sequence=known_model(given.model).sequence, accounting="pipemesh",
+    )  # fmt: skip
+
+
+def operations(given: Configuration, forward: int) -> list[tuple[str, int, int]]:
+    """(name, bytes, ticks) of what may be recomputed of a layer whose forward has so many ticks."""
+    model, at = known_model(given.model).model, deployment(given)
+    whole = Fraction(layer_flops(model, at).forward)
+    found = []
+    for one in layer_operations(model):
+        if not one.name.startswith(AGAIN):
+            continue
+        flops = Fraction(operation_flops(one, model, at).forward)
+        saved = operation_saved(one, model, at)
+        moved = 2 * saved * 10**6 / given.bandwidth
+        ticks = forward * flops / whole if flops else moved
+        found.append((one.name, int(saved), ceil(ticks)))
+    return [*found, *_dropout(model, at, given)]
+
+
+def _dropout(
+    model: Transformer, at: Deployment, given: Configuration
+) -> list[tuple[str, int, int]]:
+    """The masks of a layer's dropouts, kept or drawn again."""
+    masks = sum(one.masks for one in layer_operations(model))
+    if not masks:
+        return []
+    saved = Fraction(masks * at.sequence, at.tensor)
+    return [("dropout", int(saved), ceil(2 * saved * 10**6 / given.bandwidth))]
+
+
+def parameters(given: Configuration) -> int:
+    """psi: of the layers of a rank, on one GPU."""
+    model, row = known_model(given.model).model, TABLE[given.row]
+    layers = model.layers // int(row["P"])
+    return layers * ceil(layer_weights(model, deployment(given)).total)
+
+
+def problem_text_of(given: Configuration) -> str:
+    """The problem file."""
+    model, at, row, megatron = (
+        known_model(given.model).model, deployment(given), TABLE[given.row], TABLE[given.row + 1]
+    )  # fmt: skip
+    microbatches = int(row["B"] / row["D"])
+    layers = model.layers // at.pipeline
+    step = lcm(*given.chunks)
+    forward, backward = (
+        step * round(megatron[key] * 1000 / microbatches / step) for key in ("forward", "backward")
+    )
+    psi = parameters(given)
+    states = ceil((Fraction(12, at.data) + 4) * psi)
+    beside = megatron["gpu"] - megatron["activations"] - megatron["gradients"]
+    beside -= megatron["parameters"] + 12 * megatron["psi"] / at.data
+    stops = min(c for c in given.chunks if c > row["M"])
+    lines = [
+        f"# PipeMesh Table IV: {given.model} with T, P, D = 8, {at.pipeline}, {at.data}.",
+        "# Made by python -m benchmarks.pipemesh_files, which tells where each number comes from.",
+        f'name = "PipeMesh {given.name}"',
+        'unit = "us"',
+        'memory_unit = "bytes"',
+        f"ranks = {at.pipeline}",
+        f"microbatches = {microbatches}",
+        "",
+        "[durations]",
+        f"forward = {forward}",
+        f"backward = {backward}",
+        "",
+        "[memory]",
+        f"capacity = {int(megatron['gpu'] * GIB)}",
+        f"activation = {layers * ceil(layer_saved(model, at, 'none'))}",
+        f"static = {states + int(beside * GIB)}",
+        "",
+        "[links]",
+        f"latency = {forward // stops + 1}",
+        "",
+        "[plan]",
+        f"chunks = {list(given.chunks)}",
+        "",
+        "[solve]",
+        "time_limit = 10",
+        "",
+        "[paper.pipemesh]",
+        f"parameters = {psi}",
+        f"replicas = {at.data}",
+        f"communication = {round(row['M'] * row['dp'] * 1000 / 2)}",
+        "operations = [",
+    ]
+    for name, saved, ticks in operations(given, forward // layers):
+        lines.append(
+            f'  {{ name = "{name}", activation = {saved}, ticks = {ticks}, count = {layers} }},'
+        )
+    return "\n".join([*lines, "]"]) + "\n"
+
+
+def path_of(given: Configuration) -> Path:
+    """Where the file lies."""
+    return FOLDER / f"pipemesh-{given.name}.toml"
+
+
+def main() -> int:
+    """Write the files."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for one in CONFIGURATIONS:
+        path_of(one).write_text(problem_text_of(one), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
