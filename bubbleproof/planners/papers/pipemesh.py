@@ -103,7 +103,7 @@ def pipemesh_choice(given: Given) -> PaperChoice:
     for key in NEEDED:
         if key not in given.table:
             raise ValueError(f"plan --paper pipemesh needs {key} in [paper.pipemesh], got none")
-    meshes = list(_meshes(given.space, given.table))
+    meshes = list(meshes_of(given.space, given.table))
     if not meshes:
         chunks = ", ".join(map(str, given.space.chunks))
         raise ValueError(
@@ -130,7 +130,7 @@ def pipemesh_choice(given: Given) -> PaperChoice:
     )
 
 
-def _meshes(space: PlanSpace, table: Mapping[str, object]) -> Iterator[Meshed]:
+def meshes_of(space: PlanSpace, table: Mapping[str, object]) -> Iterator[Meshed]:
     """The numbers of chunks that the file lists and that divide what there is."""
     for chunks in sorted(space.chunks):
         try:

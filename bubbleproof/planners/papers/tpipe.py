@@ -14,11 +14,12 @@ are four ways to run, and as printed they take and hold
 
 (Appendices A and C), and off-loading is open where Appendix D's conditions hold: the gradients'
 off-load and the host's step of half a rank fit (p-y-1) B/2, the upload fits (p-x-1) F/2 (Eq. 6, 8).
-The choice is the first way that fits, the least ticks first.
+The choice is the first way that is open and fits, the least ticks first.
 
-Every way is then built and checked. What runs in place of a choice that does not fit is the way of
-the least measured ticks; the paper's formulas leave out what a recomputation keeps, count one
-activation too many for odd p, and take B = 2F.
+Every way is then built and checked, off-loading also where the conditions do not hold: it may cost
+some ticks and is then measured with them. What runs in place of a choice that does not fit is the
+way of the least measured ticks, which is ``improved`` in any case. The paper's formulas leave out
+what a recomputation keeps, count one activation too many for odd p, and take B = 2F.
 
 The table ``[paper.tpipe]`` tells of a *rank*: ``state``, memory units of optimizer state, part of
 its static memory; ``offload``, ``step`` and ``upload``, ticks to bring its gradients to the host,
@@ -69,16 +70,20 @@ class HostNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One of the four ways to run, and what the paper counts for it (ticks, memory units)."""
+    """One of the four ways to run, and what the paper counts for it (ticks, memory units).
+
+    ``open`` tells whether its conditions hold.
+    """
 
     recompute: bool
     offload: bool
+    open: bool
     ticks: int
     held: int
 
     def __str__(self) -> str:
         parts = ["T-Recomp"] * self.recompute + ["T-Offload"] * self.offload
-        return " and ".join(["T-Pipe", *parts]) if parts else "T-Pipe alone"
+        return f"T-Pipe with {' and '.join(parts)}" if parts else "T-Pipe alone"
 
 
 def tpipe_choice(given: Given) -> PaperChoice:
@@ -90,29 +95,30 @@ def tpipe_choice(given: Given) -> PaperChoice:
     shape = shaped(given.space, candidate)
     host = HostNumbers(**given.table)  # type: ignore[arg-type]  # the layout has checked them
     ways = printed_ways(given.space, shape, host)
-    chosen = next((way for way in ways if fits(shape.pipeline, way)), None)
+    chosen = next((way for way in ways if way.open and fits(shape.pipeline, way)), None)
     runs = {way: _run(given.space, candidate, shape, host, way) for way in ways}
     return _answer(given, shape.pipeline, host, chosen, runs)
 
 
 def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[Way]:
-    """The ways that are open, as the paper counts them, the least ticks first."""
+    """The ways that the file leaves, as the paper counts them, the least ticks first."""
     pipeline = shape.pipeline
     p, m = pipeline.num_ranks, pipeline.num_microbatches
     unit = int(pipeline.ticks.forward.max())
     each, base = int(column(pipeline.activation).max()), _base(pipeline)
-    half = (host.state or 0) // 2
+    half, is_hidden = (host.state or 0) // 2, is_offload_open(space.pipeline, host)
     peaks = {False: shallow_peak(p) + deep_peak(p), True: trecomp_peak(p)}
     spans = {False: tpipe_makespan(p, m), True: printed_trecomp_makespan(p, m)}
     return [
         Way(
             recompute=again,
             offload=away,
+            open=not away or is_hidden,
             ticks=spans[again] * unit,
             held=base + peaks[again] * each - away * half,
         )
         for again in (False, True)[: 1 + is_recomputing_open(shape)]
-        for away in (False, True)[: 1 + is_offload_open(space.pipeline, host)]
+        for away in (False, True)[: 1 + (host.state is not None)]
     ]
 
 
@@ -190,15 +196,20 @@ def _answer(
     timed = {way: _ticks(run) for way, run in runs.items() if isinstance(run, Run)}
     best = min(timed, key=lambda way: timed[way], default=None)
     ran = chosen if chosen in timed else best
-    run = None if ran is None else runs[ran]
     return PaperChoice(
         paper="tpipe",
         choice=_choice(pipeline, chosen),
         executable=chosen is not None and ran is chosen,
         note=_note(given, host, chosen, ran, runs, timed),
         value=None if ran is None else timed[ran],
-        run=run if isinstance(run, Run) else None,
+        run=_run_of(runs, ran),
+        improved=_run_of(runs, best),
     )
+
+
+def _run_of(runs: Mapping[Way, Run | str], way: Way | None) -> Run | None:
+    run = None if way is None else runs[way]
+    return run if isinstance(run, Run) else None
 
 
 def _choice(pipeline: Pipeline, chosen: Way | None) -> dict[str, object]:
@@ -224,7 +235,7 @@ def _note(
 ) -> str:
     told = []
     if chosen is None:
-        told.append("by the paper's count of memory no way of running fits")
+        told.append("by the paper's count no way of running fits")
     elif ran is not chosen:
         told.append(f"{chosen} fits by the paper's count, and not when it is built: {runs[chosen]}")
     if ran is None:
