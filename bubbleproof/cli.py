@@ -100,9 +100,11 @@ def pareto(
 
 
 @app.command()
-@runs("plan.run_plan")
+@runs("plan_cluster.run_any_plan")
 def plan(
-    problem: Annotated[str, Argument(metavar="PROBLEM.toml", help="With a table [plan].")],
+    problem: Annotated[
+        str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
+    ],
     time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None,
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1,

@@ -10,7 +10,8 @@ from bubbleproof.arguments import number, path_text, whole, wrong
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.planners import Plan
+    from bubbleproof.planners import Plan, PlanOptions
+    from bubbleproof.planners.cluster_planning import ClusterPlan
 
 Item = TypeVar("Item")
 
@@ -25,14 +26,15 @@ def plan(
     time_limit: float = 60.0,
     threads: int = 2,
     seed: int = 1,
-) -> Plan:
+) -> Plan | ClusterPlan:
     """The best pipeline over shapes and choices, and how good it is.
 
     Parameters
     ----------
     problem
-        A problem file with a table ``[plan]``, which then tells the shapes; or a ``Pipeline`` of
-        one chunk and one slice in a loop, with the ticks, activation and static memory of a rank.
+        A problem file with a table ``[plan]``, which then tells the shapes, or with ``[model]``,
+        ``[cluster]`` and ``[batch]``; or a ``Pipeline`` of one chunk and one slice in a loop, with
+        the ticks, activation and static memory of a rank.
     chunks, slices
         Chunks per rank, and pieces of a sample along the sequence, to try. Each takes its share of
         the rank's ticks and activation.
@@ -50,6 +52,9 @@ def plan(
     Plan
         ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
         candidates (``judged``) and the ``bundle`` of their proofs.
+    ClusterPlan
+        Of a model on a cluster: the ``winner`` of all deployments, its ``plan``, and ``rows``, what
+        became of each.
 
     Raises
     ------
@@ -57,6 +62,7 @@ def plan(
         For what is no problem, for lists that are empty or too long, and for a file without a plan.
     """
     from bubbleproof.formats import read_problem
+    from bubbleproof.formats.cluster_toml import is_cluster_file
     from bubbleproof.planners import PlanOptions
     from bubbleproof.planners import plan as search
     from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -75,10 +81,24 @@ def plan(
             slices=tuple(whole(value, "slices", asker="plan") for value in _list(slices, "slices")),
         )
         return search(space, options)
-    found = read_problem(path_text(problem, asker="plan"))
+    path = path_text(problem, asker="plan")
+    if is_cluster_file(path):
+        return _of_cluster(path, options)
+    found = read_problem(path)
     if found.plan is None:
         raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
     return search(found.plan, options)
+
+
+def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
+    from bubbleproof.costs.combinations import combinations, counted
+    from bubbleproof.formats.cluster_toml import deployed_space, read_cluster_file
+    from bubbleproof.planners.cluster_planning import plan_cluster
+
+    file = read_cluster_file(path)
+    listed = combinations(file.training, file.lists)
+    counts = [counted(file.training, each) for each in listed]
+    return plan_cluster(counts, lambda one: deployed_space(file, one), options)
 
 
 def _list(given: Sequence[Item], name: str) -> Sequence[Item]:

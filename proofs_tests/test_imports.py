@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "arguments", "theory", "papers", "verify", "solvers", "reference_exec", "formats", "report",
         "commands",
     },
-    "door_plan": {"arguments", "theory", "planners", "formats"},
+    "door_plan": {"arguments", "theory", "costs", "planners", "formats"},
     "door_files": {"arguments", "theory", "formats", "commands"},
     "__init__": {"door", "door_files", "door_plan", "theory", "solvers", "verify"},
     "cli": {"commands", "reference_exec"},

@@ -164,11 +164,17 @@ def problem_file_of_text(text: str, *, name: str) -> ProblemFile:
 def problem_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
     """A problem file with the keys and tables of ``content``, and remarks as comments above."""
     lines = [f"# {line}" for remark in remarks for line in remark.splitlines()]
-    lines += [_line(*item) for item in content.items() if not isinstance(item[1], Mapping)]
-    for name, table in content.items():
-        if isinstance(table, Mapping):
-            lines += ["", f"[{name}]", *(_line(*item) for item in table.items())]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_table_lines("", content)]) + "\n"
+
+
+def _table_lines(name: str, table: Mapping[str, object]) -> list[str]:
+    """The keys of a table, then the tables in it."""
+    plain = [_line(*item) for item in table.items() if not isinstance(item[1], Mapping)]
+    lines = ["", f"[{name}]", *plain] if name and plain else plain
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _table_lines(f"{name}.{key}" if name else key, value)
+    return lines
 
 
 def _line(key: str, value: object) -> str:
@@ -181,6 +187,9 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
 
     Raises ``UnusableInput`` as ``read_problem`` does.
     """
+    if "model" in content:
+        expected = "a problem of a pipeline, which bubbleproof plan -o DIR writes for this one"
+        raise UnusableInput("model", expected, "a model on a cluster")
     layout = validate(ProblemFileLayout, content, Units.of(content))
     _refuse_oversize(layout, chunks=layout.chunks)
     layers = layers_of(layout)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats import ProblemFile, comparison_pipeline, read_problem
+from bubbleproof.formats import (
+    ProblemFile,
+    UnusableInput,
+    comparison_pipeline,
+    read_problem,
+)
+from bubbleproof.formats.cluster_toml import is_cluster_file, read_cluster_file
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import Measures, measure
 
@@ -32,7 +38,20 @@ def measured(file: ProblemFile, name: str) -> Measures:
     return measure(problem, family(name).schedule(pipeline, problem))
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+FILES = sorted(EXAMPLES.glob("*.toml"))
+OF_MODELS = [path for path in FILES if is_cluster_file(path)]
+
+
+@pytest.mark.parametrize("path", OF_MODELS, ids=lambda path: path.stem)
+def test_a_model_on_a_cluster_reads_and_is_no_pipeline(path: Path) -> None:
+    assert read_cluster_file(path).name == path.stem
+    with pytest.raises(UnusableInput, match="which bubbleproof plan -o DIR writes"):
+        read_problem(path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path not in OF_MODELS], ids=lambda path: path.stem
+)
 def test_every_example_reads_and_compares(path: Path) -> None:
     file = read_problem(path)
     assert file.name == path.stem

@@ -1,0 +1,151 @@
+"""The plan of a model on a cluster for people and for programs: deployments, and the winner."""
+
+from __future__ import annotations
+
+from bubbleproof.commands.plan_results import Timed, plan_to_json
+from bubbleproof.costs import layer_flops
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.flops import head_flops
+from bubbleproof.formats.cluster_toml import ClusterFile
+from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners.cluster_planning import ClusterPlan, Row
+from bubbleproof.planners.looks import NEVER
+from bubbleproof.report.amounts import Scale, ticks
+from bubbleproof.solvers import Status
+
+COLUMNS = ("deployment", "iteration", "bound", "peak", "status", "why")
+MOST_SHOWN = 16
+UNIT = "us"
+STATEMENTS = {
+    Status.OPTIMAL: "optimal over these deployments and choices, by the estimated times",
+    Status.FEASIBLE: "feasible: nothing shorter was found, nor excluded",
+    Status.INFEASIBLE: "infeasible: no deployment fits",
+    Status.UNKNOWN: "unknown: no schedule was found in the time given",
+}
+
+
+def combination_rows(found: ClusterPlan) -> list[tuple[str, ...]]:
+    """The deployments: the shortest iteration first, then the least bound, then what cannot run.
+
+    Where there are many, the first of them, and how many others there are of each kind.
+    """
+    rows = sorted(found.rows, key=_place)
+    shown = [_row(row) for row in rows[:MOST_SHOWN]]
+    left = rows[MOST_SHOWN:]
+    for status in dict.fromkeys(row.status for row in left):
+        number = sum(row.status == status for row in left)
+        shown.append((f"and {number} more", "", "", "", status, _reason_of(left, status)))
+    return shown
+
+
+def _reason_of(rows: list[Row], status: str) -> str:
+    return "such as: " + next(row.reason for row in rows if row.status == status)
+
+
+def _place(row: Row) -> tuple[int, int]:
+    if row.value is not None:
+        return 0, row.value
+    return {"UNKNOWN": 1, "INFEASIBLE": 2}.get(row.status, 3), row.bound
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    scale = Scale.of("bytes", row.peak_memory or 0)
+    return (
+        str(row.combination),
+        "" if row.value is None else f"{row.value:,}",
+        "" if row.bound in (0, NEVER) else f"{row.bound:,}",
+        "" if row.peak_memory is None else scale.amount(row.peak_memory),
+        row.status,
+        row.reason,
+    )
+
+
+def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str]]:
+    """What to run and how good it is; or why nothing, and what would do."""
+    rows = [("status", STATEMENTS[found.status]), ("deployments", f"{len(found.rows):,}")]
+    if found.winner is None or found.value is None:
+        if found.nearest is not None and found.least_memory is not None:
+            memory = Scale.of("bytes", found.least_memory).amount(found.least_memory)
+            rows.append(("fits with", f"{memory} on each card, as {found.nearest}"))
+        return [*rows, ("time", f"{found.seconds:.2f} s")]
+    bound = ticks(found.lower_bound, UNIT)
+    return [
+        *rows,
+        ("run", str(found.winner.combination)),
+        ("iteration", ticks(found.value, UNIT)),
+        ("no iteration below", bound),
+        ("of it after the pipeline", ticks(found.step_end, UNIT)),
+        ("model FLOPs per card", f"{teraflops(file, found.value):.1f} TFLOPS"),
+    ]
+
+
+def teraflops(file: ClusterFile, iteration: int) -> float:
+    """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12."""
+    training = file.training
+    plain = Deployment(sequence=training.deployment.sequence)
+    one = layer_flops(training.model, plain) * training.model.layers
+    one += head_flops(training.model, plain)
+    step = float(one.forward + one.input_backward + one.weight_backward) * training.samples
+    return step / training.cluster.cards / iteration / 1e6
+
+
+def cluster_plan_to_json(
+    file: ClusterFile, deployed: ProblemFile | None, found: ClusterPlan, timed: Timed
+) -> dict[str, object]:
+    """The result for programs; see ``plan_cluster``."""
+    told: dict[str, object] = {
+        "name": file.name,
+        "status": found.status.name,
+        "statement": STATEMENTS[found.status],
+        "objective": "iteration",
+        "unit": UNIT,
+        "value": found.value,
+        "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
+        "winner": None,
+        "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
+        "pareto": _front(found),
+        "least_capacity": found.least_memory,
+        "nearest": None if found.nearest is None else found.nearest.to_json(),
+        "verified": False,
+        "reason": "",
+        "seconds": round(found.seconds, 3),
+    }
+    if found.winner is None or found.plan is None or deployed is None:
+        return told
+    own = plan_to_json(deployed, found.plan, timed)
+    winner = own["winner"]
+    assert isinstance(winner, dict)
+    return {
+        **told,
+        "winner": {**found.winner.combination.to_json(), **winner},
+        "makespan": own["value"],
+        "step_end": found.step_end,
+        "microbatches": found.winner.microbatches,
+        "shapes": own["candidates"],
+        "verified": own["verified"],
+        "reason": own["reason"],
+    }
+
+
+def _to_json(row: Row) -> dict[str, object]:
+    return {
+        **row.combination.to_json(),
+        "status": row.status,
+        "value": row.value,
+        "lower_bound": None if row.bound in (0, NEVER) else row.bound,
+        "peak_memory": row.peak_memory,
+        "reason": row.reason,
+    }
+
+
+def _front(found: ClusterPlan) -> list[dict[str, object]]:
+    """Of the deployments found, those that no other beats in iteration and in peak memory."""
+    front: list[dict[str, object]] = []
+    least: int | None = None
+    for row in sorted(found.rows, key=lambda r: (r.value or 0, r.peak_memory or 0)):
+        if row.value is None or row.peak_memory is None:
+            continue
+        if least is None or row.peak_memory < least:
+            least = row.peak_memory
+            front.append({"value": row.value, "peak_memory": least})
+    return front

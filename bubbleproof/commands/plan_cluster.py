@@ -1,0 +1,169 @@
+"""``bubbleproof plan FILE.toml`` where FILE starts from ``[model] [cluster] [batch]``.
+
+Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope) and,
+of each, the shapes of ``[plan]``. With ``-o`` the folder then holds the winner's problem file
+(``problem.toml``, of the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``),
+``plan.json``, ``schedule.json``, the page ``plan.html`` and the schedule as a PyTorch table
+(``schedule.csv``). ``--certificate`` writes the proofs of the winner's problem.
+
+``--json``: ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's
+``makespan`` and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data,
+pipeline, micro_batch, zero, scope`` beside the keys of any plan, ``candidates`` one entry for each
+deployment, ``shapes`` those of the winner's pipeline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bubbleproof.commands.cluster_results import (
+    COLUMNS,
+    cluster_plan_to_json,
+    combination_rows,
+    iteration_rows,
+)
+from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
+from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
+from bubbleproof.commands.plan import DEFAULT_TIME_LIMIT as SECONDS
+from bubbleproof.commands.plan import EXIT, run_plan, write_plan_files
+from bubbleproof.commands.plan_report import plan_report
+from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
+from bubbleproof.costs.combinations import combinations, counted
+from bubbleproof.formats import write_table
+from bubbleproof.formats.bundle_json import write_bundle
+from bubbleproof.formats.cluster_toml import (
+    ClusterFile,
+    deployed_space,
+    deployed_text,
+    is_cluster_file,
+    read_cluster_file,
+)
+from bubbleproof.formats.errors import about, values_at
+from bubbleproof.formats.files import write_text
+from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
+from bubbleproof.parallel import open_executor
+from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.cluster_planning import ClusterPlan, plan_cluster
+from bubbleproof.planners.planned import NOT_LEGAL
+from bubbleproof.report.extras import INSTALL, absent
+from bubbleproof.report.page import Report, write_page
+from bubbleproof.report.plan_page import ranked_table
+
+EXPLAINED = (
+    "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
+    "whatever its shape, has a shorter one."
+)
+
+
+def run_any_plan(
+    problem: str,
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    workers: int,
+    cluster: str | None,
+    certificate: str | None,
+    paper: str | None,
+    output: str | None,
+    json: bool,
+) -> int:
+    """Plan a problem file: of a model on a cluster, or of a pipeline."""
+    if not problem.endswith(".toml") or not is_cluster_file(problem):
+        return run_plan(
+            problem, time_limit, threads, seed, workers, cluster, certificate, paper, output, json
+        )
+    if certificate is not None and not certificate.endswith(".json"):
+        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
+    if paper is not None:
+        raise ValueError(
+            "--paper takes the problem file of a pipeline; plan this one with -o DIR, then "
+            "DIR/problem.toml"
+        )
+    file = read_cluster_file(problem)
+    limit = time_limit or file.time_limit or SECONDS
+    options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
+    with about(problem), values_at("plan"):
+        listed = combinations(file.training, file.lists)
+    counts = [counted(file.training, each) for each in listed]
+    with open_executor(None if cluster else workers, address=cluster) as executor:
+        found = plan_cluster(counts, lambda c: deployed_space(file, c), options, executor=executor)
+    if found.winner is None or found.plan is None:
+        _refuse_illegal(problem, found)
+        _tell_nothing(file, found, json)
+        return EXIT[found.status]
+    deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
+    timed = timed_candidates(found.plan, deployed)
+    if output is not None:
+        _write(Path(output), file, deployed, found, timed)
+    if certificate is not None:
+        write_bundle(certificate, found.plan.space, found.plan.bundle, name=file.name)
+    if json:
+        print_json(cluster_plan_to_json(file, deployed, found, timed))
+    else:
+        _print(file, deployed, found, timed)
+    verdict = found.plan.verdict
+    return BROKEN if verdict is not None and not verdict.ok else EXIT[found.status]
+
+
+def _refuse_illegal(problem: str, found: ClusterPlan) -> None:
+    """Raise ``ValueError`` where a number forbids every deployment."""
+    if all(row.status == NOT_LEGAL for row in found.rows):
+        raise ValueError(f"{problem}: no deployment divides: {found.rows[0].reason}")
+
+
+def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
+    if json:
+        print_json(cluster_plan_to_json(file, None, found, {}))
+        return
+    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
+    print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
+
+
+def _print(file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> None:
+    assert found.plan is not None
+    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
+    rows = [*iteration_rows(file, found), *_shape_rows(deployed, found, timed)]
+    print_table(f"{file.name}: plan", ("quantity", "value"), rows)
+    if found.plan.reason:
+        print_text(found.plan.reason)
+
+
+def _shape_rows(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[tuple[str, str]]:
+    """What the joint planner says of the winner's pipeline."""
+    assert found.plan is not None
+    named = {"run": "pipeline's shape", "makespan": "its makespan", "time": "", "status": ""}
+    rows = summary_rows(deployed, found.plan, timed)
+    rows = [(named.get(name, name), value) for name, value in rows]
+    seconds = ("time", f"{found.seconds:.2f} s")
+    return [*(r for r in rows if r[0] and not r[0].startswith("no schedule")), seconds]
+
+
+def _write(
+    folder: Path, file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed
+) -> None:
+    """The winner's problem, plan, schedule, page and PyTorch table."""
+    assert found.plan is not None
+    assert found.winner is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    problem = folder / "problem.toml"
+    write_text(problem, deployed_text(file, found.winner))
+    write_plan_files(folder, str(problem), deployed, found.plan)
+    winner = found.plan.winner
+    assert winner is not None
+    assert winner.schedule is not None
+    write_table(folder / "schedule.csv", winner.schedule.program)
+    if absent(".html"):
+        say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
+    elif not is_interrupted():
+        page = folder / "plan.html"
+        unless_interrupted(lambda: write_page(page, _report(file, deployed, found, timed)), None)
+    say(f"wrote {folder}")
+
+
+def _report(file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> Report:
+    assert found.plan is not None
+    report = plan_report(deployed, found.plan, timed)
+    shown = ranked_table(COLUMNS, combination_rows(found), EXPLAINED)
+    summary = (*iteration_rows(file, found), *report.summary)
+    return replace(report, summary=summary, parts=(shown, *report.parts))

@@ -1,0 +1,157 @@
+"""The deployments that a plan goes through: how a model is cut over the cards of a cluster.
+
+A *combination* is (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope). It is one
+pipeline problem of ``pipeline`` ranks and samples / (data x micro-batch) microbatches, whose
+numbers ``costs`` computes. One that a number forbids is told with that number; one of which a
+single microbatch does not fit has no schedule at all (a rank holds the same layers in one chunk or
+in more, but for where the embedding and the head stand, which only adds to a rank).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import product
+
+from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.theory.pipelines.layer_cuts import nearest_cut
+
+MOST_COMBINATIONS = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Combination:
+    """Parallel sizes, the samples of a microbatch, the ZeRO level, the recompute scope."""
+
+    tensor: int
+    data: int
+    pipeline: int
+    micro_batch: int
+    zero: int
+    scope: str
+
+    def __str__(self) -> str:
+        sizes = f"t={self.tensor} d={self.data} p={self.pipeline} b={self.micro_batch}"
+        return f"{sizes} zero={self.zero} {self.scope}"
+
+    def to_json(self) -> dict[str, object]:
+        """Its keys, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
+
+    ``deployment`` has what all combinations share (sequence, accounting, precision, context,
+    expert).
+    """
+
+    model: Transformer
+    cluster: Cluster
+    samples: int
+    deployment: Deployment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lists:
+    """What to try; an empty list stands for all that the cards and the model allow."""
+
+    tensor: tuple[int, ...] = ()
+    data: tuple[int, ...] = ()
+    pipeline: tuple[int, ...] = ()
+    micro_batch: tuple[int, ...] = (1, 2, 4, 8)
+    zero: tuple[int, ...] = (0, 1, 2, 3)
+    scope: tuple[str, ...] = ("none", "attention", "full")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A combination and its numbers, or the ``reason`` why it has none or cannot run.
+
+    ``needed`` bytes of a card let it run one microbatch at a time.
+    """
+
+    combination: Combination
+    reason: str = ""
+    is_legal: bool = True
+    numbers: ClusterLayers | None = None
+    microbatches: int = 0
+    needed: int = 0
+
+
+def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
+    """All of them, legal or not. Raises ``ValueError`` for more than ``MOST_COMBINATIONS``."""
+    tensor, data, pipeline = _sizes(training, lists)
+    shapes = [
+        (t, d, p)
+        for t, d, p in product(tensor, data, pipeline)
+        if t * d * p * training.deployment.context == training.cluster.cards
+    ]
+    if not shapes:
+        raise ValueError(
+            f"no tensor x data x pipeline of the lists is the {training.cluster.cards} cards; "
+            f"use such as data = [{_nearest(training.cluster.cards, tensor, pipeline)}]"
+        )
+    number = len(shapes) * len(lists.micro_batch) * len(lists.zero) * len(lists.scope)
+    if number > MOST_COMBINATIONS:
+        raise ValueError(
+            f"a plan goes through at most {MOST_COMBINATIONS} combinations, these are {number}; "
+            "list fewer values"
+        )
+    return tuple(
+        Combination(tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope)
+        for (t, d, p), b, zero, scope in product(shapes, lists.micro_batch, lists.zero, lists.scope)
+    )
+
+
+def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:
+    cards = training.cluster.cards
+    divisors = tuple(n for n in range(1, cards + 1) if cards % n == 0)
+    within = tuple(n for n in divisors if n <= training.cluster.per_node)
+    deep = tuple(n for n in divisors if n <= training.model.layers)
+    return lists.tensor or within, lists.data or divisors, lists.pipeline or deep
+
+
+def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...]) -> int:
+    fits = [cards // (t * p) for t, p in product(tensor, pipeline) if cards % (t * p) == 0]
+    return max(fits, default=cards)
+
+
+def counted(training: Training, combination: Combination) -> Counted:
+    """The combination with its numbers and bound, or why not."""
+    each = combination.data * combination.micro_batch
+    if training.samples % each:
+        return _illegal(
+            combination,
+            f"{training.samples} samples are not divisible by data x micro_batch = {each}; use "
+            f"samples = {max(1, round(training.samples / each)) * each}",
+        )
+    at = training.deployment.with_changes(**combination.to_json())
+    try:
+        numbers = cluster_layers(training.model, at, training.cluster)
+    except ValueError as error:
+        return _illegal(combination, str(error))
+    cut = nearest_cut(layers=numbers.layers.number, stages=combination.pipeline)
+    parts = [numbers.layers.stage(cut, stage) for stage in range(len(cut))]
+    taken = training.cluster.memory - numbers.capacity
+    needed = max(part.static + part.activation for part in parts) + taken
+    fits = needed <= training.cluster.memory
+    return Counted(
+        combination=combination,
+        reason="" if fits else _full(needed, training.cluster.memory),
+        numbers=numbers,
+        microbatches=training.samples // each,
+        needed=needed,
+    )
+
+
+def _full(needed: int, memory: int) -> str:
+    unit, size = ("GiB", 1 << 30) if memory >= 1 << 30 else ("MiB", 1 << 20)
+    return f"does not fit: one microbatch needs {needed / size:.1f} of {memory / size:.1f} {unit}"
+
+
+def _illegal(combination: Combination, why: str) -> Counted:
+    return Counted(combination=combination, reason=why, is_legal=False)

@@ -1,0 +1,167 @@
+"""Problem files that start from a model and a cluster, and the problem file of one deployment.
+
+``read_cluster_file`` reads the tables of ``formats.cluster_layout``. ``deployed_content`` is the
+problem file of one combination: the same keys that a measured one has (``bubbleproof profile``),
+with ``[layers]`` in microseconds and bytes, for ``plan``, ``solve`` and ``replay`` to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bubbleproof.costs import Deployment
+from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.cluster_layers import ClusterLayers
+from bubbleproof.costs.combinations import Counted, Lists, Training
+from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
+from bubbleproof.formats.errors import about, values_at
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.model_toml import model_of
+from bubbleproof.formats.problem_toml import problem_file_of_text, problem_text
+from bubbleproof.formats.sizes_and_rates import Units
+from bubbleproof.formats.toml_text import parse_toml
+from bubbleproof.formats.validation import validate
+from bubbleproof.theory.pipelines.layer_cuts import Part
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+
+KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
+NAMES = {"input_backward": "input", "weight_backward": "weight"}
+SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFile:
+    """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline."""
+
+    name: str
+    description: str
+    training: Training
+    lists: Lists
+    plan: Mapping[str, object]
+    time_limit: int | None
+
+
+def is_cluster_file(path: FilePath) -> bool:
+    """Whether a problem file starts from a model. Raises ``UnusableInput`` for what is no TOML."""
+    with about(path):
+        return "model" in parse_toml(read_text(path, limit=MEBIBYTE))
+
+
+def read_cluster_file(path: FilePath) -> ClusterFile:
+    """Read a file of at most 1 MiB.
+
+    Raises ``UnusableInput`` naming the key, what was expected and what was found.
+    """
+    with about(path):
+        content = parse_toml(read_text(path, limit=MEBIBYTE))
+        units = Units(unit="s", memory_unit="bytes")
+        layout = validate(ClusterFileLayout, content, units)
+        model, sequence = model_of(layout.model)
+        with values_at("plan"):
+            shared = Deployment(
+                sequence=layout.batch.sequence or sequence,
+                accounting=layout.plan.accounting,
+                precision=layout.plan.precision,
+            )
+        return ClusterFile(
+            name=layout.name or Path(path).stem,
+            description=layout.description,
+            training=Training(
+                model=model,
+                cluster=cluster_of(layout.cluster),
+                samples=layout.batch.samples,
+                deployment=shared,
+            ),
+            lists=_lists(layout.plan),
+            plan=_shapes(layout.plan),
+            time_limit=layout.solve.time_limit,
+        )
+
+
+def cluster_of(layout: ClusterLayout) -> Cluster:
+    """The cluster of a table. Raises ``UnusableInput`` for numbers that are none."""
+    told = {name: value for name, value in layout if value is not None}
+    rates = ("memory_bandwidth", "node_link", "network", "flops")
+    told.update({name: float(told[name]) for name in rates})
+    if "latency" in told:
+        told["latency"] = told["latency"] / 1e6
+    with values_at("cluster"):
+        return Cluster(**told)
+
+
+def _lists(layout: ClusterPlanLayout) -> Lists:
+    given = {name: getattr(layout, name) for name in SIZES}
+    return Lists(**{name: tuple(value) for name, value in given.items() if value is not None})
+
+
+def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
+    """The keys of ``[plan]`` that any problem file may have, as the file tells them."""
+    told = layout.model_dump(exclude_unset=True, exclude={*SIZES, "accounting", "precision"})
+    return {"chunks": layout.chunks, **told}
+
+
+def deployed_content(
+    numbers: ClusterLayers,
+    *,
+    ranks: int,
+    microbatches: int,
+    name: str,
+    description: str = "",
+    plan: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """The problem file of one deployment."""
+    layers = numbers.layers
+    return {
+        "name": name,
+        "description": description,
+        "unit": "us",
+        "memory_unit": "bytes",
+        "ranks": ranks,
+        "microbatches": microbatches,
+        "layers": {
+            "number": layers.number,
+            **_part(layers.layer),
+            "embedding": _part(layers.embedding),
+            "head": _part(layers.head),
+        },
+        "memory": {"capacity": numbers.capacity, "message": numbers.message},
+        "links": {"latency": numbers.latency},
+        "plan": dict(plan or {"chunks": [1]}),
+    }
+
+
+def deployed_text(file: ClusterFile, one: Counted) -> str:
+    """The problem file of one deployment of a cluster file."""
+    assert one.numbers is not None
+    training, at = file.training, one.combination
+    model = training.model.name or "a model"
+    content = deployed_content(
+        one.numbers,
+        ranks=at.pipeline,
+        microbatches=one.microbatches,
+        name=file.name,
+        description=f"{model} on {training.cluster.cards} cards, {at}",
+        plan=file.plan,
+    )
+    remarks = (
+        f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
+        f"{training.cluster.cards} cards:",
+        f"tensor {at.tensor}, data {at.data}, pipeline {at.pipeline}, micro-batches of "
+        f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}.",
+        f"Estimated, not measured. A step takes {one.numbers.step_end} us more than its pipeline.",
+    )
+    return problem_text(content, remarks)
+
+
+def deployed_space(file: ClusterFile, one: Counted) -> PlanSpace:
+    """The shapes of a deployment's pipeline, as its problem file tells them."""
+    space = problem_file_of_text(deployed_text(file, one), name=file.name).plan
+    assert space is not None
+    return space
+
+
+def _part(part: Part) -> dict[str, int]:
+    found = asdict(part)
+    return {NAMES.get(key, key): found[key] for key in KEYS}

@@ -1,0 +1,305 @@
+"""The plan of a model on a cluster: the best deployment, pipeline and schedule together.
+
+1. Every combination is counted (``combinations``): one that a number forbids, or of which a single
+   microbatch does not fit, is out with its reason.
+2. Every shape that the plan lists (chunks, placements, backwards) of every other one has a bound
+   within microseconds (``cluster_bound``); with the step's end it bounds the iteration.
+3. By rising bound each shape has its first look: a certified bound, and the best published order.
+   When the bounds reach the best iteration, those that are left cannot be shorter.
+4. What time is left goes to the joint planner, on the best combination, then on those whose bound
+   is still below what it found.
+
+An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
+optimal over these choices where no combination's bound is below it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+
+from bubbleproof.costs.combinations import Combination, Counted
+from bubbleproof.planners.cluster_bound import quick_bound
+from bubbleproof.planners.looks import NEVER, FirstLook, Seen, first_look
+from bubbleproof.planners.planned import NOT_LEGAL, Plan, PlanOptions
+from bubbleproof.planners.planning import plan
+from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+
+LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
+LEAST_SECONDS = 1.0
+SpaceOf = Callable[[Counted], PlanSpace]
+
+
+@dataclass(kw_only=True, eq=False)
+class _Standing:
+    """A combination, and what is known of its iteration (ticks)."""
+
+    counted: Counted
+    space: PlanSpace | None = None
+    shapes: list[tuple[int, Shaped]] = field(default_factory=list)
+    value: int | None = None
+    bound: int = 0
+    peak: int | None = None
+    plan: Plan | None = None
+    reason: str = ""
+
+    @property
+    def step_end(self) -> int:
+        return 0 if self.counted.numbers is None else self.counted.numbers.step_end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Row:
+    """A combination and what became of it: iterations in ticks, the highest load in bytes."""
+
+    combination: Combination
+    status: str
+    reason: str
+    value: int | None
+    bound: int
+    peak_memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterPlan:
+    """The outcome. ``plan`` is the joint planner's of the ``winner``'s problem.
+
+    ``value`` and ``lower_bound`` are iterations in ticks; ``step_end`` is the part of ``value``
+    that follows the pipeline. Without a winner ``least_memory`` bytes of a card let the nearest
+    combination (``nearest``) run.
+    """
+
+    status: Status
+    rows: tuple[Row, ...]
+    winner: Counted | None
+    plan: Plan | None
+    value: int | None
+    lower_bound: int
+    step_end: int
+    least_memory: int | None
+    nearest: Combination | None
+    seconds: float
+
+
+def plan_cluster(
+    counted: Sequence[Counted],
+    space_of: SpaceOf,
+    options: PlanOptions | None = None,
+    *,
+    executor: Executor | None = None,
+) -> ClusterPlan:
+    """The best of the combinations; ``space_of`` gives the shapes to try of each."""
+    return _ClusterPlanning(counted, space_of, options or PlanOptions(), executor).run()
+
+
+class _ClusterPlanning:
+    """The steps of the module's text."""
+
+    def __init__(
+        self,
+        counted: Sequence[Counted],
+        space_of: SpaceOf,
+        options: PlanOptions,
+        executor: Executor | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.options, self.space_of, self.executor = options, space_of, executor
+        self.standings = [_Standing(counted=one, reason=one.reason) for one in counted]
+
+    @property
+    def left(self) -> float:
+        return self.began + self.options.time_limit - time.perf_counter()
+
+    @property
+    def best(self) -> _Standing | None:
+        found = [one for one in self.standings if one.value is not None]
+        return min(found, key=lambda one: (one.value or 0, one.peak or 0), default=None)
+
+    @property
+    def open_ones(self) -> list[_Standing]:
+        return [one for one in self.standings if not one.reason]
+
+    def run(self) -> ClusterPlan:
+        try:
+            self._bound()
+            self._look_first()
+            self._improve()
+        except KeyboardInterrupt:
+            self.options.stop.set()
+        return self._conclude()
+
+    def _bound(self) -> None:
+        for one in self.open_ones:
+            one.space = self.space_of(one.counted)
+            reasons = []
+            for candidate in one.space.candidates():
+                try:
+                    found = shaped(one.space, candidate)
+                except NotLegalError as why:
+                    reasons.append(str(why))
+                    continue
+                one.shapes.append((quick_bound(found.pipeline) + one.step_end, found))
+            if not one.shapes:
+                one.reason = f"{reasons[0]}; chunks = {_chunks_that_do(one)} would do"
+                one.counted = replace(one.counted, is_legal=False)
+                continue
+            one.shapes.sort(key=lambda each: each[0])
+            one.bound = one.shapes[0][0]
+
+    def _look_first(self) -> None:
+        until = self.began + LOOKS_SHARE * self.options.time_limit
+        for one in sorted(self.open_ones, key=lambda one: one.bound):
+            best = self.best
+            is_late = time.perf_counter() > until and best is not None
+            if self.options.stop.is_set() or is_late:
+                return
+            if best is not None and best.value is not None and one.bound >= best.value:
+                continue
+            self._look_at(one, None if best is None else best.value)
+            self._tell(one)
+
+    def _look_at(self, one: _Standing, most: int | None) -> None:
+        """First looks at its shapes; its bound is the least of theirs."""
+        bounds = []
+        for bound, shape in one.shapes:
+            if most is not None and bound >= most:
+                bounds.append(bound)
+                continue
+            asked = FirstLook(shaped=shape, most=None if most is None else most - one.step_end)
+            seen = first_look(asked)
+            bounds.append(NEVER if seen.is_infeasible else max(bound, seen.bound + one.step_end))
+            self._take(one, seen)
+            if one.value is not None:
+                most = one.value if most is None else min(most, one.value)
+        one.bound = min(bounds)
+        if one.bound == NEVER:
+            one.reason = "does not fit: no shape has room for one microbatch"
+
+    def _take(self, one: _Standing, seen: Seen) -> None:
+        if seen.value is None or seen.measured is None:
+            return
+        value, peak = seen.value + one.step_end, max(seen.measured.peak_memory, default=0)
+        if one.value is None or (value, peak) < (one.value, one.peak or 0):
+            one.value, one.peak = value, peak
+
+    def _improve(self) -> None:
+        """The joint planner: on the best, then on those that may still be shorter."""
+        tried: set[Combination] = set()
+        while not self.options.stop.is_set():
+            best = self.best
+            least = None if best is None else best.value
+            waiting = [
+                one
+                for one in self.open_ones
+                if one.counted.combination not in tried
+                and (least is None or one is best or one.bound < least)
+            ]
+            if not waiting or (tried and self.left <= 0):
+                return
+            one = (
+                best
+                if best in waiting and best is not None
+                else min(waiting, key=lambda one: one.bound)
+            )
+            tried.add(one.counted.combination)
+            share = 0.5 if len(waiting) > 1 else 1.0
+            self._plan(one, max(LEAST_SECONDS, share * self.left))
+
+    def _plan(self, one: _Standing, seconds: float) -> None:
+        assert one.space is not None
+        options = replace(self.options, time_limit=seconds, tell=None)
+        found = plan(one.space, options, executor=self.executor)
+        one.plan = found
+        if found.value is not None and found.winner is not None:
+            one.value = found.value + one.step_end
+            one.peak = found.winner.peak_memory
+        if found.status is Status.INFEASIBLE:
+            one.reason, one.bound = "does not fit: no schedule of it does", NEVER
+        else:
+            one.bound = max(one.bound, found.lower_bound + one.step_end)
+        self._tell(one)
+
+    def _tell(self, one: _Standing) -> None:
+        if self.options.tell is not None:
+            best = self.best
+            found = "no schedule yet" if one.value is None else f"{one.value:,}"
+            shown = "none" if best is None else f"{best.value:,}"
+            seconds = time.perf_counter() - self.began
+            self.options.tell(
+                f"{seconds:7.2f} s  {one.counted.combination}: {found}, bound {one.bound:,}; "
+                f"best {shown}"
+            )
+
+    def _conclude(self) -> ClusterPlan:
+        best = self.best
+        if best is not None and best.plan is None:  # interrupted: what the first looks found
+            self._plan(best, LEAST_SECONDS)
+        bounds = [one.bound for one in self.open_ones]
+        value = None if best is None else best.value
+        nearest = min(
+            (one.counted for one in self.standings if one.counted.needed),
+            key=lambda one: one.needed,
+            default=None,
+        )
+        return ClusterPlan(
+            status=self._status(value, min(bounds, default=NEVER)),
+            rows=tuple(self._row(one, best) for one in self.standings),
+            winner=None if best is None else best.counted,
+            plan=None if best is None else best.plan,
+            value=value,
+            lower_bound=min(bounds, default=0),
+            step_end=0 if best is None else best.step_end,
+            least_memory=None if nearest is None or value is not None else nearest.needed,
+            nearest=None if nearest is None else nearest.combination,
+            seconds=time.perf_counter() - self.began,
+        )
+
+    def _status(self, value: int | None, bound: int) -> Status:
+        if value is None:
+            return Status.UNKNOWN if self.open_ones else Status.INFEASIBLE
+        return Status.OPTIMAL if bound >= value else Status.FEASIBLE
+
+    def _row(self, one: _Standing, best: _Standing | None) -> Row:
+        return Row(
+            combination=one.counted.combination,
+            status=_status_of(one),
+            reason=_reason(one, best),
+            value=one.value,
+            bound=one.bound,
+            peak_memory=one.peak,
+        )
+
+
+def _chunks_that_do(one: _Standing) -> int:
+    """The chunks per rank nearest to those listed that cut the layers evenly."""
+    assert one.space is not None
+    assert one.space.layers is not None
+    wanted = one.space.chunks[0]
+    each = one.space.layers.number // one.counted.combination.pipeline
+    return min((n for n in range(1, each + 1) if each % n == 0), key=lambda n: abs(n - wanted))
+
+
+def _status_of(one: _Standing) -> str:
+    if not one.counted.is_legal:
+        return NOT_LEGAL
+    if one.reason:
+        return Status.INFEASIBLE.name
+    if one.value is None:
+        return Status.UNKNOWN.name
+    return (Status.OPTIMAL if one.bound >= one.value else Status.FEASIBLE).name
+
+
+def _reason(one: _Standing, best: _Standing | None) -> str:
+    if one.reason:
+        return one.reason
+    if one is best:
+        return "the plan"
+    if best is None or best.value is None:
+        return "no schedule was found in the time given"
+    if one.bound >= best.value:
+        return f"its bound, {one.bound:,}, is not below {best.value:,}"
+    return f"open: its bound, {one.bound:,}, is below {best.value:,}"

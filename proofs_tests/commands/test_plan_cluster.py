@@ -1,0 +1,167 @@
+"""``bubbleproof plan`` from a model and a cluster: what it answers, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import bubbleproof as bp
+from bubbleproof.planners.cluster_planning import ClusterPlan
+from proofs_tests.commands.conftest import Run
+
+TEXT = """
+[model]
+family = "llama"
+layers = 4
+hidden = 256
+heads = 4
+feed_forward = 512
+vocabulary = 1000
+sequence = 256
+
+[cluster]
+cards = 4
+per_node = 2
+flops = 1e12
+memory = "64 MiB"
+reserve = 0
+memory_bandwidth = "100 GB/s"
+node_link = "10 GB/s"
+network = "1 GB/s"
+
+[batch]
+samples = 8
+
+[plan]
+pipeline = [2, 4]
+micro_batch = [1, 2]
+zero = [0, 1]
+scope = ["none", "full"]
+chunks = [1, 2]
+"""
+KEYS = {"tensor", "data", "pipeline", "micro_batch", "zero", "scope"}
+SHAPE = {"chunks", "placement", "backward", "slices", "f", "layers"}
+FILES = {"problem.toml", "plan.json", "schedule.json", "schedule.csv", "plan.html"}
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> None:
+    answer = command("plan", problem, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    found = json.loads(answer.out)
+    assert found["status"] == "OPTIMAL"
+    assert found["value"] == found["lower_bound"] == found["makespan"] + found["step_end"]
+    assert found["winner"].keys() >= KEYS | SHAPE
+    assert found["winner"]["tensor"] * found["winner"]["data"] * found["winner"]["pipeline"] == 4
+    assert found["verified"] is True
+    # (t, d, p) with p of 2 and 4, t within a node of two: (1,2,2) (2,1,2) (1,1,4); b, zero, scope.
+    assert len(found["candidates"]) == 3 * 2 * 2 * 2
+    for one in found["candidates"]:
+        assert one.keys() >= KEYS | {"status", "value", "lower_bound", "peak_memory", "reason"}
+        assert one["status"] == "NOT_LEGAL" or one["lower_bound"] >= found["value"]
+    assert found["pareto"][0]["value"] == found["value"]
+
+
+def test_one_command_writes_plan_page_and_table(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    proofs = tmp_path / "proofs.json"
+    answer = command("plan", problem, "-o", folder, "--certificate", proofs)
+    assert answer.status == 0
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert command("verify", folder, "--certificate", proofs).status == 0
+    assert command("verify", folder / "schedule.json").status == 0
+    assert command("verify", folder / "schedule.csv").status == 0
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    assert "zero=1" in page
+    assert "no iteration below" in page
+    # The winner's problem file is one as any: planned again it has the same makespan.
+    again = json.loads(command("plan", folder / "problem.toml", "--json").out)
+    first = json.loads(command("plan", problem, "--json").out)
+    assert again["value"] == first["makespan"]
+
+
+def test_the_problem_file_is_that_of_a_profile(command: Run, problem: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert command("plan", problem, "-o", folder).status == 0
+    content = tomllib.loads((folder / "problem.toml").read_text(encoding="utf-8"))
+    assert content["unit"] == "us"
+    assert content["memory_unit"] == "bytes"
+    assert content["layers"]["number"] == 4
+    assert command("solve", folder / "problem.toml").status == 0
+
+
+def test_where_nothing_fits_the_nearest_memory_is_told(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    problem.write_text(TEXT.replace("64 MiB", "8 MiB"))
+    answer = command("plan", problem, "-o", tmp_path / "out")
+    assert answer.status == 1
+    assert "infeasible: no deployment fits" in answer.out
+    assert "fits with" in answer.out
+    assert not (tmp_path / "out").exists()
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["winner"] is None
+    assert found["least_capacity"] > 8 << 20
+    assert found["nearest"].keys() == KEYS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("per_node = 2", "efficiency = -0.5", "cluster efficiency must be above 0 and at most 1"),
+        ('family = "llama"', 'name = "llama-9"', "no model 'llama-9'; the nearest are llama-"),
+        ('family = "llama"\n', "", "a name, or a family of general, gpt, llama"),
+        ("heads = 4", "heads = 5", "use heads = 4, or tell head_width"),
+        ("cards = 4", "cards = 6", "data x micro_batch = 3; use samples = 9"),
+        ("samples = 8", "samples = 0", "batch.samples"),
+        ("[batch]", "[batches]", "did you mean 'batch'?"),
+        ('"100 GB/s"', '"100 GB"', "cluster.memory_bandwidth"),
+        ("zero = [0, 1]", "zero = [4]", "plan.zero[0]"),
+        ("chunks = [1, 2]", "chunks = []", "plan"),
+        ("chunks = [1, 2]", 'accounting = "x"', "accounting must be one of megatron"),
+        ("flops = 1e12", 'flops = "fast"', "cluster.flops"),
+        ("layers = 4", "layers = 0", "model.layers"),
+        ("micro_batch = [1, 2]", "micro_batch = []", "plan.micro_batch"),
+        (
+            "chunks = [1, 2]",
+            "chunks = [3]",
+            "by 12 stages (3 on each of 4 ranks); chunks = 1 would do",
+        ),
+    ],
+)
+def test_what_is_refused(
+    command: Run, problem: Path, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    assert old in TEXT
+    problem.write_text(TEXT.replace(old, new))
+    answer = command("plan", problem, "-o", tmp_path / "out", "--certificate", tmp_path / "c.json")
+    assert answer.status == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    assert told in answer.err
+    assert {path.name for path in tmp_path.iterdir()} == {"small.toml"}
+
+
+def test_a_paper_is_asked_of_the_problem_that_is_written(command: Run, problem: Path) -> None:
+    answer = command("plan", problem, "--paper", "bpipe")
+    assert answer.status == 2
+    assert "DIR/problem.toml" in answer.err
+
+
+def test_the_door_plans_it_too(problem: Path) -> None:
+    found = bp.plan(problem)
+    assert isinstance(found, ClusterPlan)
+    assert found.winner is not None
+    assert found.plan is not None
+    assert found.value == (found.plan.value or 0) + found.step_end

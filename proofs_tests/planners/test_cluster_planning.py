@@ -1,0 +1,164 @@
+"""The plan of a model on a cluster: against every deployment planned for itself; its bound."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.costs.combinations import Counted, Lists, Training, combinations, counted
+from bubbleproof.formats.cluster_toml import deployed_content
+from bubbleproof.formats.problem_toml import problem_of
+from bubbleproof.planners import PlanOptions, plan
+from bubbleproof.planners.cluster_bound import quick_bound
+from bubbleproof.planners.cluster_planning import plan_cluster
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from proofs_tests.costs.cluster_cases import TRAINING, all_counted
+from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
+
+LISTS = Lists(tensor=(1, 2), pipeline=(2, 4), micro_batch=(1, 2), zero=(1,), scope=("none", "full"))
+SHAPES = {"chunks": [1, 2], "backward": ["whole", "split"]}
+CASES = sized(12, full=300)
+
+
+def space_of(one: Counted) -> PlanSpace:
+    assert one.numbers is not None
+    content = deployed_content(
+        one.numbers,
+        ranks=one.combination.pipeline,
+        microbatches=one.microbatches,
+        name="small",
+        plan=SHAPES,
+    )
+    space = problem_of(content, name="small").plan
+    assert space is not None
+    return space
+
+
+def with_memory(memory: int) -> Training:
+    return replace(TRAINING, cluster=TRAINING.cluster.with_changes(memory=memory))
+
+
+@pytest.mark.parametrize("mebibytes", [64, 40])
+def test_nothing_is_lost_by_pruning(mebibytes: int) -> None:
+    """Each deployment planned for itself, without a thought for the others: the same best."""
+    counts = all_counted(with_memory(mebibytes << 20), LISTS)
+    found = plan_cluster(counts, space_of, PlanOptions(time_limit=PATIENCE))
+    alone = {}
+    for one in counts:
+        if one.is_legal and one.numbers is not None:
+            each = plan(space_of(one), PlanOptions(time_limit=PATIENCE))
+            if each.value is not None:
+                alone[one.combination] = each.value + one.numbers.step_end
+    assert found.status is Status.OPTIMAL
+    assert found.value == min(alone.values())
+    assert found.plan is not None
+    assert found.plan.verdict is not None
+    assert found.plan.verdict.ok
+    for row in found.rows:
+        if row.combination in alone:
+            assert row.bound <= alone[row.combination]
+        else:
+            assert row.status in ("INFEASIBLE", "NOT_LEGAL")
+
+
+def test_what_does_not_fit_has_no_schedule() -> None:
+    """By the joint planner's own word, which does not know the combination's count."""
+    counts = [one for one in all_counted(with_memory(24 << 20), LISTS) if one.is_legal]
+    full = [one for one in counts if one.reason]
+    assert full
+    for one in full:
+        assert plan(space_of(one), PlanOptions(time_limit=PATIENCE)).status is Status.INFEASIBLE
+
+
+def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
+    none = plan_cluster(all_counted(with_memory(8 << 20), LISTS), space_of)
+    assert none.status is Status.INFEASIBLE
+    assert none.winner is None
+    assert none.least_memory is not None
+    for memory, is_enough in ((none.least_memory, True), (none.least_memory - 1, False)):
+        counts = all_counted(with_memory(memory), LISTS)
+        found = plan_cluster(counts, space_of, PlanOptions(time_limit=1.0))
+        assert (found.value is not None) is is_enough
+
+
+def test_reasons_name_the_number() -> None:
+    lists = Lists(tensor=(1,), data=(1, 4), pipeline=(1, 4), micro_batch=(3, 1), zero=(0,),
+                  scope=("none",))  # fmt: skip
+    found = {str(one.combination): one.reason for one in all_counted(TRAINING, lists)}
+    samples = "8 samples are not divisible by data x micro_batch"
+    assert found == {
+        "t=1 d=1 p=4 b=3 zero=0 none": f"{samples} = 3; use samples = 9",
+        "t=1 d=1 p=4 b=1 zero=0 none": "",
+        "t=1 d=4 p=1 b=3 zero=0 none": f"{samples} = 12; use samples = 12",
+        "t=1 d=4 p=1 b=1 zero=0 none": "",
+    }
+    only = Lists(tensor=(3,), data=(1,), pipeline=(1,))
+    with pytest.raises(ValueError, match="is the 4 cards"):
+        combinations(TRAINING, only)
+    many = Lists(micro_batch=tuple(range(1, 2001)))
+    with pytest.raises(ValueError, match="at most 20000 combinations, these are"):
+        combinations(TRAINING, many)
+    deep = Lists(
+        tensor=(1,), data=(1,), pipeline=(4,), micro_batch=(1,), zero=(0,), scope=("full",)
+    )
+    (one,) = combinations(TRAINING, deep)
+    shallow = Training(
+        model=TRAINING.model.with_changes(layers=6),
+        cluster=TRAINING.cluster,
+        samples=8,
+        deployment=TRAINING.deployment,
+    )
+    told = counted(shallow, one)
+    assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 3"
+    assert not told.is_legal
+
+
+def drawn(seed: int) -> Pipeline:
+    """A small pipeline of uneven stages."""
+    draw = random.Random(seed)
+    ranks, chunks = draw.choice([(2, 1), (3, 1), (2, 2)])
+    stages = ranks * chunks
+
+    def row() -> tuple[int, ...]:
+        return tuple(draw.randint(1, 6) for _ in range(stages))
+
+    halves = row(), row()
+    return Pipeline(
+        num_ranks=ranks,
+        num_chunks=chunks,
+        num_microbatches=draw.randint(1, 3),
+        placement=draw.choice(["loop", "wave"]),
+        split_backward=draw.random() < 0.5,
+        forward=row(),
+        input_backward=halves[0],
+        weight_backward=halves[1],
+        backward=tuple(a + b for a, b in zip(*halves, strict=True)),
+        latency=draw.randint(0, 3),
+    )
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_the_quick_bound_is_below_every_optimum(seed: int) -> None:
+    pipeline = drawn(seed)
+    found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
+    assert found.status is Status.OPTIMAL
+    assert found.makespan is not None
+    assert quick_bound(pipeline) <= found.makespan
+
+
+def test_the_quick_bound_is_1f1bs_time_where_stages_are_even() -> None:
+    """1F1B takes (m + p - 1)(tF + tB); a split backward at least (p - 1) tF + m (tF + tI + tW)."""
+    plain = Pipeline(num_ranks=4, num_microbatches=8, forward=3, backward=5)
+    assert quick_bound(plain) == (8 + 4 - 1) * (3 + 5)
+    split = Pipeline(
+        num_ranks=4, num_microbatches=8, forward=3, input_backward=3, weight_backward=2,
+        backward=5, split_backward=True,
+    )  # fmt: skip
+    assert quick_bound(split) == 3 * 3 + 8 * 8
+    both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
+    assert quick_bound(both) == 0
