@@ -186,6 +186,9 @@ def costs(
             "sequence_parallel accounting precision",
         ),
     ] = None,
+    output: Annotated[
+        str | None, Option("-o", help="Write the problem file of MODEL's cluster and batch.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Tell a model's parameters, FLOPs, saved bytes and state bytes."""

@@ -12,19 +12,26 @@ MODEL is a published one (``costs/models.toml``) or a file with a table ``[model
 - ``state_bytes``: weights, gradients and optimizer state on one device of the fullest stage;
 - beside them ``layer_flops`` and ``head_flops`` (one layer, the head, on one device),
   ``message_bytes`` (to the next stage, one microbatch), ``stages`` and the ``deployment``.
+
+With ``-o`` MODEL is a file with ``[model] [cluster] [batch]``, and what is written is the problem
+file of this deployment, of the kind that ``profile`` writes of a measured one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
-from bubbleproof.commands.output import HOLDS, print_json, print_table
+from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
+from bubbleproof.commands.targets import make_folder, require_writable
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
+from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS
+from bubbleproof.formats.cluster_toml import SIZES, deployed_text, read_cluster_file
+from bubbleproof.formats.files import write_text
 from bubbleproof.formats.model_toml import read_model
 
 WORDS = ("scope", "accounting", "precision")
@@ -32,16 +39,43 @@ NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
 FLAGS = {"true": True, "false": False}
 
 
-def run_costs(model: str, parameters: Sequence[str] | None, json: bool) -> int:
-    """Print what a model costs."""
+def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, json: bool) -> int:
+    """Print what a model costs; write its problem file where one is asked for."""
     shape, sequence = named_model(model)
     given = {"sequence": sequence, **parsed(parameters or ())}
-    found = model_costs(shape, Deployment(**given))
+    at = Deployment(**given)
+    found = model_costs(shape, at)
+    if output is not None and (reason := _write(model, output, at)):
+        say(f"{model}: {reason}")
+        return BROKEN
     if json:
         print_json(costs_to_json(found))
     else:
         _print(found)
     return HOLDS
+
+
+def _write(model: str, output: str, at: Deployment) -> str:
+    """Write the problem file of a deployment, or say why it cannot run.
+
+    Raises ``ValueError`` for another kind of file, and for sizes that do not divide.
+    """
+    for name in (model, output):
+        if not name.endswith(".toml"):
+            raise ValueError(
+                f"costs -o takes a model's file and a problem file (.toml), got {name!r}"
+            )
+    file = read_cluster_file(model)
+    fixed = Combination(**{name: getattr(at, name) for name in SIZES})
+    training = replace(file.training, deployment=at)
+    one = counted(training, fixed)
+    if one.reason and not one.is_legal:
+        raise ValueError(f"{model}: {one.reason}")
+    if not one.reason:
+        require_writable([output])
+        make_folder(output)
+        write_text(output, deployed_text(replace(file, training=training), one))
+    return one.reason
 
 
 def named_model(text: str) -> tuple[Transformer, int]:
