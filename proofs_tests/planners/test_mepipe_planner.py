@@ -101,7 +101,7 @@ def test_an_order_with_more_bubble_than_counted_gives_way_to_ours() -> None:
 
 
 def test_what_the_first_rank_holds_beside_its_layers_is_missing_on_paper() -> None:
-    # On paper 100 + 5 * 480 fit in 2500; the first rank holds 50 more.
+    # On paper 100 + 5 * 480 fit in 2500; the first rank has 50 more.
     found = chosen(space(2500, chunks=(1,), slices=(2,), first=150))
     assert told(found) == (1, 2, 5)
     assert not found.executable
@@ -111,12 +111,20 @@ def test_what_the_first_rank_holds_beside_its_layers_is_missing_on_paper() -> No
     assert found.run.measured.peak_memory[0] == 2070
 
 
-def test_weight_gradients_apart_are_told_where_they_are_shorter() -> None:
+def test_weight_gradients_run_apart_where_the_file_lists_split_backwards() -> None:
     plain = chosen(space(4000, chunks=(1,), slices=(2,)))
     split = chosen(space(4000, chunks=(1,), slices=(2,), backward=("whole", "split")))
-    assert plain.value == split.value
-    assert plain.note == ""
-    assert "shortest of ours: v=1 loop split s=2" in split.note
+    assert (plain.note, split.note) == ("", "")
+    assert (plain.choice["weights_apart"], split.choice["weights_apart"]) == (False, True)
+    # Both count (p-1)/(nsv+p-1) = 3/19 idle; what the memory has room for is (4000-100)/480 = 8.
+    assert plain.choice["bubble"] == split.choice["bubble"] == "3/19"
+    assert (told(plain)[2], told(split)[2]) == (5, 8)
+    assert plain.value is not None
+    assert split.value is not None
+    assert split.value < plain.value == 19 * 240
+    # Listed alone they are found as well.
+    alone = chosen(space(4000, chunks=(1,), slices=(2,), backward=("split",)))
+    assert (told(alone), alone.value) == (told(split), split.value)
 
 
 def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> None:

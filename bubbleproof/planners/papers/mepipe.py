@@ -16,14 +16,15 @@ tell ``temporary`` in memory units.
 *As printed*, of the (v, s) that the file lists the one with the lowest bubble ratio is chosen, with
 the largest f that fits, among equals the fewest pieces v s. With the f of Table 3 the bubble is
 Table 3's: a step takes n v s + p - 1 + (v-1) max(p - s n, 0) forwards and backwards. Of a smaller
-f the paper has no formula; what section 4.3's generator gives at equal ticks is taken. Its order is
-executable where it keeps every rank's memory and has no more bubble than counted, at the file's
-ticks without latency.
+f the paper has no formula; what section 4.3's generator gives at equal ticks is taken. Where the
+file lists split backwards, weight gradients run apart and f is what the memory allows, up to all
+that a rank runs (section 5). The order is executable where it keeps every rank's memory and, f
+being Table 3's, has no more bubble than counted, at the file's ticks without latency. Section 4.3
+prints the order of whole backwards; section 5 leaves its own to run time, and ``svpp-w`` is taken.
 
 *As it should be*: our order for the largest f whose schedule the checker accepts with the memory of
 every rank, and its makespan at the file's own ticks. That of the chosen (v, s) is the repair; the
-shortest of every (v, s), with weight gradients apart where the file lists split backwards (section
-5), is the repair where that has none, and is named.
+shortest of all shapes is the repair where that has none, and is named.
 
 Source: Sun et al., "MEPipe" (EuroSys 2025) sections 4 and 5, Table 3.
 """
@@ -54,7 +55,7 @@ class TemporaryMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """An SVPP variant that fits on paper: its candidate, and the largest f."""
+    """A shape of SVPP that the space lists, with the largest f on paper (0: nothing fits)."""
 
     candidate: Candidate
     pipeline: Pipeline
@@ -64,25 +65,54 @@ class Variant:
         return f"v={self.candidate.chunks} s={self.candidate.slices} f={self.forwards}"
 
     @property
+    def is_split(self) -> bool:
+        """Whether weight gradients run apart."""
+        return self.candidate.backward == SPLIT
+
+    @property
+    def least(self) -> int:
+        """v s."""
+        return least_forwards(self.pipeline)
+
+    @property
+    def of_table_3(self) -> int:
+        """The f of SVPP itself: what fits, at most Table 3's."""
+        return min(self.forwards, most_forwards(self.pipeline))
+
+    @property
     def is_largest(self) -> bool:
-        """Whether f is Table 3's."""
-        return self.forwards == most_forwards(self.pipeline)
+        """Whether Table 3's f fits."""
+        return self.of_table_3 == most_forwards(self.pipeline)
+
+    @property
+    def bubble(self) -> Fraction:
+        """The share of idle time, by Table 3 or at equal ticks by section 4.3's generator."""
+        work = self.pipeline.num_microbatches * self.least
+        if self.is_largest:
+            return 1 - Fraction(work, table_3_slots(self.pipeline))
+        return 1 - Fraction(2 * work, _generated(self, forward=1, backward=1))
+
+    @property
+    def place(self) -> tuple[Fraction, int, bool]:
+        """The paper's order of preference; of one shape that with weight gradients apart."""
+        return self.bubble, self.least, not self.is_split
 
 
 def mepipe_choice(given: Given) -> PaperChoice:
     """What MEPipe would run, or its repair."""
-    planner = _Planner(given)
-    variants = [one for one in planner.candidates(WHOLE) if one.forwards >= _least(one)]
-    chosen = min(variants, key=_rank, default=None)
+    shapes = tuple(_variants(given))
+    fitting = [one for one in shapes if one.forwards >= one.least]
+    chosen = min(fitting, key=lambda one: one.place, default=None)
     own = None if chosen is None else printed_run(chosen)
-    nearest = None if chosen is None else planner.largest_that_runs(chosen, SVPP)
-    shortest = planner.shortest()
+    nearest = None if chosen is None else largest_that_runs(chosen)
+    ours = [run for one in fitting if (run := largest_that_runs(one)) is not None]
+    shortest = min(ours, key=lambda run: run.measured.makespan, default=None)
     run = own if isinstance(own, Run) else nearest or shortest
     return PaperChoice(
         paper=PAPER,
         choice=_told(chosen),
         executable=isinstance(own, Run),
-        note="; ".join(_sentences(planner, chosen, own, shortest)),
+        note="; ".join(_sentences(shapes, chosen, own, shortest)),
         value=None if run is None else run.measured.makespan,
         run=run,
     )
@@ -95,12 +125,20 @@ def table_3_slots(pipeline: Pipeline) -> int:
     return n * v * s + p - 1 + (v - 1) * max(p - s * n, 0)
 
 
-def bubble(one: Variant) -> Fraction:
-    """The share of idle time, by Table 3 or at equal ticks by section 4.3's generator."""
-    work = one.pipeline.num_microbatches * _least(one)
+def printed_run(one: Variant) -> Run | str:
+    """The paper's order where it runs as counted; or what it does instead."""
+    if one.is_split:
+        program = SVPPWeights(forwards=one.forwards).program(one.pipeline)
+        return verified_run(one.pipeline, program, one.candidate)
+    ticks = one.pipeline.ticks
+    forward, backward = int(ticks.forward.max()), int(ticks.backward.max())
     if one.is_largest:
-        return 1 - Fraction(work, table_3_slots(one.pipeline))
-    return 1 - Fraction(2 * work, _generated(one, forward=1, backward=1))
+        counted = table_3_slots(one.pipeline) * (forward + backward)
+        generated = _generated(one, forward=forward, backward=backward)
+        if generated > counted:
+            return f"section 4.3's order takes {generated} ticks, Table 3 counts {counted}"
+    program = PrintedSVPP(forwards=one.forwards).program(one.pipeline)
+    return verified_run(one.pipeline, program, one.candidate)
 
 
 def _generated(one: Variant, *, forward: int, backward: int) -> int:
@@ -115,78 +153,52 @@ def _generated(one: Variant, *, forward: int, backward: int) -> int:
         backward=backward,
     )
     problem = plain.problem()
-    schedule = PrintedSVPP(forwards=one.forwards).schedule(plain, problem)
+    schedule = PrintedSVPP(forwards=one.of_table_3).schedule(plain, problem)
     return measure(problem, schedule).makespan
 
 
-def printed_run(one: Variant) -> Run | str:
-    """The generator's order where it runs as counted; or what it does instead."""
-    ticks = one.pipeline.ticks
-    forward, backward = int(ticks.forward.max()), int(ticks.backward.max())
-    if one.is_largest:
-        counted = table_3_slots(one.pipeline) * (forward + backward)
-        generated = _generated(one, forward=forward, backward=backward)
-        if generated > counted:
-            return f"section 4.3's order takes {generated} ticks, Table 3 counts {counted}"
-    program = PrintedSVPP(forwards=one.forwards).program(one.pipeline)
-    return verified_run(one.pipeline, program, one.candidate)
+def largest_that_runs(one: Variant) -> Run | None:
+    """Our order with the largest f that the checker accepts."""
+    for forwards in range(one.forwards, one.least - 1, -1):
+        chosen = (SVPPWeights if one.is_split else SVPP)(forwards=forwards)
+        run = verified_run(one.pipeline, chosen.program(one.pipeline), one.candidate)
+        if isinstance(run, Run):
+            return run
+    return None
 
 
-class _Planner:
-    """The numbers that the paper's rules go by."""
+def _variants(given: Given) -> Iterator[Variant]:
+    """The shapes of SVPP that the space lists and the file can be divided into."""
+    beside = TemporaryMemory(**given.table)  # type: ignore[arg-type]  # the layout has checked it
+    for one in given.space.candidates():
+        is_even = len(set(one.layers or (1,))) == 1
+        if one.placement != "loop" or one.backward not in (WHOLE, SPLIT) or not is_even:
+            continue
+        try:
+            pipeline = shaped(given.space, one).pipeline
+        except NotLegalError:
+            continue
+        yield Variant(
+            candidate=one, pipeline=pipeline, forwards=_forwards(pipeline, beside.temporary)
+        )
 
-    def __init__(self, given: Given) -> None:
-        self.space = given.space
-        beside = TemporaryMemory(**given.table)  # type: ignore[arg-type]  # the layout has checked it
-        self.temporary = beside.temporary
 
-    def candidates(self, backward: str) -> Iterator[Variant]:
-        """The shapes of SVPP that the space lists and the file can be divided into."""
-        for one in self.space.candidates():
-            is_even = len(set(one.layers or (1,))) == 1
-            if (one.placement, one.backward, is_even) != ("loop", backward, True):
-                continue
-            try:
-                pipeline = shaped(self.space, one).pipeline
-            except NotLegalError:
-                continue
-            yield Variant(candidate=one, pipeline=pipeline, forwards=self.forwards(pipeline))
+def _forwards(pipeline: Pipeline, temporary: int) -> int:
+    """The largest f that section 4.5's memory allows, and for whole backwards Table 3.
 
-    def forwards(self, pipeline: Pipeline) -> int:
-        """The largest f that section 4.5's memory allows, and for whole backwards Table 3.
-
-        With weight gradients apart f bounds what a rank holds, up to all it runs (section 5).
-        """
-        most = pipeline.num_microbatches * least_forwards(pipeline)
-        if pipeline.split_backward is False:
-            most = most_forwards(pipeline)
-        capacity = pipeline.capacity
-        caps = capacity if isinstance(capacity, tuple) else (capacity,)
-        known = [cap for cap in caps if cap is not None]
-        activation = int(pipeline.per_stage.activation.max())
-        if not known or not activation:
-            return most
-        left = min(known) - self.temporary - min(_static_of_ranks(pipeline))
-        return max(0, min(most, left // activation))
-
-    def shortest(self) -> Run | None:
-        """The shortest of our orders that the checker accepts."""
-        runs = [
-            run
-            for backward, family in ((WHOLE, SVPP), (SPLIT, SVPPWeights))
-            for one in self.candidates(backward)
-            if (run := self.largest_that_runs(one, family)) is not None
-        ]
-        return min(runs, key=lambda run: run.measured.makespan, default=None)
-
-    def largest_that_runs(self, one: Variant, family: type[SVPP]) -> Run | None:
-        """Our order with the largest f that the checker accepts."""
-        for forwards in range(one.forwards, _least(one) - 1, -1):
-            program = family(forwards=forwards).program(one.pipeline)
-            run = verified_run(one.pipeline, program, one.candidate)
-            if isinstance(run, Run):
-                return run
-        return None
+    With weight gradients apart f bounds what a rank holds, up to all it runs (section 5).
+    """
+    most = pipeline.num_microbatches * least_forwards(pipeline)
+    if pipeline.split_backward is False:
+        most = most_forwards(pipeline)
+    capacity = pipeline.capacity
+    caps = capacity if isinstance(capacity, tuple) else (capacity,)
+    known = [cap for cap in caps if cap is not None]
+    activation = int(pipeline.per_stage.activation.max())
+    if not known or not activation:
+        return most
+    left = min(known) - temporary - min(_static_of_ranks(pipeline))
+    return max(0, min(most, left // activation))
 
 
 def _static_of_ranks(pipeline: Pipeline) -> list[int]:
@@ -196,32 +208,25 @@ def _static_of_ranks(pipeline: Pipeline) -> list[int]:
     return totals
 
 
-def _least(one: Variant) -> int:
-    return least_forwards(one.pipeline)
-
-
-def _rank(one: Variant) -> tuple[Fraction, int]:
-    return bubble(one), _least(one)
-
-
 def _told(chosen: Variant | None) -> dict[str, object]:
-    """The choice for a report."""
+    """The choice for a report; ``bubble`` is that of whole backwards."""
     if chosen is None:
-        return dict.fromkeys(("chunks", "slices", "f", "bubble"))
+        return dict.fromkeys(("chunks", "slices", "f", "weights_apart", "bubble"))
     return {
         "chunks": chosen.candidate.chunks,
         "slices": chosen.candidate.slices,
         "f": chosen.forwards,
-        "bubble": str(bubble(chosen)),
+        "weights_apart": chosen.is_split,
+        "bubble": str(chosen.bubble),
     }
 
 
 def _sentences(
-    planner: _Planner, chosen: Variant | None, own: Run | str | None, shortest: Run | None
+    shapes: tuple[Variant, ...], chosen: Variant | None, own: Run | str | None, shortest: Run | None
 ) -> Iterator[str]:
-    for one in planner.candidates(WHOLE):
-        if one.forwards < _least(one):
-            yield f"{one}: needs room for {_least(one)} forwards before the first backward"
+    for one in shapes:
+        if one.forwards < one.least and (not one.is_split or len(shapes) == 1):
+            yield f"{one}: needs room for {one.least} forwards before the first backward"
     if chosen is None:
         yield "nothing fits on paper"
     elif isinstance(own, str):
