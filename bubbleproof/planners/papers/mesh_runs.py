@@ -1,4 +1,4 @@
-"""PipeMesh's plans as pipelines with collectives, built and checked; and any order with ZeRO-1.
+"""PipeMesh's plans as pipelines with collectives, built and checked.
 
 A plan (queue, what is recomputed) becomes a pipeline whose backwards take the recomputed ticks
 beside, whose activations are what a pass stores, and whose collectives are tasks on NICs
@@ -12,7 +12,6 @@ and take (M B + P - 1) C_comp where links take nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -24,15 +23,11 @@ from bubbleproof.planners.papers.paper_choice import Run, step_ticks, verified_r
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
-from bubbleproof.theory.model.actions import Action, ActionTable, Kind
-from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.lowering import with_rows
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import Collective, Sharding, collectives
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
-from bubbleproof.theory.pipelines.visits import visits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,57 +113,6 @@ def runs_as_printed(plan: MeshPlan) -> str | None:
     if more > 0:
         return f"q = {queue.size}: {more} more ticks of bubble than (P-1) C_comp"
     return None
-
-
-def with_optimizer_sharding(pipeline: Pipeline, schedule: Schedule, ticks: int) -> int | None:
-    """The ticks of one step of any order, each rank's parameters sharded as ZeRO-1 does.
-
-    A rank's gathers and reductions take ``ticks`` each way, a chunk its share. None where stages
-    stand on two ranks.
-    """
-    if pipeline.is_bidirectional or pipeline.choices.sharding or pipeline.choices.state_offload:
-        return None
-    each = -(-ticks // pipeline.num_chunks)
-    sharding = Sharding(zero=1, gather=each, reduce=each)
-    sharded = pipeline.with_changes(sharding=sharding)
-    problem = sharded.problem()
-    own = pipeline.problem()
-    beside = _on_nics(own, schedule, problem, _of_all(pipeline, sharding))
-    try:
-        timed = left_shift(problem, with_rows(schedule.program, beside))
-    except UntimedProgram:
-        return None
-    return step_ticks(problem, timed)
-
-
-def _of_all(pipeline: Pipeline, sharding: Sharding) -> list[Collective]:
-    sequences = sharding.sequences(pipeline.num_microbatches)
-    return collectives(visits(pipeline.stage_ranks, *sequences), sharding)
-
-
-def _on_nics(
-    own: Problem, schedule: Schedule, problem: Problem, needed: Sequence[Collective]
-) -> Program:
-    """Each rank's collectives as they fall due: before a chunk's first pass, after its last."""
-    actions = schedule.program.actions
-    ticks = own.duration[own.locate(actions)]
-    is_forward = actions.is_kind(Kind.F)
-    due = []
-    for row, one in enumerate(needed):
-        passes = actions.stage == one.visit.stage
-        if one.kind is Kind.UNSHARD:
-            due.append((int(schedule.start[passes & is_forward].min()), row))
-        else:
-            computed = passes & actions.is_kind(Kind.B, Kind.I, Kind.W)
-            due.append((int((schedule.start + ticks)[computed].max()), row))
-    number = {home.name: i for i, home in enumerate(problem.resources)}
-    ordered = [needed[row] for _, row in sorted(due)]
-    return Program.grouped(
-        actions=ActionTable.from_actions(
-            [Action(stage=one.visit.stage, kind=one.kind, slice=one.slice) for one in ordered]
-        ),
-        resource=np.array([number[f"NIC of rank {one.visit.rank}"] for one in ordered]),
-    )
 
 
 def model_state_bytes(parameters: int, replicas: int) -> int:

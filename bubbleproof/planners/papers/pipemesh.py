@@ -33,8 +33,8 @@ from bubbleproof.planners.papers.mesh_runs import (
     model_state_bytes,
     runs_as_printed,
     static_of_rank,
-    with_optimizer_sharding,
 )
+from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.planners.papers.paper_choice import (
     Given,
     PaperChoice,
