@@ -10,9 +10,11 @@ from fractions import Fraction
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from bubbleproof.costs import (
+    SCOPES,
     Deployment,
     Transformer,
     layer_flops,
@@ -34,8 +36,9 @@ SHAPES = [(8, 2, 2, 4, 2), (24, 4, 2, 6, 1), (16, 4, 4, 5, 3)]  # hidden, heads,
 class GptLayer(nn.Module):
     """A GPT layer with biases and dropout, written down anew in plain torch."""
 
-    def __init__(self, model: Transformer, rate: float) -> None:
+    def __init__(self, model: Transformer, rate: float, scope: str = "none") -> None:
         super().__init__()
+        self.scope = scope
         h, f = model.hidden, 4 * model.hidden
         self.heads = model.heads
         self.norms = nn.ModuleList(nn.LayerNorm(h) for _ in range(2))
@@ -47,15 +50,31 @@ class GptLayer(nn.Module):
         """As on a device, with a mask of one byte; elsewhere torch keeps numbers of x's type."""
         return torch.native_dropout(x, self.rate, True)[0] if self.rate else x
 
+    def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Plain, computed again in its backward, or fused; (batch, heads, tokens, width) each."""
+        if self.scope == "fused":
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+        flat = [each.reshape(-1, *each.shape[2:]) for each in (q, k, v)]
+        if self.scope == "attention":
+            mixed: torch.Tensor = checkpoint(self.scores, *flat, use_reentrant=True)
+            return mixed.view(q.shape)
+        return self.scores(*flat).view(q.shape)
+
+    def scores(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        weights = torch.softmax(torch.bmm(q, k.transpose(1, 2)), dim=-1)
+        return torch.bmm(self.dropout(weights), v)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.scope == "full":
+            again: torch.Tensor = checkpoint(self.whole, x, use_reentrant=True)
+            return again
+        return self.whole(x)
+
+    def whole(self, x: torch.Tensor) -> torch.Tensor:
         b, s, h = x.shape
         y = self.norms[0](x)
-        q, k, v = (
-            linear(y).view(b, s, self.heads, -1).transpose(1, 2).reshape(b * self.heads, s, -1)
-            for linear in self.inputs
-        )
-        weights = self.dropout(torch.softmax(torch.bmm(q, k.transpose(1, 2)), dim=-1))
-        mixed = torch.bmm(weights, v).view(b, self.heads, s, -1).transpose(1, 2).reshape(b, s, h)
+        q, k, v = (linear(y).view(b, s, self.heads, -1).transpose(1, 2) for linear in self.inputs)
+        mixed = self.attention(q, k, v).transpose(1, 2).reshape(b, s, h)
         x = x + self.dropout(self.output(mixed))
         inner = nn.functional.gelu(self.up(self.norms[1](x)))
         result: torch.Tensor = x + self.dropout(self.down(inner))
@@ -74,15 +93,30 @@ def saved_bytes(layer: nn.Module, x: torch.Tensor) -> int:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5])
-def test_a_gpt_layer_keeps_what_korthikanti_counts(rate: float) -> None:
-    """In bf16, s b h (34 + 5 a s / h) bytes, and each norm's mean and 1 / deviation of a token."""
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_gpt_layer_keeps_what_korthikanti_counts(rate: float, scope: str) -> None:
+    """In bf16, s b h (34 + 5 a s / h) bytes, 34 s b h or 2 s b h, and each norm's statistics."""
     model = GPT.with_changes(dropout=rate > 0)
-    layer = GptLayer(model, rate).to(torch.bfloat16)
+    layer = GptLayer(model, rate, scope).to(torch.bfloat16)
     x = torch.randn(2, 5, model.hidden, dtype=torch.bfloat16, requires_grad=True)
-    at = Deployment(micro_batch=2, sequence=5)
-    statistic = torch.native_layer_norm(x, [model.hidden], None, None, 1e-5)[1].element_size()
-    statistics = 2 * 2 * (2 * 5) * statistic
+    at = Deployment(micro_batch=2, sequence=5, scope=scope)
+    statistics = 0 if scope == "full" else norm_statistics(x)
     assert saved_bytes(layer, x) == layer_saved(model, at) + statistics
+
+
+def norm_statistics(x: torch.Tensor) -> int:
+    """Bytes of the mean and 1 / deviation of each token that two layer norms keep here."""
+    mean = torch.native_layer_norm(x, [x.shape[-1]], None, None, 1e-5)[1]
+    return 2 * 2 * mean.numel() * mean.element_size()
+
+
+def test_a_fused_attention_keeps_one_number_for_a_head_and_token() -> None:
+    model = GPT.with_changes(dropout=False)
+    layer = GptLayer(model, 0.0, "fused").to(torch.bfloat16)
+    x = torch.randn(2, 5, model.hidden, dtype=torch.bfloat16, requires_grad=True)
+    at = Deployment(micro_batch=2, sequence=5, accounting="fused")
+    in_32_bits = 2 * 2 * 2 * 5 * 4  # two norms, mean and deviation, ten tokens
+    assert saved_bytes(layer, x) == layer_saved(model, at) - in_32_bits + norm_statistics(x)
 
 
 def test_a_gpt_layer_has_these_weights() -> None:
