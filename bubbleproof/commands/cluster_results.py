@@ -14,7 +14,7 @@ from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.solvers import Status
 
 COLUMNS = ("deployment", "iteration", "bound", "peak", "status", "why")
-MOST_SHOWN = 16
+MOST_SHOWN = 12
 UNIT = "us"
 STATEMENTS = {
     Status.OPTIMAL: "optimal over these deployments and choices, by the estimated times",
