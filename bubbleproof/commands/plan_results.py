@@ -11,8 +11,8 @@ from bubbleproof.formats.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Judged, Plan
+from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.jitter import Jitter, jitter
-from bubbleproof.planners.looks import NEVER
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule

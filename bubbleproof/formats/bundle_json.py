@@ -13,9 +13,11 @@
       ]
     }
 
-A certificate is that of ``formats.certificate_json``, about the candidate's relaxation; ``word``
-names the engine that is believed where there is none. The space of the plan, which a reader derives
-from the problem file, tells which candidates there have to be.
+A certificate is that of ``formats.certificate_json``, about the candidate's relaxation. Instead,
+``cases`` may list one for each case of its choices, null where those after it stand for the case
+(``verify.candidates.cases``). ``word`` names the engine that is believed where there is neither.
+The space of the plan, which a reader derives from the problem file, tells which candidates there
+have to be.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.validation import Layout, Natural, validate
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.cases import Cases, problems_of
 from bubbleproof.verify.candidates.relaxation import relaxation
+from bubbleproof.verify.certificates.rule import Certificate
 
 FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
@@ -50,10 +55,11 @@ class CandidateLayout(Layout):
 
 
 class BoundedLayout(CandidateLayout):
-    """A candidate, its bound, and a certificate or an engine's word."""
+    """A candidate, its bound, and a certificate, one by cases, or an engine's word."""
 
     bound: Natural
     certificate: dict[str, object] | None = None
+    cases: list[dict[str, object] | None] | None = None
     word: str = ""
 
 
@@ -108,9 +114,13 @@ def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
     row = {**candidate_to_json(entry.candidate), "bound": entry.bound}
     if entry.certificate is None:
         return {**row, "word": entry.word}
-    found = shaped(space, entry.candidate)
-    relaxed = relaxation(found.pipeline, found.allowed)
-    return {**row, "certificate": certificate_content(relaxed, entry.certificate)}
+    found, proof = shaped(space, entry.candidate), entry.certificate
+    if not isinstance(proof, Cases):
+        relaxed = relaxation(found.pipeline, found.allowed)
+        return {**row, "certificate": certificate_content(relaxed, proof)}
+    problems = problems_of(found.pipeline, found.allowed, [one is None for one in proof.proofs])
+    pairs = zip(problems, proof.proofs, strict=True)
+    return {**row, "cases": [one and certificate_content(of, one) for of, one in pairs]}
 
 
 def read_bundle(path: FilePath, space: PlanSpace) -> tuple[Bounded, ...]:
@@ -134,14 +144,39 @@ def _bounded(
     candidate = candidate_of(row)
     if candidate not in known:
         raise UnusableInput(where, "a candidate of the problem", str(candidate))
-    if row.certificate is None:
+    if row.certificate is None and row.cases is None:
         return Bounded(candidate=candidate, bound=row.bound, word=row.word)
     try:
         found = shaped(space, candidate)
-        certificate = certificate_of(row.certificate, relaxation(found.pipeline, found.allowed))
     except NotLegalError as why:
         raise UnusableInput(where, "a legal candidate", str(why)) from None
+    if row.cases is not None:
+        proof: Certificate | Cases = _cases(found, row, row.cases, where)
+    else:
+        relaxed = relaxation(found.pipeline, found.allowed)
+        proof = _certificate(row.certificate or {}, relaxed, f"{where}.certificate")
+    return Bounded(candidate=candidate, bound=row.bound, certificate=proof)
+
+
+def _cases(
+    found: Shaped, row: BoundedLayout, cases: list[dict[str, object] | None], where: str
+) -> Cases:
+    problems = problems_of(found.pipeline, found.allowed, [case is None for case in cases])
+    proofs: list[Certificate | None] = []
+    try:
+        for number, problem in enumerate(problems):
+            case, place = cases[number], f"{where}.cases[{number}]"
+            proofs.append(None if case is None else _certificate(case, problem, place))
+    except UnusableInput:
+        raise
+    except ValueError as why:
+        raise UnusableInput(f"{where}.cases", "every case of the candidate", str(why)) from None
+    return Cases(bound=row.bound, proofs=tuple(proofs))
+
+
+def _certificate(content: dict[str, object], problem: Problem, where: str) -> Certificate:
+    try:
+        return certificate_of(content, problem)
     except UnusableInput as error:
-        place = f"{where}.certificate.{error.where}".rstrip(".")
+        place = f"{where}.{error.where}".rstrip(".")
         raise UnusableInput(place, error.expected, error.found) from None
-    return Bounded(candidate=candidate, bound=row.bound, certificate=certificate)

@@ -21,8 +21,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 from bubbleproof.costs.combinations import Combination, Counted
+from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_bound
-from bubbleproof.planners.looks import NEVER, FirstLook, Seen, first_look
+from bubbleproof.planners.looks import FirstLook, Seen, first_look
 from bubbleproof.planners.planned import NOT_LEGAL, Plan, PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import Status

@@ -1,32 +1,31 @@
 """Looks at one candidate: a first one of milliseconds, and solves of limited time.
 
 What a look brings is judged before it counts: a schedule by the checker, a certificate on the
-candidate's relaxation, which is what a reader of the bundle holds it against. A candidate whose
-store cannot take a single microbatch is refuted by the moment at which that microbatch is whole.
+candidate's relaxation, which is what a reader of the bundle holds it against. What an engine says
+of choices is then shown case by case, where time allows (``planners.case_proofs``). A candidate
+whose store cannot take a single microbatch is refuted by the moment at which that one is whole.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
-import numpy as np
-
+from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import published_programs
-from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
+from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
-NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
+CASES = 10.0  # seconds at most for a proof case by case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,7 +50,7 @@ class Seen:
     measured: Measures | None = None
     origin: str = ""
     bound: int = 0
-    certificate: Certificate | None = None
+    certificate: Certificate | Cases | None = None
     word: str = ""
     is_infeasible: bool = False
     reason: str = ""
@@ -111,8 +110,15 @@ def look(asked: Look) -> Seen:
         starts += [] if asked.known is None else [("the look before", asked.known)]
         result = solve(pipeline.problem(), asked.options, starts)
         return _judged(asked, result, pipeline, result.certificate)
+    began = time.perf_counter()
     found = solve_choices(pipeline, allowed, asked.options, starts)
-    return _judged(asked, found.result, found.pipeline, found.floor_certificate)
+    seen = _judged(asked, found.result, found.pipeline, found.floor_certificate)
+    left = asked.options.time_limit - (time.perf_counter() - began)
+    if not seen.word or left <= 0:
+        return seen
+    options = replace(asked.options, time_limit=min(CASES, left))
+    proof = proof_by_cases(pipeline, allowed, seen.bound, options)
+    return seen if proof is None else replace(seen, certificate=proof, word="")
 
 
 def _judged(
@@ -147,27 +153,3 @@ def _who(options: SolveOptions, result: Result) -> str:
     if result.proof is Proof.ARGUMENT:
         return "the solver's argument"
     return "cpsat" if options.engine == "auto" else options.engine
-
-
-def refuted(problem: Problem) -> Drup | None:
-    """That no schedule fits, because some store cannot take one microbatch; None where it can.
-
-    The moment is the start of a microbatch's last forward, when all its activations are there.
-    """
-    forwards = np.flatnonzero(problem.actions.is_kind(Kind.F))
-    stage, microbatch = problem.actions.stage[forwards], problem.actions.microbatch[forwards]
-    first, events = forwards[microbatch == microbatch.min()], problem.events
-    begins = np.isin(events.task, first) & ~events.at_end
-    held = np.zeros(len(problem.stores), dtype=np.int64)
-    np.add.at(held, events.store[begins], events.delta[begins])
-    if not any(
-        store.capacity is not None and store.base + acquired > store.capacity
-        for store, acquired in zip(problem.stores, held.tolist(), strict=True)
-    ):
-        return None
-    last = np.flatnonzero((stage == stage.max()) & (microbatch == microbatch.min()))
-    for task in forwards[last].tolist():
-        claim = Drup(bound=NEVER, lemmas=(Lemma(full=task),))
-        if refusal(problem, claim) is None:
-            return claim
-    return None

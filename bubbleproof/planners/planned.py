@@ -2,8 +2,9 @@
 
 ``value`` is the winner's makespan (ticks), ``lower_bound`` the least bound over all legal
 candidates. OPTIMAL says that the two meet: no schedule of any candidate, whatever is chosen in it,
-is shorter. A bound is *certified* by a certificate of the candidate's relaxation
-(``verify.candidates.relaxation``) or an engine's word, which is named.
+is shorter. A bound is shown by a certificate of the candidate's relaxation
+(``verify.candidates.relaxation``) or of each of its cases (``verify.candidates.cases``), or said by
+an engine, which is named.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
+from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.verdict import Verdict
 
@@ -63,7 +65,7 @@ class Judged:
     measured: Measures | None = None
     origin: str = ""
     bound: int = 0
-    certificate: Certificate | None = None
+    certificate: Certificate | Cases | None = None
     word: str = ""
 
     @property

@@ -2,13 +2,16 @@
 
 Each is a lemma whose ``full`` is t (``verify.certificates.certificate``). Stairs are stated
 beforehand. Of other stores there are too many; they are found one by one, each refuting a schedule
-that breaks a capacity.
+that breaks a capacity. Where tasks of several resources meet in a store (transfers), they have no
+orders, and the clause speaks of their starts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.memory_rules import Held
@@ -35,6 +38,8 @@ class Orders:
 
         None where paths say so already, or where it is not true.
         """
+        if not self.replay.ticks[task]:
+            return None
         literals = []
         for pairs in ([(task, other) for other in before], [(other, task) for other in after]):
             for pair in pairs:
@@ -42,6 +47,30 @@ class Orders:
                     return None
                 if pair in self.replay.orders:
                     literals.append(self.replay.orders[pair])
+        return self._true(literals, task)
+
+    def full_while(self, before: list[int], after: list[int], start: Ints) -> Full | None:
+        """The same of tasks that have no orders, by the moments that they have in a schedule.
+
+        With x a task that starts in it after all of ``before`` and before all of ``after`` end, say
+        within ``first`` and ``last``: x starts outside of these, or one of ``before`` starts after
+        ``first``, or one of ``after`` ends by ``last``.
+        """
+        ticks = self.replay.ticks
+        if not after:
+            return None
+        first = max(int(start[task]) for task in before)
+        last = min(int(start[task]) + ticks[task] for task in after) - 1
+        for x in np.flatnonzero((start >= first) & (start <= last)).tolist():
+            if ticks[x]:
+                literals = [(2 * x + 1, 1 - first), (2 * x, last + 1)]
+                literals += [(2 * task, first + 1) for task in before if task != x]
+                literals += [(2 * task + 1, ticks[task] - last) for task in after if task != x]
+                if (found := self._true(literals, x)) is not None:
+                    return found
+        return None
+
+    def _true(self, literals: list[Literal], task: int) -> Full | None:
         found = Full(tuple(dict.fromkeys(literals)), task)
         return found if self.replay.follows(found.literals, task) else None
 
@@ -76,8 +105,23 @@ def overloads(encoding: Encoding, orders: Orders, start: Ints) -> Iterator[Full]
             if excess > 0:
                 before, after = _cover(task, groups, counts, excess - 1)
                 found = orders.full(task, before, after)
+                found = found or orders.full_while([*before, task], after, start)
                 if found is not None:
                     yield found
+
+
+def meet_in_stores(encoding: Encoding) -> bool:
+    """Whether tasks of several resources change one store, so that clauses speak of starts.
+
+    The checker knows starts by the tick, so that a model of longer steps would say more.
+    """
+    occupancy = encoding.problem.occupancy
+    home = np.zeros(encoding.problem.num_tasks, dtype=np.int64)
+    home[occupancy.task] = occupancy.resource
+    return any(
+        len({int(home[task]) for life in held.lifetimes for task in (life.first, life.last)}) > 1
+        for held in encoding.memory.held
+    )
 
 
 Group = tuple[list[int], list[int], int]  # first and last tasks by microbatch, units held between

@@ -22,7 +22,13 @@ from bubbleproof.solvers.engines.sat import solved
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.proof_core import Clause, TracedReplay, core
-from bubbleproof.solvers.proof_memory import Full, Orders, overloads, release_clauses
+from bubbleproof.solvers.proof_memory import (
+    Full,
+    Orders,
+    meet_in_stores,
+    overloads,
+    release_clauses,
+)
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
@@ -88,7 +94,12 @@ class _OrderModel(SatModel):
         self.precede_all(self.encoding.memory_edges)
 
     def literal(self, literal: Literal, pairs: dict[Literal, tuple[int, int]]) -> int:
-        """The SAT literal of an order."""
+        """The SAT literal of an order or of a start."""
+        node, value = literal
+        if literal not in pairs:
+            if node & 1:
+                return self.cnf.at_most(node // 2, -value // self.size)
+            return -self.cnf.at_most(node // 2, -(-value // self.size) - 1)
         before, after = pairs[literal]
         if (before, after) in self.before:
             return self.before[before, after]
@@ -100,7 +111,8 @@ class _Proof:
 
     def __init__(self, encoding: Encoding, budget: Budget) -> None:
         self.encoding, self.budget = encoding, budget
-        self.model = _OrderModel(encoding, encoding.limit, self.is_over)
+        size = 1 if meet_in_stores(encoding) else None
+        self.model = _OrderModel(encoding, encoding.limit, self.is_over, size=size)
         self.model.build()
         self.replay = Replay(encoding.problem, encoding.limit, encoding.objective, 0)
         self.pairs = {literal: pair for pair, literal in self.replay.orders.items()}
@@ -130,10 +142,11 @@ class _Proof:
                     return None
                 if not answer:
                     break
-                start = self.model.starts(sat.get_model())
+                found = sat.get_model()
+                known, start = set(self.full), self.model.values(found)
                 new = list(dict.fromkeys(overloads(self.encoding, orders, start)))
-                if not new:
-                    return start
+                if known.issuperset(new):
+                    return self.model.starts(found)
             proof: list[str] = sat.get_proof()
         return self._shortened(proof)
 

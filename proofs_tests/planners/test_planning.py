@@ -10,8 +10,8 @@ import pytest
 
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
+from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.least_memory import least_capacity
-from bubbleproof.planners.looks import NEVER
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline

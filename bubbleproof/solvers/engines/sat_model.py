@@ -48,13 +48,19 @@ class SatModel(LoadModel[int]):
     """Clauses that are satisfiable exactly if some schedule is within ``limit`` (ticks)."""
 
     def __init__(
-        self, encoding: Encoding, limit: int, is_over: Callable[[], bool] = lambda: False
+        self,
+        encoding: Encoding,
+        limit: int,
+        is_over: Callable[[], bool] = lambda: False,
+        *,
+        size: int | None = None,
     ) -> None:
+        """``size`` is the ticks of a step, g unless given."""
         super().__init__(encoding)
         users = np.bincount(self.problem.occupancy.resource)
         if int((users * (users - 1) // 2).sum()) > MAX_PAIRS:
             raise TooLargeError
-        self.size = tick_size(self.problem, encoding.objective)
+        self.size = size or tick_size(self.problem, encoding.objective)
         self.limit = limit // self.size
         self.duration = (self.problem.duration // self.size).tolist()
         self.longest = -(-int(encoding.horizon) // self.size)
@@ -171,14 +177,18 @@ class SatModel(LoadModel[int]):
 
     def starts(self, model: list[int]) -> Ints:
         """The start of each task in ticks, the first at 0; ``model`` lists all true literals."""
+        values = self.values(model)
+        return np.asarray(values - values.min(), dtype=np.int64)
+
+    def values(self, model: list[int]) -> Ints:
+        """The start of each task in ticks as the variables say it."""
         cnf, values = self.cnf, np.zeros(self.problem.num_tasks, dtype=np.int64)
         holds = np.array([True, *(literal > 0 for literal in model)])
         for task in range(self.problem.num_tasks):
             low, high = cnf.low[task], cnf.high[task]
             first = cnf.base[task] + low
             values[task] = high - int(holds[first : first + high - low].sum())
-        values *= self.size
-        return np.asarray(values - values.min(), dtype=np.int64)
+        return values * self.size
 
 
 def _within(encoding: Encoding, earliest: Ints, latest: Ints) -> Encoding:

@@ -2,7 +2,8 @@
 
 A *bundle* holds, for each candidate of a plan's space, a bound on the makespan of every schedule of
 every choice that the candidate leaves open, and what shows it: a certificate of the candidate's
-``relaxation``, or the word of an engine, which is believed by name. The candidates are derived here
+``relaxation``, or one for each of its ``cases``, or the word of an engine, which is believed by
+name. The candidates are derived here
 from the space; one that is not legal needs no proof, and one that the bundle misses, or names
 twice, or that is none of the space, is refused. The least of all bounds bounds the plan.
 """
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
-from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
+from bubbleproof.verify.certificates.rule import Certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Bounded:
 
     candidate: Candidate
     bound: int
-    certificate: Certificate | None = None
+    certificate: Certificate | Cases | None = None
     word: str = ""
 
 
@@ -94,4 +95,4 @@ def _refusal(found: Shaped, entry: Bounded) -> str | None:
         return None if is_shown else "neither a certificate nor an engine's word"
     if (entry.certificate.objective, entry.certificate.bound) != ("makespan", entry.bound):
         return f"the certificate is not about a makespan of {entry.bound}"
-    return refusal(relaxation(found.pipeline, found.allowed), entry.certificate)
+    return candidate_refusal(found.pipeline, found.allowed, entry.certificate)

@@ -1,0 +1,99 @@
+"""Proofs case by case of what an engine says of choices (``verify.candidates.cases``).
+
+A case is bounded by its relaxation where that suffices: by one resource, by a store that cannot
+take one microbatch, or by asking a SAT solver for anything below the bound, which answers with a
+proof or with starts (``solvers.proofs``; without python-sat the search is asked). Where it does not
+suffice, the parts of the case are looked at in its place.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.engines import has_sat
+from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.search import Search
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.pipelines.allowed import Allowed
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.cases import Case, Cases
+from bubbleproof.verify.certificates.certificate import Drup, Lemma
+from bubbleproof.verify.certificates.rule import Certificate, refusal
+
+NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
+MOST_CASES = 1_000
+GLANCE = 0.5  # seconds for a case that has parts
+
+
+def proof_by_cases(
+    pipeline: Pipeline, allowed: Allowed, bound: int, options: SolveOptions
+) -> Cases | None:
+    """A proof that no schedule of any choice takes less than ``bound`` ticks.
+
+    None where none was found in the time that the options give.
+    """
+    end = time.perf_counter() + options.time_limit
+    waiting, proofs = [Case(pipeline=pipeline, allowed=allowed)], list[Certificate | None]()
+    while waiting:
+        case, left = waiting.pop(), end - time.perf_counter()
+        if left <= 0 or len(proofs) >= MOST_CASES or options.stop.is_set():
+            return None
+        parts = case.parts()
+        seconds = min(GLANCE, left) if parts else left
+        proofs.append(_shown(case.problem(), bound, replace(options, time_limit=seconds)))
+        if proofs[-1] is None:
+            if not parts:
+                return None
+            waiting += reversed(parts)
+    return Cases(bound=bound, proofs=tuple(proofs))
+
+
+def _shown(problem: Problem, bound: int, options: SolveOptions) -> Certificate | None:
+    """A certificate of the bound, which its checker accepts."""
+    bounds = lower_bounds(problem)
+    if not bounds.is_cyclic and bounds.best.bound >= bound and not refusal(problem, bounds.best):
+        return bounds.best
+    if (full := refuted(problem)) is not None:
+        return full
+    if bounds.is_cyclic or bound == NEVER:
+        return None
+    if has_sat():
+        from bubbleproof.solvers.proofs import settle
+
+        deadline = time.perf_counter() + options.time_limit
+        budget = Budget(deadline=deadline, stop=options.stop, threads=1)
+        proof = settle(problem, bounds, bound, budget=budget)
+        return proof if isinstance(proof, Drup) and not refusal(problem, proof) else None
+    options = replace(options, within=bound - 1, certified=True, progress=None)
+    found = Search(problem, options, is_enough=True).run(()).certificate
+    return found if found is not None and found.bound >= bound else None
+
+
+def refuted(problem: Problem) -> Drup | None:
+    """That no schedule fits, because some store cannot take one microbatch; None where it can.
+
+    The moment is the start of a microbatch's last forward, when all its activations are there.
+    """
+    forwards = np.flatnonzero(problem.actions.is_kind(Kind.F))
+    stage, microbatch = problem.actions.stage[forwards], problem.actions.microbatch[forwards]
+    first, events = forwards[microbatch == microbatch.min()], problem.events
+    begins = np.isin(events.task, first) & ~events.at_end
+    held = np.zeros(len(problem.stores), dtype=np.int64)
+    np.add.at(held, events.store[begins], events.delta[begins])
+    if not any(
+        store.capacity is not None and store.base + acquired > store.capacity
+        for store, acquired in zip(problem.stores, held.tolist(), strict=True)
+    ):
+        return None
+    last = np.flatnonzero((stage == stage.max()) & (microbatch == microbatch.min()))
+    for task in forwards[last].tolist():
+        claim = Drup(bound=NEVER, lemmas=(Lemma(full=task),))
+        if refusal(problem, claim) is None:
+            return claim
+    return None
