@@ -2,9 +2,11 @@
 
 The steps, each only if the ones before left a gap:
 
-1. the floor (``solvers.variants``): what holds whatever is chosen. Its certified bound holds for
+1. the plain problem, with nothing taken: the search without choices up to its first engine, with
+   the budget that it has there, so that freedom does not cost what is found without it; its other
+   engines follow behind step 3;
+2. the floor (``solvers.variants``): what holds whatever is chosen. Its certified bound holds for
    every choice, and so does what an engine claims of it;
-2. the plain problem, with nothing taken, and published orders;
 3. the order of computations of the best schedules of the floor, kept, with transfers put between;
 4. everything in index order. Where all options are for whole stages this is exact (lemma 1 of
    ``solvers.choices_symmetry``); else it only finds schedules;
@@ -29,6 +31,7 @@ from bubbleproof.solvers.floor_order import FloorOrder, good_orders
 from bubbleproof.solvers.gate import Claim, bound_from, require_accepted, starts_from
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
+from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.search_state import Incumbent, SearchState
 from bubbleproof.solvers.solve import solve
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
@@ -41,8 +44,8 @@ from bubbleproof.verify.check import check
 
 Starts = Sequence[tuple[str, Program]]
 CPSAT = "cpsat"
-WITHOUT = 0.5  # of the time left goes to the search in which nothing is chosen
-LEAST_SECONDS = 0.1  # for a search of the floor or of the plain problem
+WITHOUT, MOST_WITHOUT = 0.6, 1_000  # of the time left, for its other engines; up to so many tasks
+FLOOR = 0.25  # of the time left goes to the search of the floor
 RISE = (0.0, 0.03, 0.1, 0.25, 0.5, 1.0)  # of the way from an order's floor to what is known
 MOST_ORDERS = 3  # published and floor orders that are tried with transfers
 
@@ -76,6 +79,9 @@ class ChoicesSearch(SearchState):
     ) -> None:
         super().__init__(options)
         self.variants, self.problem_of = variants, problem_of
+        inner = replace(options, engine="auto", within=None, progress=None)
+        self.plain = Search(variants.plain, inner, whole=self.whole)
+        self.is_possible = False  # without choices, as far as is known at once
         self.floor: Result | None = None
         longest = longest_makespan(variants.whole)
         self.limit = longest if options.within is None else min(longest, options.within)
@@ -85,9 +91,10 @@ class ChoicesSearch(SearchState):
         if not self.variants.options:
             return self._whole(solve(self.problem_of(()), self.options, starts))
         self.take(
-            lambda: self._try_floor(starts),
             lambda: self._try_plain(starts),
+            lambda: self._try_floor(starts),
             lambda: self._try_orders(starts),
+            self._go_on_plain,
             self._search,
         )
         floor = self.floor
@@ -97,38 +104,39 @@ class ChoicesSearch(SearchState):
         return self._whole(replace(floor, reason=reason, certificate=None))
 
     @property
-    def _is_done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether nothing more can be found or shown, or no time is left."""
-        is_decided = self.is_closed or self.is_refuted or self.bound > self.limit
-        return is_decided or self.budget().seconds <= 0
-
-    def _share(self, part: float) -> SolveOptions:
-        budget = self.budget(part)
-        seconds, work = max(LEAST_SECONDS, budget.seconds), None
-        if budget.is_counted:
-            work = max(LEAST_SECONDS, budget.work - self.meter.units)
-        return replace(
-            self.options, engine="auto", time_limit=seconds, work=work, within=None, progress=None
-        )
-
-    def _try_floor(self, starts: Starts) -> None:
-        """The bound of the floor."""
-        self.floor = solve(self.variants.floor, self._share(0.25), starts)
-        self.meter.spend(self.floor.work)
-        self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
-        self.claim("the floor's engine", self.floor.engine_bound or 0)
-        self.is_refuted = self.floor.status is Status.INFEASIBLE
-        self.report("floor")
+        is_over = self.whole.seconds <= 0 and self.floor is not None
+        return super().is_done or self.bound > self.limit or is_over
 
     def _try_plain(self, starts: Starts) -> None:
         """Nothing taken: what is found with choices is no worse than what is found without."""
-        if self._is_done:
-            return
-        found = solve(self.variants.plain, self._share(WITHOUT), starts)
-        self.meter.spend(found.work)
-        if found.schedule is not None:
-            start = starts_by_task(self.variants.plain, found.schedule)
+        self.is_possible = self.plain.begin(starts) is None
+        self._take_plain()
+
+    def _go_on_plain(self) -> None:
+        """The engines that follow there, unless what is known is below their reach."""
+        is_open = self.value is None or self.value > self.plain.bound
+        if is_open and self.is_possible and self.variants.plain.num_tasks <= MOST_WITHOUT:
+            self.plain.whole = self.budget(WITHOUT)
+            self.plain.go_on()
+            self._take_plain()
+
+    def _take_plain(self) -> None:
+        if (best := self.plain.best) is not None:
+            start = starts_by_task(self.variants.plain, best.schedule)
             self._accept("nothing chosen", (), start, self.variants.plain)
+
+    def _try_floor(self, starts: Starts) -> None:
+        """The bound of the floor."""
+        self.floor = solve(
+            self.variants.floor, self.plain.options, starts, whole=self.budget(FLOOR)
+        )
+        self.certified = Claim(who="the floor's certificate", bound=self.floor.lower_bound)
+        self.require(self.certified)
+        self.claim("the floor's engine", self.floor.engine_bound or 0)
+        self.is_refuted = self.floor.status is Status.INFEASIBLE
+        self.report("floor")
 
     def _try_orders(self, starts: Starts) -> None:
         """Orders of computations that are good for the floor, with transfers put between.
@@ -141,7 +149,7 @@ class ChoicesSearch(SearchState):
             top = self._wanted
             for part in RISE:
                 limit = order.makespan + int((top - order.makespan) * part)
-                if self._is_done or limit > self._wanted:
+                if self.is_done or limit > self._wanted:
                     break
                 if self._try_order(order, limit, 0.05 if part else 0.2):
                     break
@@ -165,15 +173,15 @@ class ChoicesSearch(SearchState):
         if exact is Symmetry.ONE:
             if self.value is None:
                 self._relax(0.3)  # else what cannot be done at all is sought for long
-            if not self._is_done:
+            if not self.is_done:
                 self._run("choices", self._frame(Symmetry.ALL), 0.25, "index order")
             self._relax(0.75)
-        if not self._is_done:
+        if not self.is_done:
             self._exact(exact)
 
     def _relax(self, part: float) -> None:
         """The bound that forgets whose transfer is whose, where there is one."""
-        if not self._is_done and can_be_anonymous(self.variants) and is_anchored(self.variants):
+        if not self.is_done and can_be_anonymous(self.variants) and is_anchored(self.variants):
             frame = self._frame(Symmetry.ALL)
             self._believe(self._run("anonymous", frame, part, ""), frame.limit)
 

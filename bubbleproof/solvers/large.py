@@ -13,8 +13,7 @@ fastest periods are tried, and briefly.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -24,7 +23,6 @@ import numpy as np
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
-from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import schedule_from
 from bubbleproof.solvers.greedy import LISTED, greedy_programs
 from bubbleproof.solvers.identical import Identical
@@ -70,10 +68,21 @@ class _Answer:
 class LargeSearch:
     """Schedules of a problem of many identical microbatches, best first by guess."""
 
-    def __init__(self, problem: Problem, alike: Identical, budget: Budget) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        alike: Identical,
+        budget: Budget,
+        known: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self.problem, self.alike, self.budget = problem, alike, budget
-        self.best: int | None = None  # ticks, the caller's incumbent: to stay below
+        self.known = known
         self.rate = period_bound(problem, alike.order)
+
+    @property
+    def best(self) -> int | None:
+        """Ticks of the caller's incumbent, to stay below."""
+        return self.known()
 
     @property
     def microbatches(self) -> int:
@@ -112,7 +121,7 @@ class LargeSearch:
                 return
             if self._can_improve(plan):
                 limit = None if self.best is None else self.best - 1
-                answer = self._solve(plan, limit, self.budget.seconds / SHARE)
+                answer = self._solve(plan, limit, self.budget.part(1 / SHARE))
                 yield from self._at_full_size(answer, plan.band)
 
     def above(self, bound: int) -> Iterator[Schedule]:
@@ -130,7 +139,7 @@ class LargeSearch:
         low, high = bound, bound if self.best is None else self.best - 1
         middle, grain = low, (high - low) // GRAIN
         while high - low > grain and self.budget.seconds:
-            answer = self._solve(plan, middle, self.budget.seconds, work=GLANCE)
+            answer = self._solve(plan, middle, self.budget, work=GLANCE)
             if answer.is_refuted:
                 low = middle + 1
             else:
@@ -138,7 +147,7 @@ class LargeSearch:
             middle = (low + high) // 2
         if not self.budget.seconds:
             return _Answer()
-        return self._solve(plan, low, self.budget.seconds, work=BRIEF)
+        return self._solve(plan, low, self.budget, work=BRIEF)
 
     def plans(self) -> Iterator[Plan]:
         """Short instances by rising ticks per microbatch, then by size."""
@@ -170,7 +179,7 @@ class LargeSearch:
         return self.best is None or least < self.best
 
     def _solve(
-        self, plan: Plan, limit: int | None, seconds: float, *, work: float = math.inf
+        self, plan: Plan, limit: int | None, budget: Budget, *, work: float = math.inf
     ) -> _Answer:
         """A short instance with the plan's band, at most ``limit`` ticks at the real size.
 
@@ -194,14 +203,9 @@ class LargeSearch:
             for task, later in zip(row[: -band.count], row[band.count :], strict=True):
                 model.model.add(model.start[later] == model.start[task] + band.ticks)
         model.model.minimize(model.goal)
-        budget = replace(self.budget, report=None)
-        if budget.is_counted:
-            work = min(work, (budget.work - budget.meter.units) / SHARE)
-        else:
-            budget = replace(budget, deadline=time.perf_counter() + seconds)
         solver = CpSolver()
         solver.parameters.max_deterministic_time = work
-        outcome = run_interruptibly(lambda: run(model, budget, solver), self.budget.stop)
+        outcome = run(model, replace(budget, report=None), solver)
         if outcome.start is None:
             return _Answer(is_refuted=outcome.is_refuted)
         schedule_from("cpsat (short instance)", outcome.start, short)

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bubbleproof.solvers.demands import Demands
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.options import Goal, SolveOptions
 from bubbleproof.solvers.result import PeakBound, Result, Status
 from bubbleproof.solvers.search import Search
+from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
@@ -22,15 +24,19 @@ Starts = Sequence[tuple[str, Program]]
 
 
 def makespan_then_peak(
-    problem: Problem, options: SolveOptions, starts: Starts, demands: Demands | None = None
+    problem: Problem,
+    options: SolveOptions,
+    starts: Starts,
+    demands: Demands | None = None,
+    whole: Budget | None = None,
 ) -> Result:
     """The least makespan, and the least peak that a schedule of that makespan reaches."""
-    began = time.perf_counter()
-    first = Search(problem, options, demands=demands).run(starts)
+    began, whole = time.perf_counter(), whole or whole_of(options)
+    done = whole.meter.units
+    first = Search(problem, options, demands=demands, whole=whole).run(starts)
     if first.schedule is None or options.stop.is_set():
         return _unfinished(first, "makespan-then-peak")
-    left = _left(replace(options, within=first.makespan), began, first.work)
-    found = _lowered(problem, left, first, demands)
+    found = _lowered(problem, replace(options, within=first.makespan), first, demands, whole)
     return replace(
         found,
         objective="makespan-then-peak",
@@ -39,19 +45,26 @@ def makespan_then_peak(
         certificate=first.certificate,
         engine_bound=first.engine_bound,
         seconds=time.perf_counter() - began,
+        work=whole.meter.units - done,
     )
 
 
 def least_peak(
-    problem: Problem, options: SolveOptions, starts: Starts, demands: Demands | None = None
+    problem: Problem,
+    options: SolveOptions,
+    starts: Starts,
+    demands: Demands | None = None,
+    whole: Budget | None = None,
 ) -> Result:
     """The least peak of any schedule whose makespan is at most ``options.within`` (None: any)."""
-    began = time.perf_counter()
-    first = Search(problem, options, demands=demands, is_enough=True).run(starts)
+    began, whole = time.perf_counter(), whole or whole_of(options)
+    done = whole.meter.units
+    first = Search(problem, options, demands=demands, is_enough=True, whole=whole).run(starts)
     if first.schedule is None or options.stop.is_set():
         return _unfinished(first, "peak")
-    found = _lowered(problem, _left(options, began, first.work), first, demands)
-    return replace(found, objective="peak", seconds=time.perf_counter() - began)
+    found = _lowered(problem, options, first, demands, whole)
+    seconds, work = time.perf_counter() - began, whole.meter.units - done
+    return replace(found, objective="peak", seconds=seconds, work=work)
 
 
 def _unfinished(first: Result, objective: Goal) -> Result:
@@ -73,15 +86,25 @@ def below(problem: Problem, peak: int) -> Problem:
 
 
 def _lowered(
-    problem: Problem, options: SolveOptions, first: Result, demands: Demands | None
+    problem: Problem,
+    options: SolveOptions,
+    first: Result,
+    demands: Demands | None,
+    whole: Budget,
 ) -> Result:
     """The result with the least peak within ``options.within`` that time allows to find."""
-    began, best, work = time.perf_counter(), first, 0.0
+    best = first
     while True:
         assert best.peak is not None
-        capped, left = below(problem, best.peak), _left(options, began, work)
-        found = Search(capped, left, demands=demands, is_enough=True, is_certifying=False).run(())
-        work += found.work
+        search = Search(
+            below(problem, best.peak),
+            options,
+            demands=demands,
+            is_enough=True,
+            is_certifying=False,
+            whole=whole,
+        )
+        found = search.run(())
         if found.status is Status.INFEASIBLE:
             assert found.proof is not None
             bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
@@ -89,10 +112,3 @@ def _lowered(
         if found.schedule is None:
             return replace(best, status=Status.FEASIBLE, reason=found.reason)
         best = found
-
-
-def _left(options: SolveOptions, began: float, done: float) -> SolveOptions:
-    """The options with the time and the work that are left, at least a hundredth of each."""
-    used = time.perf_counter() - began
-    work = None if options.work is None else max(0.01, options.work - done)
-    return replace(options, time_limit=max(0.01, options.time_limit - used), work=work)

@@ -99,7 +99,7 @@ class _Repairing(SearchState):
         is_fewest = self._find_fewest()
         if is_fewest is None:
             return None
-        plain = solve(self.problem, self._share(PLAIN))
+        plain = solve(self.problem, self.options, whole=self.budget(PLAIN))
         self._search_orders()
         is_shortest = self.makespan <= plain.lower_bound or self._shorten(plain.lower_bound)
         return self._repair(is_fewest, is_shortest, plain)
@@ -121,7 +121,7 @@ class _Repairing(SearchState):
 
     def _require_none(self) -> None:
         """Raise ``FaultError`` where a plain search finds the schedule that the engine denies."""
-        plain = solve(self.problem, self._share(PLAIN))
+        plain = solve(self.problem, self.options, whole=self.budget(PLAIN))
         if plain.schedule is not None:
             found = f"the checker accepts one of {plain.makespan} ({plain.origin})"
             raise FaultError(ENGINE, "the answer that there is no schedule", found)
@@ -130,13 +130,11 @@ class _Repairing(SearchState):
         """The best schedule with the kept rows in their order, by an ordinary search."""
         demands = Demands(orders=tuple(self._kept_orders()))
         first = [] if self.best is None else [("repair", self.best.schedule.program)]
-        result = Search(self.problem, self._share(ORDERED), demands=demands).run(first)
+        result = Search(
+            self.problem, self.options, demands=demands, whole=self.budget(ORDERED)
+        ).run(first)
         if result.schedule is not None:
             self._keep_if_shorter(self.kept, result.schedule)
-
-    def _share(self, share: float) -> SolveOptions:
-        """The options of a search in a share of the time left."""
-        return replace(self.options, time_limit=max(0.01, self.budget(share).seconds))
 
     def _shorten(self, least: int) -> bool:
         """A shorter schedule with as many places kept; whether the engine claims the shortest."""

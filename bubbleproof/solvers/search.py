@@ -8,9 +8,8 @@ schedule that is refused, or a refuted limit within which a schedule is known, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 from bubbleproof.faults import FaultError
@@ -19,7 +18,7 @@ from bubbleproof.solvers.contradictions import cycle, overfull
 from bubbleproof.solvers.demands import Demands, broken_by
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import engine, has_sat
-from bubbleproof.solvers.engines.engine import Outcome
+from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.greedy import LISTED, greedy_programs
@@ -75,8 +74,9 @@ class Search(SearchState):
         demands: Demands | None = None,
         is_enough: bool = False,
         is_certifying: bool = True,
+        whole: Budget | None = None,
     ) -> None:
-        super().__init__(options, objective)
+        super().__init__(options, objective, whole)
         demands = demands or Demands()
         self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
         self.is_enough, self.is_certifying = is_enough, is_certifying
@@ -88,6 +88,24 @@ class Search(SearchState):
 
     def run(self, starts: Iterable[tuple[str, Program]]) -> Result:
         """Search; the starts are programs to begin from, those that do not fit are passed over."""
+        if (found := self.begin(starts)) is not None:
+            return found
+        self.go_on()
+        self.take(last=self._finish)
+        return self.conclude()
+
+    def go_on(self) -> None:
+        """The other engines that ``auto`` calls."""
+        self.take(*(partial(self._call_if_open, *part) for part in PARTS[1:]))
+
+    def _finish(self) -> None:
+        """The engine that was asked for, whatever is known; and certificates."""
+        if self.options.engine != "auto":
+            self._call_engine(self.options.engine, 1.0)
+        self._certify_claim()
+
+    def begin(self, starts: Iterable[tuple[str, Program]]) -> Result | None:
+        """The methods up to the first engine that ``auto`` calls; or why there is no schedule."""
         if self.problem.num_tasks > MOST_BOUNDED_FIRST:
             self.take(self._try_repeating)
         if (reason := overfull(self.problem, self.bounds.order)) is not None:
@@ -97,20 +115,23 @@ class Search(SearchState):
             return self.result(Status.INFEASIBLE if takes_time else Status.UNKNOWN, reason)
         self.take(
             lambda: self.admit(self.bounds.best, "bounds", self.problem),
-            lambda: self._try_programs(starts),
+            *(partial(self._try_program, name, program) for name, program in starts),
+            self._try_lists,
+            self._try_repeating,
+            self._lengthen,
             self._improve,
             self._narrow_if_open,
-            self._search,
+            partial(self._call_if_open, *PARTS[0]),
         )
-        return self.conclude()
+        return None
 
     def _narrow_if_open(self) -> None:
-        if self._is_open and not self.is_refuted and self.is_certifying:
+        if self._is_open and self.is_certifying:
             self._narrow(NARROWING)
 
     def _try_each(self, who: str, schedules: Iterator[Schedule]) -> None:
         """Schedules as they are found, until nothing more is wanted."""
-        while not self._done:
+        while not self.is_done:
             found = run_interruptibly(lambda: next(schedules, None), self.options.stop)
             if found is None:
                 return
@@ -120,59 +141,57 @@ class Search(SearchState):
         """Better schedules window by window, from the best one on."""
         is_meant = self.options.engine == "auto" and self.objective == "makespan"
         is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
-        if is_meant and is_large and self.best is not None and not self._done:
+        if is_meant and is_large and self.best is not None and not self.is_done:
             is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
             budget = self.budget(GLANCING if is_seen else IMPROVING)
             search = WindowSearch(self.problem, self.bounds, budget)
             self._try_each("windows", search.improve(self.best.schedule, self.lower_bound))
 
-    def _search(self) -> None:
-        """Engines in turn; after each, its schedule may be all that a proof by probing needs."""
-        if self.options.engine != "auto":
-            self._call_engine(self.options.engine, 1.0)
-        else:
-            for name, share, most_tasks in PARTS:
-                if self.problem.num_tasks > most_tasks or (name == "sat" and not has_sat()):
-                    continue
-                if self._is_open and not self.is_refuted:
-                    self._call_engine(name, share)
-                self._narrow_if_open()
-        self._certify_claim()
+    def _call_if_open(self, name: str, share: float, most_tasks: int) -> None:
+        """An engine that ``auto`` calls; its schedule may be all that a proof by probing needs."""
+        is_meant = self.options.engine == "auto" and self.problem.num_tasks <= most_tasks
+        if is_meant and self._is_open and (name != "sat" or has_sat()):
+            self._call_engine(name, share)
+            self._narrow_if_open()
 
-    def _try_programs(self, starts: Iterable[tuple[str, Program]]) -> None:
-        """Published orders, list scheduling and, for many microbatches, lengthened schedules."""
-        for name, program in starts:
-            self._try_program(name, program)
+    def _try_lists(self) -> None:
+        """List scheduling."""
         listing = self.budget(LISTING)
 
         def is_enough() -> bool:
-            return self._done or (self.best is not None and not listing.seconds)
+            return self.is_done or (self.best is not None and not listing.seconds)
 
         for program in greedy_programs(self.problem, self.bounds, is_enough):
             self.meter.spend(LISTED * self.problem.num_tasks)
             self._try_program("greedy", program)
-        if self.rate is None:
-            self._try_repeating()
-        large = self._large_search()
-        if large is None:
+
+    def _lengthen(self) -> None:
+        """For many microbatches lengthened schedules, and those that repeat."""
+        alike = identical(self.bounds.order)
+        is_meant = self.options.engine == "auto" and self.objective == "makespan"
+        if not is_meant or alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
             return
-        self._try_stretched(large, large.by_list_scheduling())
-        if self._is_near:
+        budget = self.budget(LENGTHENING)
+        large = LargeSearch(self.problem, alike, budget, lambda: self.value)
+        self._try_each("stretch", large.by_list_scheduling())
+        if self.value is not None and self.value <= self.lower_bound * NEAR:
             return
         if self._shares_stores:
-            budget = self.budget(REPEATING)
-            found = periodic_schedules(self.problem, large.alike, budget, self.rate)
+            repeating = self.budget(REPEATING)
+            found = periodic_schedules(self.problem, alike, repeating, self.rate)
             self._try_each("periodic", found)
+        elif large.has_many:
+            self._try_each("stretch", large.by_engine())
         else:
-            self._try_stretched(
-                large, large.by_engine() if large.has_many else large.above(self.lower_bound)
-            )
+            self._try_each("stretch", large.above(self.lower_bound))
 
     def _try_repeating(self) -> None:
         """Modulo lists, as they are and left-shifted."""
+        if self.rate is not None:
+            return
         lists = ModuloLists(self.problem)
         for turn in lists.turns():
-            if self._done:
+            if self.is_done:
                 break
             schedule = lists.schedule(turn)
             if self._try_schedule("repeating lists", schedule):
@@ -181,52 +200,33 @@ class Search(SearchState):
         self.meter.spend(lists.work)
 
     @property
-    def _is_near(self) -> bool:
-        """Whether the incumbent is so near its bound that windows alone are to improve it."""
-        return self.value is not None and self.value <= self.lower_bound * NEAR
-
-    @property
     def _shares_stores(self) -> bool:
         """Whether several chunks of a rank share a store with a capacity."""
         stores = [life.store for life in self.bounds.order.lifecycles]
         capped = [s for s in stores if self.problem.stores[s].capacity is not None]
         return len(set(capped)) < len(capped)
 
-    def _large_search(self) -> LargeSearch | None:
-        alike = identical(self.bounds.order)
-        if self.objective != "makespan" or self.options.engine != "auto":
-            return None
-        if alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
-            return None
-        return LargeSearch(self.problem, alike, self.budget(LENGTHENING))
-
-    def _try_stretched(self, large: LargeSearch, schedules: Iterator[Schedule]) -> None:
-        large.best = self.value
-        while not self._done and (schedule := next(schedules, None)) is not None:
-            self._try_schedule("stretch", schedule)
-            large.best = self.value
-
     @property
     def _is_open(self) -> bool:
         """Whether an engine may still bring something, and the instance is not beyond it."""
         is_in_reach = self.problem.num_tasks <= MOST_SEARCHED
-        return not self._done and is_in_reach and self.budget().seconds > 0
+        return not self.is_done and is_in_reach and self.whole.seconds > 0
 
     @property
-    def _done(self) -> bool:
-        """Whether nothing more is wanted, or a certificate says that it cannot be had."""
+    def is_done(self) -> bool:
+        """Whether nothing more is wanted, or it was said that it cannot be had."""
         within = self.options.within
         if within is not None and self.lower_bound > within:
             return True
         has_enough = self.value is not None and (within is None or self.value <= within)
-        return self.is_closed or (self.is_enough and has_enough)
+        return super().is_done or (self.is_enough and has_enough)
 
     def _narrow(self, seconds: float) -> None:
         """A better bound by propagation and probing, and the schedules met on the way."""
         upper = self._limit
         if upper is not None and self.value is None:
             upper += 1  # beyond it lies nothing that is wanted
-        budget = self.budget()
+        budget = self.whole
         found = narrow(
             self.problem,
             self.bounds,
@@ -243,7 +243,7 @@ class Search(SearchState):
         """A certificate for what so far is only an engine's word."""
         if not self.is_certifying or not (self.is_closed or self.is_refuted):
             return
-        budget = self.budget()
+        budget = self.whole
         end = budget.after(inf if self.options.certified else CERTIFYING)
         for attempt, share in ((self._narrow, 0.6), (self._refute, 1.0)):
             left = end - budget.now()
@@ -257,11 +257,7 @@ class Search(SearchState):
             return
         from bubbleproof.solvers.proofs import settle
 
-        budget = self.budget()
-        if budget.is_counted:
-            budget = replace(budget, work=budget.after(seconds))
-        else:
-            budget = replace(budget, deadline=budget.after(seconds))
+        budget = self.whole.until(self.whole.after(seconds))
         found = run_interruptibly(
             lambda: settle(
                 self.problem, self.bounds, claim, objective=self.objective, budget=budget
@@ -281,7 +277,7 @@ class Search(SearchState):
         if certificate is None or certificate.bound <= self.lower_bound:
             return
         lemmas = len(certificate.lemmas) if isinstance(certificate, Drup) else 1
-        budget, units = self.budget(), lemmas * self.problem.num_tasks / CHECKED
+        budget, units = self.whole, lemmas * self.problem.num_tasks / CHECKED
         if budget.now() + units <= budget.after(inf) or lemmas <= FEW_LEMMAS:
             self.meter.spend(units)
             self.admit(certificate, who, self.problem)

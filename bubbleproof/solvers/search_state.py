@@ -1,11 +1,13 @@
-"""What every search has: its incumbent, its bounds, its budget, its report, and its answer.
+"""What every search is: its incumbent, its bounds, its budget, its report, its loop, its answer.
 
-A search (``search``, ``choices_search``) is this and its steps. Everything is judged by ``verify``
-before it counts: a schedule by the checker, a bound by its certificate. What contradicts it
-(``solvers.gate``) ends the search with ``FaultError``: a bound above a checked schedule's value,
-whichever came first. What remains is the engine's word, and the result calls it that
-(``Result.proof``). A certificate that its checker refuses is left out, and ``Result.reason`` tells
-of it: it proves nothing, and what was accepted before stands.
+A search (``search``, ``choices_search``, ``repair``) is this and a list of methods, which are run
+in turn until nothing more is wanted. A search within another has a part of its budget, and counts
+its work there. Everything is judged by ``verify`` before it counts: a schedule by the checker, a
+bound by its certificate. What contradicts it (``solvers.gate``) ends the search with
+``FaultError``: a bound above a checked schedule's value, whichever came first. What remains is the
+engine's word, and the result calls it that (``Result.proof``). A certificate that its checker
+refuses is left out, and ``Result.reason`` tells of it: it proves nothing, and what was accepted
+before stands.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from math import inf
 from typing import ClassVar
 
 from bubbleproof.solvers.encoding import Objective
-from bubbleproof.solvers.engines.engine import Budget, Meter, Report
+from bubbleproof.solvers.engines.engine import Budget, Report
 from bubbleproof.solvers.gate import Claim, refusal, value_of
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
@@ -43,15 +45,33 @@ class Incumbent:
     taken: tuple[int, ...] = ()
 
 
+def whole_of(options: SolveOptions) -> Budget:
+    """All that the options grant, from now on."""
+    return Budget(
+        deadline=time.perf_counter() + options.time_limit,
+        work=inf if options.work is None else options.work,
+        seed=options.seed,
+        threads=options.threads,
+        stop=options.stop,
+    )
+
+
 class SearchState:
     """The incumbent and the bounds as they improve."""
 
     ALL_SCHEDULES: ClassVar[str] = "every schedule"  # what an engine refutes
     ALL_CHOICES: ClassVar[str] = ""  # what a certified bound is about, beyond that
 
-    def __init__(self, options: SolveOptions, objective: Objective = "makespan") -> None:
+    def __init__(
+        self,
+        options: SolveOptions,
+        objective: Objective = "makespan",
+        whole: Budget | None = None,
+    ) -> None:
         self.options, self.objective = options, objective
-        self.began, self.meter = time.perf_counter(), Meter()
+        self.began, self.whole = time.perf_counter(), whole or whole_of(options)
+        self.meter = self.whole.meter
+        self.done_before = self.meter.units
         self.best: Incumbent | None = None
         self.certificate: Certificate | None = None
         self.certified = Claim(who="no certificate", bound=0)
@@ -80,28 +100,23 @@ class SearchState:
         """Whether the incumbent meets a bound."""
         return self.value is not None and self.value <= self.bound
 
-    def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
-        """A share of the time left or, where work is limited, of the work left."""
-        now, end = time.perf_counter(), self.began + self.options.time_limit
-        work = inf
-        if self.options.work is not None:
-            work = self.meter.units + share * max(0.0, self.options.work - self.meter.units)
-            share = 1.0
-        return Budget(
-            deadline=now + share * max(0.0, end - now),
-            work=work,
-            meter=self.meter,
-            seed=self.options.seed,
-            threads=self.options.threads,
-            report=report,
-            stop=self.options.stop,
-        )
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more is wanted, or can be had."""
+        return self.is_closed or self.is_refuted
 
-    def take(self, *steps: Callable[[], None]) -> None:
-        """The steps in turn; Ctrl-C ends them with what there is."""
+    def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
+        """A share of what is left."""
+        return self.whole.part(share, report)
+
+    def take(self, *methods: Callable[[], None], last: Callable[[], None] = lambda: None) -> None:
+        """The methods in turn until all is done, then the last; Ctrl-C ends them with what is."""
         try:
-            for step in steps:
-                step()
+            for method in methods:
+                if self.is_done:
+                    break
+                method()
+            last()
         except KeyboardInterrupt:
             self.options.stop.set()
 
@@ -170,7 +185,7 @@ class SearchState:
             engine_bound=self.claimed.bound or None,
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
-            work=self.meter.units,
+            work=self.meter.units - self.done_before,
             reason="; ".join(line for line in (reason, *self.refusals) if line),
             objective=self.objective,
             is_claimed=is_claimed,

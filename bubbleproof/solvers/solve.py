@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bubbleproof.solvers.demands import Demands
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.objectives import least_peak, makespan_then_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
@@ -25,11 +26,13 @@ def solve(
     starts: Iterable[tuple[str, Program]] = (),
     *,
     demands: Demands | None = None,
+    whole: Budget | None = None,
 ) -> Result:
     """The best schedule found, with a checked bound.
 
     ``starts`` are named programs to begin from (published orders); those that do not fit are passed
-    over. ``demands`` are kept by every schedule that is found. A time-out is never INFEASIBLE.
+    over. ``demands`` are kept by every schedule that is found. ``whole`` is the part of another
+    search's budget that this one has. A time-out is never INFEASIBLE.
     Raises ``ValueError`` for a problem that computes nothing.
     """
     options = options or SolveOptions()
@@ -37,7 +40,8 @@ def solve(
         raise ValueError("a problem to solve needs at least one task on a rank, got none")
     starts = tuple(starts)
     if options.objective == "makespan-then-peak":
-        return makespan_then_peak(problem, options, starts, demands)
+        return makespan_then_peak(problem, options, starts, demands, whole)
     if options.objective == "peak":
-        return least_peak(problem, options, starts, demands)
-    return Search(problem, options, options.objective, demands=demands).run(starts)
+        return least_peak(problem, options, starts, demands, whole)
+    search = Search(problem, options, options.objective, demands=demands, whole=whole)
+    return search.run(starts)

@@ -274,3 +274,22 @@ def test_bpipe_like_evictions_are_optimal_where_a_plain_model_leaves_a_gap() -> 
     assert 72 <= found.result.lower_bound <= 78 <= found.result.value < 96
     if is_full:
         assert (found.result.status, found.result.value) == (Status.OPTIMAL, 78)
+
+
+# Room for 6 where 8 are wanted: windows and engines improve it in turn, and no bound closes it.
+TIGHT = Pipeline(
+    num_ranks=8, num_microbatches=16, split_backward=True, capacity=6,
+    forward=4, input_backward=5, weight_backward=5, latency=1,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("work", [0.05, sized(0.5, full=4.0)])
+def test_what_is_found_without_choices_is_found_with_them(work: float) -> None:
+    options = SolveOptions(time_limit=PATIENCE, threads=1, work=work)
+    plain = solve(TIGHT.problem(), options)
+    allowed = Allowed(evict=AllowedEvictions(pairs=((0, 7),), duration=3))
+    with_choices = solve_choices(TIGHT, allowed, options).result
+    assert plain.value is not None
+    assert with_choices.value is not None
+    assert with_choices.value <= plain.value
+    assert solve_choices(TIGHT, allowed, options).result.value == with_choices.value

@@ -13,7 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
@@ -69,6 +69,20 @@ class Budget:
     def is_counted(self) -> bool:
         """Whether work is limited."""
         return self.work < inf
+
+    def part(self, share: float, report: Report | None = None) -> Budget:
+        """A share of what is left: of the work where that is limited, else of the time."""
+        if self.is_counted:
+            done = self.meter.units
+            return replace(self, work=done + share * max(0.0, self.work - done), report=report)
+        now = time.perf_counter()
+        return replace(self, deadline=now + share * max(0.0, self.deadline - now), report=report)
+
+    def until(self, moment: float) -> Budget:
+        """What is left up to a moment."""
+        if self.is_counted:
+            return replace(self, work=moment)
+        return replace(self, deadline=moment)
 
     def now(self) -> float:
         """The moment, in units of work where they are limited, else in seconds."""
