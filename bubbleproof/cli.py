@@ -106,6 +106,9 @@ def plan(
         str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
     ],
     time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None,
+    work: Annotated[
+        float | None, Option(help="Units of work in all: with them runs repeat exactly.")
+    ] = None,
     threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
     seed: Annotated[int, Option(help="Seed of the engine.")] = 1,
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1,

@@ -65,6 +65,7 @@ DEFAULT_TIME_LIMIT = 60.0
 def run_plan(
     problem: str,
     time_limit: float | None,
+    work: float | None,
     threads: int,
     seed: int,
     workers: int,
@@ -84,7 +85,9 @@ def run_plan(
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
     chosen = chosen_by(paper, file)
     limit = time_limit or file.time_limit or DEFAULT_TIME_LIMIT
-    options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
+    options = PlanOptions(
+        time_limit=limit, work=work, threads=threads, seed=seed, tell=None if json else say
+    )
     with open_executor(None if cluster else workers, address=cluster) as executor:
         found = planned(file, options, executor, known_to(chosen))
     shown = beside(found, chosen)

@@ -59,6 +59,7 @@ EXPLAINED = (
 def run_any_plan(
     problem: str,
     time_limit: float | None,
+    work: float | None,
     threads: int,
     seed: int,
     workers: int,
@@ -71,13 +72,19 @@ def run_any_plan(
     """Plan a problem file: of a model on a cluster, or of a pipeline."""
     if not problem.endswith(".toml") or not is_cluster_file(problem):
         return run_plan(
-            problem, time_limit, threads, seed, workers, cluster, certificate, paper, output, json
-        )
+            problem, time_limit, work, threads, seed, workers, cluster, certificate, paper, output,
+            json,
+        )  # fmt: skip
     if certificate is not None and not certificate.endswith(".json"):
         raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
     if paper is not None:
         raise ValueError(
             "--paper takes the problem file of a pipeline; plan this one with -o DIR, then "
+            "DIR/problem.toml"
+        )
+    if work is not None:
+        raise ValueError(
+            "--work takes the problem file of a pipeline; plan this one with -o DIR, then "
             "DIR/problem.toml"
         )
     file = read_cluster_file(problem)

@@ -42,7 +42,7 @@ class Seen:
     """What a look brought: a schedule of ``pipeline``, or none, and a bound.
 
     ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
-    ``is_infeasible``: no schedule fits at all, by the ``reason``.
+    ``is_infeasible``: no schedule fits at all, by the ``reason``. ``work``: units that were done.
     """
 
     pipeline: Pipeline
@@ -54,6 +54,7 @@ class Seen:
     word: str = ""
     is_infeasible: bool = False
     reason: str = ""
+    work: float = 0.0
 
     @property
     def value(self) -> int | None:
@@ -145,6 +146,7 @@ def _judged(
         word=word,
         is_infeasible=result.status is Status.INFEASIBLE and within is None,
         reason=result.reason,
+        work=result.work,
     )
 
 

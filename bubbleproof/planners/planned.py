@@ -31,12 +31,16 @@ Told = Callable[[str], None]
 class PlanOptions:
     """How to plan: seconds in all, threads of an engine, its seed.
 
+    ``work`` limits what is done, in units of about a second each: status, bounds and schedules are
+    then the same in every run with as many threads, with workers or without, that does not meet the
+    time limit.
     ``tell`` is called with a line whenever a candidate was looked at. Setting ``stop`` from another
     thread, or Ctrl-C, ends the search with what it has.
-    Raises ``ValueError`` for a time limit that is none.
+    Raises ``ValueError`` for a limit that is none.
     """
 
     time_limit: float = 60.0
+    work: float | None = None
     threads: int = 2
     seed: int = 1
     tell: Told | None = None
@@ -45,6 +49,8 @@ class PlanOptions:
     def __post_init__(self) -> None:
         if not self.time_limit > 0:
             raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
+        if self.work is not None and not self.work > 0:
+            raise ValueError(f"work must be above 0 units, got {self.work}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,10 +15,11 @@ winner has the least makespan, among equals the least peak, then the first place
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.known_schedules import Known, is_schedule_of
@@ -31,8 +32,11 @@ from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.required import check_required
 
-LEAST_SECONDS = 0.5  # for any look
+LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
 MANY = 100  # candidates: beyond, not each is worth a schedule
+
+
+Asked = TypeVar("Asked", FirstLook, Look)
 
 
 class _TimeIsUpError(Exception):
@@ -88,7 +92,7 @@ class _Planning:
 
     def __init__(self, space: PlanSpace, options: PlanOptions, executor: Executor | None) -> None:
         self.space, self.options, self.executor = space, options, executor
-        self.began = time.perf_counter()
+        self.began, self.done = time.perf_counter(), 0.0  # units of work
         self.illegal: dict[Candidate, str] = {}
         self.standings: list[_Standing] = []
         self.known: Sequence[Known] = ()
@@ -129,9 +133,16 @@ class _Planning:
                     standing.take(one.seen)
 
     @property
-    def left(self) -> float:
-        """Seconds."""
+    def seconds(self) -> float:
+        """What is left."""
         return self.began + self.options.time_limit - time.perf_counter()
+
+    @property
+    def left(self) -> float:
+        """Units of work where they are limited, else seconds; nothing after a stop."""
+        if self.options.stop.is_set() or self.seconds <= 0:
+            return 0.0
+        return self.seconds if self.options.work is None else self.options.work - self.done
 
     @property
     def best(self) -> int | None:
@@ -142,27 +153,30 @@ class _Planning:
     def _look_first(self) -> None:
         """The first looks; after a stop, and out of time, some candidates have had none.
 
-        Of many candidates those whose bound is not below the best need no schedule.
+        Beyond so many (``MANY``) those whose bound is not below the best need no schedule.
         """
-        if self.options.stop.is_set():
-            return
-        is_many = len(self.standings) > MANY
-        asked = (
-            FirstLook(shaped=one.shaped, most=self.best if is_many else None)
-            for one in self.standings
-        )
+        for first in range(0, len(self.standings), MANY):
+            standings, most = self.standings[first : first + MANY], self.best if first else None
+            asked = [FirstLook(shaped=one.shaped, most=most) for one in standings]
+            self._run(first_look, asked, standings)
+
+    def _run(
+        self, look_at: Callable[[Asked], Seen], asked: Sequence[Asked], at: Sequence[_Standing]
+    ) -> None:
+        """The looks side by side, while there is time."""
 
         def on_done(index: int, seen: Seen) -> None:
-            self._take(self.standings[index], seen)
-            if self.options.stop.is_set() or self.left <= 0:
+            self._take(at[index], seen)
+            if self.options.stop.is_set() or self.seconds <= 0:
                 raise _TimeIsUpError
 
-        with suppress(_TimeIsUpError):
-            run_all(self.executor, first_look, asked, on_done=on_done)
+        if self.left > 0:
+            with suppress(_TimeIsUpError):
+                run_all(self.executor, look_at, asked, on_done=on_done)
 
     def _improve(self) -> None:
         """Round after round, each open candidate with an equal share of what is left."""
-        while (open_ones := self._open()) and self.left > 0 and not self.options.stop.is_set():
+        while (open_ones := self._open()) and self.left > 0:
             self._look_at(open_ones)
 
     def _open(self) -> list[_Standing]:
@@ -180,25 +194,29 @@ class _Planning:
     def _look_at(self, standings: Sequence[_Standing]) -> None:
         """One look at each; without workers, each knows what those before it have found."""
         if self.executor is not None:
-            asked = [self._asked(one, max(self.left, LEAST_SECONDS)) for one in standings]
-            run_all(
-                self.executor,
-                look,
-                asked,
-                on_done=lambda index, seen: self._take(standings[index], seen),
-            )
+            self._run(look, [self._asked(one, len(standings)) for one in standings], standings)
             return
         for number, one in enumerate(standings):
-            if self.options.stop.is_set() or self.left <= 0:
+            if self.left <= 0:
                 return
             if one in self._open():
-                share = max(LEAST_SECONDS, self.left / (len(standings) - number))
-                self._take(one, look(self._asked(one, min(share, self.left))))
+                self._take(one, look(self._asked(one, len(standings) - number)))
 
-    def _asked(self, one: _Standing, seconds: float) -> Look:
-        """A look for anything that is shorter than the best."""
+    def _asked(self, one: _Standing, parts: int) -> Look:
+        """A look for anything that is shorter than the best.
+
+        It has one of so many parts of the work left or, where only seconds are limited and nobody
+        else looks meanwhile, of those.
+        """
+        work, least = None, min(LEAST_SECONDS, self.options.time_limit)
+        seconds = max(self.seconds, least)
+        if self.options.work is not None:
+            work = max(LEAST_WORK, self.left / parts)
+        elif self.executor is None:
+            seconds = min(seconds, max(least, self.left / parts))
         options = SolveOptions(
             time_limit=seconds,
+            work=work,
             threads=self.options.threads,
             seed=self.options.seed,
             within=None if self.best is None else self.best - 1,
@@ -211,6 +229,7 @@ class _Planning:
 
     def _take(self, one: _Standing, seen: Seen) -> None:
         one.take(seen)
+        self.done += max(LEAST_WORK, seen.work)
         if self.options.tell is not None:
             found = "no schedule yet" if one.value is None else f"{one.value}"
             seconds = time.perf_counter() - self.began

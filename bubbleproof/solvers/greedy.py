@@ -2,8 +2,9 @@
 
 Time moves forward; whenever a resource is free it takes the ready task of the best priority whose
 memory fits and whose stage is below the in-flight limit. Several priorities and limits are tried
-and the shortest schedule wins. The result is a program; left-shifting times it and ``verify``
-judges it.
+and the shortest schedule wins. A *patient* run leaves a resource idle where a task of better
+priority is known to become ready before so much of the duration of the other has passed. The result
+is a program; left-shifting times it and ``verify`` judges it.
 
 A run gets stuck when memory is full of microbatches none of which can go on. Then it begins anew
 and is careful, by the banker's algorithm (Dijkstra 1965): a task that acquires starts only if
@@ -17,7 +18,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -27,11 +30,13 @@ from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
+PATIENCE = (Fraction(2, 3), Fraction(0))  # of a task's duration
 LISTED = 1e-5  # units of work for each task that is started
 MOST_LISTED = 100_000  # tasks started in all runs, which takes a second or so
 _BACKWARD_FIRST = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.F: 1, Kind.W: 2}
 _FORWARD_FIRST = {Kind.F: 0, Kind.OVERLAP_F_B: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}
 _WEIGHTS_EARLY = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.W: 1, Kind.F: 2}
+_RANKINGS = (None, _FORWARD_FIRST, _BACKWARD_FIRST, _WEIGHTS_EARLY)
 
 
 def greedy_programs(
@@ -41,35 +46,36 @@ def greedy_programs(
     *,
     most_tasks: int = MOST_LISTED,
 ) -> Iterator[Program]:
-    """A program for every priority and in-flight limit that does not get stuck.
+    """A program for every patience, priority and in-flight limit that does not get stuck.
 
     No run begins once ``is_enough``, or ``most_tasks`` were started in all and there is a program.
     """
     setting = _Setting(problem, bounds)
+    priorities = [_priority(problem, bounds, ranking) for ranking in _RANKINGS]
     found = started = 0
-    kinds = problem.actions.kind
-    microbatch, tails = problem.actions.microbatch, bounds.tails
-    for ranking in (_BACKWARD_FIRST, _FORWARD_FIRST, _WEIGHTS_EARLY, None):
-        first = (
-            np.zeros(problem.num_tasks, dtype=np.int64)
-            if ranking is None
-            else np.array([ranking.get(Kind(k), 1) for k in range(len(Kind))])[kinds]
-        )
-        order = np.lexsort((-problem.actions.stage, microbatch, -tails, first))
-        priority = np.empty(problem.num_tasks, dtype=np.int64)
-        priority[order] = np.arange(problem.num_tasks)
-        for limit in setting.limits:
-            for is_careful in (False, True):
-                if is_enough() or (found and started >= most_tasks):
-                    return
-                run = _Dispatch(setting, priority.tolist(), limit, is_careful=is_careful)
-                program = run.run()
-                started += run.done
-                if program is not None:
-                    found += 1
-                    yield program
-                if program is not None or limit is not None:
-                    break
+    for limit, patience, priority in product(setting.limits, PATIENCE, priorities):
+        for is_careful in (False, True):
+            if is_enough() or (found and started >= most_tasks):
+                return
+            run = _Dispatch(setting, priority, limit, patience, is_careful=is_careful)
+            program = run.run()
+            started += run.done
+            if program is not None:
+                found += 1
+                yield program
+            if program is not None or limit is not None:
+                break
+
+
+def _priority(problem: Problem, bounds: Bounds, ranking: dict[Kind, int] | None) -> list[int]:
+    """The place of each task in the order of kinds, if any, then of tails, then of microbatches."""
+    kinds = [0 if ranking is None else ranking.get(Kind(k), 1) for k in range(len(Kind))]
+    first = np.array(kinds)[problem.actions.kind]
+    microbatch, stage = problem.actions.microbatch, problem.actions.stage
+    order = np.lexsort((-stage, microbatch, -bounds.tails, first))
+    priority = np.empty(problem.num_tasks, dtype=np.int64)
+    priority[order] = np.arange(problem.num_tasks)
+    return list(priority.tolist())
 
 
 class _Setting:
@@ -149,6 +155,7 @@ class _Dispatch:
         setting: _Setting,
         priority: list[int],
         limit: list[int] | None,
+        patience: Fraction,
         *,
         is_careful: bool = False,
     ) -> None:
@@ -161,6 +168,10 @@ class _Dispatch:
         self.in_flight = [0] * (max(setting.slot, default=0) + 1)
         self.earliest = [0] * problem.num_tasks
         self.ready: list[list[tuple[int, int]]] = [[] for _ in problem.resources]
+        # For each resource (time, priority, task) that is to become ready.
+        self.coming: list[list[tuple[int, int, int]]] = [[] for _ in problem.resources]
+        waits = problem.duration * patience.numerator // patience.denominator
+        self.patience: list[int] = waits.tolist()
         self.busy = [False] * len(problem.resources)
         self.orders: list[list[int]] = [[] for _ in problem.resources]
         # (time, phase, task): phase 0 a task ends, phase 1 its inputs have arrived.
@@ -214,12 +225,23 @@ class _Dispatch:
         while candidates:
             entry = heapq.heappop(candidates)
             if self._fits(entry[1]):
-                self._start(entry[1], now)
+                if self._waits(resource, entry, now):
+                    refused.append(entry)
+                else:
+                    self._start(entry[1], now)
                 break
             refused.append(entry)
         for entry in refused:
             heapq.heappush(candidates, entry)
         (self.refused.add if refused else self.refused.discard)(resource)
+
+    def _waits(self, resource: int, entry: tuple[int, int], now: int) -> bool:
+        """Whether a better task that fits is to become ready soon."""
+        priority, task = entry
+        coming = [one for one in self.coming[resource] if one[0] > now]
+        self.coming[resource] = coming
+        until = now + self.patience[task]
+        return any(time < until and p < priority and self._fits(t) for time, p, t in coming)
 
     def _fits(self, task: int) -> bool:
         setting, slot = self.setting, self.setting.slot[task]
@@ -251,7 +273,13 @@ class _Dispatch:
         for resource in setting.resources[task]:
             self.busy[resource] = True
             self.orders[resource].append(task)
-        heapq.heappush(self.queue, (now + setting.duration[task], 0, task))
+        end = now + setting.duration[task]
+        heapq.heappush(self.queue, (end, 0, task))
+        for later, lag in setting.after[task] if self.patience[task] else ():
+            if self.waiting[later] == 1:
+                ready = max(self.earliest[later], end + lag)
+                entry = ready, self.priority[later], later
+                self.coming[setting.resources[later][0]].append(entry)
 
 
 class _Bank:

@@ -205,3 +205,19 @@ def test_run_plans_draws_and_replays(
     told = json.loads(command("run", problem, "-o", out, "--backend", "virtual", "--json").out)
     assert told["verified"] is True
     assert {row["verdict"] for row in told["replay"]} == {"holds"}
+
+
+def test_counted_work_repeats(command: Run, problem: Path) -> None:
+    def told() -> tuple[int, dict[str, object]]:
+        answer = command("plan", problem, "--work", "0.2", "--json")
+        found = json.loads(answer.out)
+        del found["seconds"]
+        return answer.status, found
+
+    assert told() == told()
+
+
+def test_work_is_of_a_pipeline(command: Run) -> None:
+    answer = command("plan", "examples/llama-13b-64xA100.toml", "--work", "1")
+    assert answer.status == 2
+    assert "--work takes the problem file of a pipeline" in answer.err

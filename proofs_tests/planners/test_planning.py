@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -205,3 +206,36 @@ def test_no_legal_candidate_is_nothing_that_fits() -> None:
 def test_no_time_is_no_limit() -> None:
     with pytest.raises(ValueError, match="time limit must be above 0 seconds, got 0"):
         PlanOptions(time_limit=0)
+    with pytest.raises(ValueError, match="work must be above 0 units, got 0"):
+        PlanOptions(work=0)
+
+
+@pytest.mark.parametrize("has_workers", [False, True], ids=["here", "workers"])
+def test_counted_work_repeats(has_workers: bool) -> None:
+    """Candidates leave gaps when the work is done: nothing but the count ends it."""
+    hard = PlanSpace(
+        pipeline=Pipeline(
+            num_ranks=4, num_microbatches=12, forward=(6, 8, 6, 8), backward=20, latency=1,
+            input_backward=10, weight_backward=(10, 8, 10, 8), activation=2, capacity=6,
+        ),
+        chunks=(1, 2),
+        placements=("loop", "wave"),
+        backward=("whole", "split"),
+    )  # fmt: skip
+    options = PlanOptions(time_limit=PATIENCE, work=0.15, threads=1)
+
+    def answers() -> tuple[object, ...]:
+        with ThreadPoolExecutor(2) if has_workers else nullcontext() as pool:
+            found = plan(hard, options, executor=pool)
+        rows = [
+            (one.status, one.value, one.bound, one.word, one.origin, one.pipeline, one.reason)
+            for one in found.judged
+        ]
+        starts = [
+            None if one.schedule is None else one.schedule.start.tolist() for one in found.judged
+        ]
+        return found.status, rows, starts
+
+    first = answers()
+    assert first[0] is Status.FEASIBLE
+    assert answers() == first
