@@ -6,8 +6,8 @@
    within microseconds (``cluster_bound``); with the step's end it bounds the iteration.
 3. By rising bound each shape has its first look: a certified bound, and the best published order.
    When the bounds reach the best iteration, those that are left cannot be shorter.
-4. What time is left goes to the joint planner, on the best combination, then on those whose bound
-   is still below what it found.
+4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
+   the joint planner, on the best one.
 
 An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
 optimal over these choices where no combination's bound is below it.
@@ -23,14 +23,15 @@ from dataclasses import dataclass, field, replace
 from bubbleproof.costs.combinations import Combination, Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_bound
-from bubbleproof.planners.looks import FirstLook, Seen, first_look
+from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
 from bubbleproof.planners.planned import NOT_LEGAL, Plan, PlanOptions
 from bubbleproof.planners.planning import plan
-from bubbleproof.solvers import Status
+from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
+OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0
 SpaceOf = Callable[[Counted], PlanSpace]
 
@@ -165,22 +166,22 @@ class _ClusterPlanning:
 
     def _look_at(self, one: _Standing, most: int | None) -> None:
         """First looks at its shapes; its bound is the least of theirs."""
-        bounds = []
-        for bound, shape in one.shapes:
+        for place, (bound, shape) in enumerate(one.shapes):
             if most is not None and bound >= most:
-                bounds.append(bound)
                 continue
             asked = FirstLook(shaped=shape, most=None if most is None else most - one.step_end)
-            seen = first_look(asked)
-            bounds.append(NEVER if seen.is_infeasible else max(bound, seen.bound + one.step_end))
-            self._take(one, seen)
+            self._take(one, place, first_look(asked))
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)
-        one.bound = min(bounds)
         if one.bound == NEVER:
             one.reason = "does not fit: no shape has room for one microbatch"
 
-    def _take(self, one: _Standing, seen: Seen) -> None:
+    def _take(self, one: _Standing, place: int, seen: Seen) -> None:
+        """What a look at one of its shapes brought."""
+        bound, shape = one.shapes[place]
+        found = NEVER if seen.is_infeasible else seen.bound + one.step_end
+        one.shapes[place] = max(bound, found), shape
+        one.bound = min(bound for bound, _ in one.shapes)
         if seen.value is None or seen.measured is None:
             return
         value, peak = seen.value + one.step_end, max(seen.measured.peak_memory, default=0)
@@ -188,27 +189,56 @@ class _ClusterPlanning:
             one.value, one.peak = value, peak
 
     def _improve(self) -> None:
-        """The joint planner: on the best, then on those that may still be shorter."""
-        tried: set[Combination] = set()
-        while not self.options.stop.is_set():
-            best = self.best
-            least = None if best is None else best.value
-            waiting = [
-                one
-                for one in self.open_ones
-                if one.counted.combination not in tried
-                and (least is None or one is best or one.bound < least)
-            ]
-            if not waiting or (tried and self.left <= 0):
+        """Search where something shorter may be, then let the joint planner take the best."""
+        waiting = sorted(self.open_ones, key=lambda one: one.bound)
+        for one in waiting:
+            if self.best is not None or (self.left <= 0 and one.plan is not None):
+                break
+            self._plan(one, max(LEAST_SECONDS, self.left / len(waiting)))
+        if self.best is None:
+            return
+        self._close_others()
+        if self.best.plan is None and not self.options.stop.is_set():
+            self._plan(self.best, max(LEAST_SECONDS, self.left))
+
+    def _close_others(self) -> None:
+        """Of each other combination whose bound is below the best: something shorter, or none."""
+        tried: list[_Standing] = []
+        while waiting := self._below_best(tried):
+            if self.options.stop.is_set() or self.left <= LEAST_SECONDS:
                 return
-            one = (
-                best
-                if best in waiting and best is not None
-                else min(waiting, key=lambda one: one.bound)
-            )
-            tried.add(one.counted.combination)
-            share = 0.5 if len(waiting) > 1 else 1.0
-            self._plan(one, max(LEAST_SECONDS, share * self.left))
+            best = self.best
+            assert best is not None
+            assert best.value is not None
+            share = OTHERS_SHARE * self.left / len(waiting)
+            self._close(waiting[0], best.value, max(LEAST_SECONDS, share))
+            tried.append(waiting[0])
+
+    def _below_best(self, tried: Sequence[_Standing]) -> list[_Standing]:
+        """Those others that may be shorter than the best and were not tried, least bound first."""
+        best = self.best
+        found = [
+            one
+            for one in self.open_ones
+            if one is not best
+            and one not in tried
+            and (best is None or best.value is None or one.bound < best.value)
+        ]
+        return sorted(found, key=lambda one: one.bound)
+
+    def _close(self, one: _Standing, most: int, seconds: float) -> None:
+        """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
+        places = [place for place, (bound, _) in enumerate(one.shapes) if bound < most]
+        options = SolveOptions(
+            time_limit=seconds / len(places),
+            threads=self.options.threads,
+            seed=self.options.seed,
+            within=most - one.step_end - 1,
+            stop=self.options.stop,
+        )
+        for place in places:
+            self._take(one, place, look(Look(shaped=one.shapes[place][1], options=options)))
+        self._tell(one)
 
     def _plan(self, one: _Standing, seconds: float) -> None:
         assert one.space is not None
