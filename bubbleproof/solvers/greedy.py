@@ -31,7 +31,6 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
 PATIENCE = (Fraction(2, 3), Fraction(0))  # of a task's duration
-LISTED = 1e-5  # units of work for each task that is started
 MOST_LISTED = 100_000  # tasks started in all runs, which takes a second or so
 _BACKWARD_FIRST = {Kind.B: 0, Kind.I: 0, Kind.OVERLAP_F_B: 0, Kind.F: 1, Kind.W: 2}
 _FORWARD_FIRST = {Kind.F: 0, Kind.OVERLAP_F_B: 0, Kind.B: 1, Kind.I: 1, Kind.W: 2}

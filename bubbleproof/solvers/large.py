@@ -24,8 +24,9 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines import Budget
 from bubbleproof.solvers.gate import schedule_from
-from bubbleproof.solvers.greedy import LISTED, greedy_programs
+from bubbleproof.solvers.greedy import greedy_programs
 from bubbleproof.solvers.identical import Identical
+from bubbleproof.solvers.listing import LISTED
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.stretch import (
     LONGEST_PERIOD,

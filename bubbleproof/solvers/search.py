@@ -21,9 +21,9 @@ from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
-from bubbleproof.solvers.greedy import LISTED, greedy_programs
 from bubbleproof.solvers.identical import identical
 from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
+from bubbleproof.solvers.listing import LISTED, listed_programs
 from bubbleproof.solvers.modulo import periodic_schedules
 from bubbleproof.solvers.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
@@ -161,9 +161,11 @@ class Search(SearchState):
         def is_enough() -> bool:
             return self.is_done or (self.best is not None and not listing.seconds)
 
-        for program in greedy_programs(self.problem, self.bounds, is_enough):
+        for name, program in listed_programs(
+            self.problem, self.bounds, self.lower_bound, is_enough
+        ):
             self.meter.spend(LISTED * self.problem.num_tasks)
-            self._try_program("greedy", program)
+            self._try_program(name, program)
 
     def _lengthen(self) -> None:
         """For many microbatches lengthened schedules, and those that repeat."""
