@@ -120,7 +120,7 @@ def test_running_out_of_time_is_feasible_or_unknown_but_never_infeasible(
     assert known.makespan is not None
     assert known.makespan > known.lower_bound
     assert solve(STUCK, SolveOptions(time_limit=1e-6)).status is Status.FEASIBLE
-    monkeypatch.setattr(search, "greedy_programs", lambda *_: iter(()))
+    monkeypatch.setattr(search, "listed_programs", lambda *_: iter(()))
     monkeypatch.setattr(ModuloLists, "turns", lambda _: iter(()))
     unknown = solve(STUCK, SolveOptions(time_limit=1e-6))
     assert (unknown.status, unknown.schedule, unknown.reason) == (Status.UNKNOWN, None, "")
