@@ -85,7 +85,7 @@ def answering(lie: Lie, truth: Outcome | None = None) -> Callable[[str], Engine]
 def alone(lie: Lie, truth: Outcome | None = None, *, is_certifying: bool = False) -> ExitStack:
     """While it is open nothing but the engine finds a schedule or a bound."""
     stack = ExitStack()
-    stack.enter_context(patch.object(search, "greedy_programs", lambda *_: iter(())))
+    stack.enter_context(patch.object(search, "listed_programs", lambda *_: iter(())))
     stack.enter_context(patch.object(ModuloLists, "turns", lambda _: iter(())))
     stack.enter_context(patch.object(search, "engine", answering(lie, truth)))
     if not is_certifying:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bubbleproof.formats import read_problem
+from bubbleproof.formats.cluster_toml import is_cluster_file
 from bubbleproof.solvers import ENGINES, OBJECTIVES, Proof, SolveOptions, Status, search, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.demands import Demands
@@ -229,7 +230,10 @@ def test_limited_work_gives_the_same_answer_each_time(
     assert np.array_equal(once.schedule.start, again.schedule.start)
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+PIPELINES = [path for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_the_examples_are_solved_to_optimality(path: Path) -> None:
     problem = read_problem(path).pipeline.problem()
     result = solve(problem)
