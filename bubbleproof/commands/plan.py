@@ -30,7 +30,7 @@ from bubbleproof.commands.plan_paper import (
     known_to,
     paper_rows,
     paper_to_json,
-    write_paper_schedule,
+    write_paper_schedules,
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import (
@@ -90,7 +90,7 @@ def run_plan(
     )
     with open_executor(None if cluster else workers, address=cluster) as executor:
         found = planned(file, options, executor, known_to(chosen))
-    shown = beside(found, chosen)
+    shown = beside(found, chosen, options)
     timed = timed_candidates(found, file)
     if output is not None and found.winner is not None:
         _write(Path(output), problem, file, found, timed, shown)
@@ -157,7 +157,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     write_plan_files(folder, problem, file, found)
     if shown is not None:
-        write_paper_schedule(folder, file, shown.chosen)
+        write_paper_schedules(folder, file, shown)
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():

@@ -9,7 +9,8 @@ of each, the shapes of ``[plan]``. With ``-o`` the folder then holds the winner'
 ``--json``: ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's
 ``makespan`` and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data,
 pipeline, micro_batch, zero, scope`` beside the keys of any plan, ``candidates`` one entry for each
-deployment, ``shapes`` those of the winner's pipeline.
+deployment, ``shapes`` those of the winner's pipeline. ``--paper`` shows beside what a paper's
+planner would run of the winner's deployment; its values are iterations too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
 from bubbleproof.commands.plan import DEFAULT_TIME_LIMIT as SECONDS
 from bubbleproof.commands.plan import EXIT, run_plan, write_plan_files
+from bubbleproof.commands.plan_paper import (
+    Beside,
+    beside,
+    chosen_by,
+    paper_rows,
+    paper_to_json,
+    write_paper_schedules,
+)
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
 from bubbleproof.costs.combinations import combinations, counted
@@ -45,6 +54,7 @@ from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planning import ClusterPlan, plan_cluster
+from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import Report, write_page
@@ -78,10 +88,7 @@ def run_any_plan(
     if certificate is not None and not certificate.endswith(".json"):
         raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
     if paper is not None:
-        raise ValueError(
-            "--paper takes the problem file of a pipeline; plan this one with -o DIR, then "
-            "DIR/problem.toml"
-        )
+        require_paper(paper)
     if work is not None:
         raise ValueError(
             "--work takes the problem file of a pipeline; plan this one with -o DIR, then "
@@ -100,15 +107,17 @@ def run_any_plan(
         _tell_nothing(file, found, json)
         return EXIT[found.status]
     deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
+    shown = beside(found.plan, chosen_by(paper, deployed), options, after=found.step_end)
     timed = timed_candidates(found.plan, deployed)
     if output is not None:
-        _write(Path(output), file, deployed, found, timed)
+        _write(Path(output), file, deployed, found, timed, shown)
     if certificate is not None:
         write_bundle(certificate, found.plan.space, found.plan.bundle, name=file.name)
     if json:
-        print_json(cluster_plan_to_json(file, deployed, found, timed))
+        told = {} if shown is None else {"paper": paper_to_json(shown)}
+        print_json({**cluster_plan_to_json(file, deployed, found, timed), **told})
     else:
-        _print(file, deployed, found, timed)
+        _print(file, deployed, found, timed, shown)
     verdict = found.plan.verdict
     return BROKEN if verdict is not None and not verdict.ok else EXIT[found.status]
 
@@ -127,10 +136,17 @@ def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
     print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
 
 
-def _print(file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> None:
+def _print(
+    file: ClusterFile,
+    deployed: ProblemFile,
+    found: ClusterPlan,
+    timed: Timed,
+    shown: Beside | None,
+) -> None:
     assert found.plan is not None
     print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
     rows = [*iteration_rows(file, found), *_shape_rows(deployed, found, timed)]
+    rows += paper_rows(shown, deployed.pipeline.unit)
     print_table(f"{file.name}: plan", ("quantity", "value"), rows)
     if found.plan.reason:
         print_text(found.plan.reason)
@@ -147,7 +163,12 @@ def _shape_rows(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list
 
 
 def _write(
-    folder: Path, file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed
+    folder: Path,
+    file: ClusterFile,
+    deployed: ProblemFile,
+    found: ClusterPlan,
+    timed: Timed,
+    shown: Beside | None,
 ) -> None:
     """The winner's problem, plan, schedule, page and PyTorch table."""
     assert found.plan is not None
@@ -160,17 +181,27 @@ def _write(
     assert winner is not None
     assert winner.schedule is not None
     write_table(folder / "schedule.csv", winner.schedule.program)
+    if shown is not None:
+        write_paper_schedules(folder, deployed, shown)
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():
         page = folder / "plan.html"
-        unless_interrupted(lambda: write_page(page, _report(file, deployed, found, timed)), None)
+        unless_interrupted(
+            lambda: write_page(page, _report(file, deployed, found, timed, shown)), None
+        )
     say(f"wrote {folder}")
 
 
-def _report(file: ClusterFile, deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> Report:
+def _report(
+    file: ClusterFile,
+    deployed: ProblemFile,
+    found: ClusterPlan,
+    timed: Timed,
+    shown: Beside | None,
+) -> Report:
     assert found.plan is not None
-    report = plan_report(deployed, found.plan, timed)
-    shown = ranked_table(COLUMNS, combination_rows(found), EXPLAINED)
+    report = plan_report(deployed, found.plan, timed, shown)
+    deployments = ranked_table(COLUMNS, combination_rows(found), EXPLAINED)
     summary = (*iteration_rows(file, found), *report.summary)
-    return replace(report, summary=summary, parts=(shown, *report.parts))
+    return replace(report, summary=summary, parts=(deployments, *report.parts))

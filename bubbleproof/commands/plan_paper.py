@@ -3,7 +3,8 @@
 In JSON ``paper`` has ``name``, ``choice`` (what the paper's algorithm says), ``value`` (ticks of
 what runs of it), ``executable``, ``note``, and ``joint``: the least ticks by the same costs, of the
 joint plan's schedules and the paper's (``run`` tells whose they are). With ``-o`` the schedule of
-what runs is written as ``paper.json``, for ``verify``.
+what runs is written as ``paper.json``, and where the best is one of the paper's kind but not of the
+file's candidates, that as ``joint.json``; ``verify`` takes both.
 """
 
 from __future__ import annotations
@@ -15,19 +16,38 @@ from bubbleproof.commands.results import with_claims
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.planners import Plan
+from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.papers import paper_choice, require_paper
-from bubbleproof.planners.papers.paper_choice import Given, Joint, PaperChoice, joint, known_of
+from bubbleproof.planners.papers.paper_choice import (
+    Given,
+    Joint,
+    PaperChoice,
+    Run,
+    joint,
+    known_of,
+)
+from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.report.amounts import ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Beside:
-    """A paper's choice, and the best by its costs."""
+    """A paper's choice, and the best by its costs; ``after`` ticks end every step alike."""
 
     chosen: PaperChoice
     best: Joint | None
+    after: int = 0
+
+    @property
+    def value(self) -> int | None:
+        """What runs of the paper takes, to the end of the step."""
+        return None if self.chosen.value is None else self.chosen.value + self.after
+
+    @property
+    def best_value(self) -> int | None:
+        """What the best takes, to the end of the step."""
+        return None if self.best is None else self.best.value + self.after
 
 
 def chosen_by(name: str | None, file: ProblemFile) -> PaperChoice | None:
@@ -49,9 +69,18 @@ def known_to(chosen: PaperChoice | None) -> tuple[Known, ...]:
     return () if known is None else (known,)
 
 
-def beside(found: Plan, chosen: PaperChoice | None) -> Beside | None:
-    """The paper's choice beside the joint plan."""
-    return None if chosen is None else Beside(chosen=chosen, best=joint(found, chosen))
+def beside(
+    found: Plan,
+    chosen: PaperChoice | None,
+    options: PlanOptions | None = None,
+    *,
+    after: int = 0,
+) -> Beside | None:
+    """The paper's choice beside the joint plan; ``options`` as they were for the plan."""
+    if chosen is None:
+        return None
+    chosen = with_shorter_order(chosen, options or PlanOptions())
+    return Beside(chosen=chosen, best=joint(found, chosen), after=after)
 
 
 def paper_to_json(shown: Beside) -> dict[str, object]:
@@ -60,10 +89,10 @@ def paper_to_json(shown: Beside) -> dict[str, object]:
     return {
         "name": chosen.paper,
         "choice": dict(chosen.choice),
-        "value": chosen.value,
+        "value": shown.value,
         "executable": chosen.executable,
         "note": chosen.note,
-        "joint": None if best is None else {"value": best.value, "run": best.name},
+        "joint": None if best is None else {"value": shown.best_value, "run": best.name},
     }
 
 
@@ -72,15 +101,16 @@ def paper_rows(shown: Beside | None, unit: str) -> list[tuple[str, str]]:
     if shown is None:
         return []
     chosen, best = shown.chosen, shown.best
-    value = "nothing runs" if chosen.value is None else ticks(chosen.value, unit)
+    value = "nothing runs" if shown.value is None else ticks(shown.value, unit)
     words = " ".join(f"{key}={_word(given)}" for key, given in chosen.choice.items())
     rows = [
         (f"{chosen.paper} chooses", words),
         (f"{chosen.paper} as printed", "runs" if chosen.executable else "does not run"),
         (f"{chosen.paper} takes", f"{value}; {chosen.note}"),
     ]
-    if best is not None:
-        rows.append(("joint, by the same costs", f"{ticks(best.value, unit)}, {best.name}"))
+    if best is not None and shown.best_value is not None:
+        least = ticks(shown.best_value, unit)
+        rows.append(("joint, by the same costs", f"{least}, {best.name}"))
     return rows
 
 
@@ -88,15 +118,21 @@ def _word(given: object) -> str:
     return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
 
 
-def write_paper_schedule(folder: Path, file: ProblemFile, chosen: PaperChoice) -> None:
-    """What runs of the paper, with its measured numbers as claims."""
-    if chosen.run is None:
-        return
-    run = chosen.run
+def write_paper_schedules(folder: Path, file: ProblemFile, shown: Beside) -> None:
+    """What runs of the paper, and the best by its costs where that is none of the candidates'."""
+    own, best = shown.chosen.run, None if shown.best is None else shown.best.run
+    if own is not None:
+        _write_run(folder / "paper.json", file, shown.chosen, own)
+    if best is not None and best is not own:
+        _write_run(folder / "joint.json", file, shown.chosen, best)
+
+
+def _write_run(path: Path, file: ProblemFile, chosen: PaperChoice, run: Run) -> None:
+    """A run with its measured numbers as claims."""
     schedule = ScheduleFile.of(
         run.pipeline.problem(),
         with_claims(run.schedule, run.measured),
         pipeline=run.pipeline,
         name=f"{file.name}, {chosen.paper}",
     )
-    write_schedule(folder / "paper.json", schedule)
+    write_schedule(path, schedule)

@@ -13,8 +13,8 @@ from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.claims.pipemesh_tables import TABLE
 from bubbleproof.planners.papers import planners
 from bubbleproof.planners.papers.buffer_queue import Queue
+from bubbleproof.planners.papers.mesh_numbers import MeshTable, meshes_of
 from bubbleproof.planners.papers.paper_choice import even_candidate
-from bubbleproof.planners.papers.pipemesh import meshes_of
 from bubbleproof.theory.pipelines.shaping import shaped
 
 PLANS = sorted((Path(__file__).resolve().parents[2] / "examples" / "plans").glob("*.toml"))
@@ -47,7 +47,8 @@ def test_pipemesh_files_tell_what_table_4_does(given: pipemesh_files.Configurati
     """By the paper's own formulas: M, T_bubble, T_DP_crit at its q, and psi of its M_g."""
     file, row = read_problem(pipemesh_files.path_of(given)), TABLE[given.row]
     assert file.plan is not None
-    meshes = {one.mesh.num_chunks: one for one in meshes_of(file.plan, file.paper["pipemesh"])}
+    table = MeshTable(**file.paper["pipemesh"])  # type: ignore[arg-type]  # as the planner does
+    meshes = {one.mesh.num_chunks: one for one in meshes_of(file.plan, table)}
     printed = meshes[int(row["M"])]
     passing = [c for c, one in meshes.items() if one.mesh.message <= one.mesh.forward]
     assert max(passing) == row["M"]

@@ -10,6 +10,7 @@ import pytest
 
 import bubbleproof as bp
 from bubbleproof.planners.cluster_planning import ClusterPlan
+from bubbleproof.planners.papers import planners
 from proofs_tests.commands.conftest import Run
 
 TEXT = """
@@ -153,10 +154,28 @@ def test_what_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {"small.toml"}
 
 
-def test_a_paper_is_asked_of_the_problem_that_is_written(command: Run, problem: Path) -> None:
-    answer = command("plan", problem, "--paper", "bpipe")
-    assert answer.status == 2
-    assert "DIR/problem.toml" in answer.err
+@pytest.mark.parametrize("paper", planners())
+def test_a_paper_stands_beside_the_plan_of_the_winners_deployment(
+    command: Run, problem: Path, tmp_path: Path, paper: str
+) -> None:
+    out = tmp_path / "out"
+    answer = command("plan", problem, "--paper", paper, "-o", out, "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    told = found["paper"]
+    assert told["name"] == paper
+    # Both are iterations: the pipeline and the end of the step.
+    assert found["value"] <= told["joint"]["value"] <= told["value"]
+    assert command("verify", out / "paper.json").status == 0
+
+
+def test_a_paper_that_is_not_there_is_refused_before_planning(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    answer = command("plan", problem, "--paper", "bpip", "-o", tmp_path / "out")
+    assert (answer.status, answer.out) == (2, "")
+    assert "did you mean 'bpipe'?" in answer.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_door_plans_it_too(problem: Path) -> None:

@@ -13,15 +13,24 @@ from bubbleproof.papers.claims.measured_pipelines import last_end
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.buffer_queue import Mesh, Queue, planned_queue
-from bubbleproof.planners.papers.mesh_runs import built, static_of_rank
+from bubbleproof.planners.papers.mesh_numbers import Meshed, static_of_rank
+from bubbleproof.planners.papers.mesh_runs import built
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, joint, step_ticks
-from bubbleproof.planners.papers.pipemesh import Meshed, plans, printed_plan
+from bubbleproof.planners.papers.paper_choice import (
+    Given,
+    PaperChoice,
+    Run,
+    joint,
+    known_of,
+    step_ticks,
+)
+from bubbleproof.planners.papers.pipemesh import plans, printed_plan
 from bubbleproof.planners.papers.recomputed_operations import Operation
 from bubbleproof.solvers.engines.cbc import CBC
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.pipemesh import PipeMesh
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.sharding import Sharding
@@ -54,7 +63,7 @@ def drawn(seed: int, operations: int) -> Meshed:
         backward=mesh.backward, activation=full,
     )  # fmt: skip
     return Meshed(
-        plain=plain, mesh=mesh, operations=listed, base=base, beside=0,
+        plain=plain, candidate=None, mesh=mesh, operations=listed, base=base, beside=0,
         budget=None if random.random() < 0.1 else budget,
     )  # fmt: skip
 
@@ -361,7 +370,6 @@ def test_what_a_plan_holds_is_what_is_sharded_and_what_is_not() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"parameters": None}, r"needs parameters in \[paper.pipemesh\]"),
         ({"operations": [{"name": "o", "activation": 30, "ticks": 1, "count": 1}]}, "store 30"),
         ({"parameters": 26}, r"memory.static must hold the \(12/D \+ 4\) psi = 208 units"),
     ],
@@ -374,7 +382,33 @@ def test_a_table_that_does_not_fit_the_file_is_refused(
         paper_choice("pipemesh", given)
 
 
+def test_without_a_table_there_is_no_data_parallelism_and_the_choice_enters_the_search() -> None:
+    """Of the paper's costs T_DP is 0: the largest M, and the largest q that fits."""
+    given = Given(space=space(330, chunks=(1, 2, 3)), table={})
+    found = paper_choice("pipemesh", given)
+    # Three chunks of 8 units: 2 q + 2 2 + 1 passes beside 200 of static memory: q = 5 makes 320.
+    assert (found.choice["chunks"], found.choice["q"], found.choice["memory"]) == (3, 5, 320)
+    # (3 12 + 2) (20 + 40) ticks; that order holds no more than the paper counts.
+    assert (found.value, found.executable) == (2280, True)
+    start = known_of(found)
+    assert start is not None
+    planned = plan(given.space, PlanOptions(time_limit=0.01, threads=1), known=(start,))
+    assert planned.value is not None
+    assert planned.value <= 2280
+
+
+def test_without_a_table_the_files_recomputation_is_one_operation() -> None:
+    plain = space(260, chunks=(1,)).pipeline
+    again = AllowedRecompute(stages=(0, 1, 2), kept=4, duration=10)
+    given = PlanSpace(pipeline=plain, allowed=Allowed(recompute=again), chunks=(1,))
+    found = paper_choice("pipemesh", Given(space=given, table={}))
+    # 2 2 + 1 passes of 24 beside 200 do not fit below 260, of the 4 that are kept they do, for any
+    # q: one chunk. Each of (12 + 2) rounds takes 10 more: 14 (60 + 130).
+    assert found.choice["recompute"] == ["chunk x1"]
+    assert (found.choice["q"], found.value) == (12, 2660)
+
+
 def test_operations_that_no_listed_number_of_chunks_divides_are_refused() -> None:
     given = Given(space=space(500, chunks=(5, 4)), table=table())
-    with pytest.raises(ValueError, match=r"plan.chunks must list what divides"):
+    with pytest.raises(ValueError, match=r"plan.chunks must list what divides .*, got 5, 4; use 6"):
         paper_choice("pipemesh", given)

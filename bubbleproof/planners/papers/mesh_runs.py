@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-import numpy as np
-
 from bubbleproof.planners.papers.buffer_queue import Queue
 from bubbleproof.planners.papers.paper_choice import Run, step_ticks, verified_run
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
@@ -25,8 +23,8 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 
@@ -34,10 +32,12 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 class MeshPlan:
     """A queue and what is recomputed, of a plain pipeline whose chunks have ``operations``.
 
-    ``beside`` is static memory of a rank that is no model state.
+    ``candidate`` is the one that the plain pipeline is, ``beside`` static memory of a rank that is
+    no model state.
     """
 
     plain: Pipeline
+    candidate: Candidate | None
     operations: tuple[Operation, ...]
     beside: int
     queue: Queue
@@ -48,6 +48,12 @@ class MeshPlan:
         return self.selection.ticks(self.operations)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is an order of the plain pipeline: nothing recomputed, nothing sharded."""
+        mesh = self.queue.mesh
+        return not (mesh.parameters or mesh.communication or any(self.selection.recomputed))
+
+    @property
     def predicted(self) -> int:
         """T_iter as the paper counts it."""
         return self.queue.iteration_ticks(self.recomputed_ticks)
@@ -55,6 +61,8 @@ class MeshPlan:
 
 def built(plan: MeshPlan) -> Pipeline:
     """The pipeline of a plan."""
+    if plan.is_plain:
+        return plan.plain
     plain, queue, mesh = plan.plain, plan.queue, plan.queue.mesh
     zero = 3 if queue.sharded else 2 if queue.gradients else 1
     more = plan.recomputed_ticks
@@ -92,7 +100,8 @@ def _family(queue: Queue) -> PipeMesh:
 def checked(plan: MeshPlan) -> Run | str:
     """The plan's schedule, of Algorithm 1 repaired, or what is wrong with it."""
     pipeline = built(plan)
-    return verified_run(pipeline, _family(plan.queue).program(pipeline))
+    candidate = plan.candidate if plan.is_plain else None
+    return verified_run(pipeline, _family(plan.queue).program(pipeline), candidate)
 
 
 def runs_as_printed(plan: MeshPlan) -> str | None:
@@ -113,15 +122,3 @@ def runs_as_printed(plan: MeshPlan) -> str | None:
     if more > 0:
         return f"q = {queue.size}: {more} more ticks of bubble than (P-1) C_comp"
     return None
-
-
-def model_state_bytes(parameters: int, replicas: int) -> int:
-    """What a rank holds of the model with ZeRO-1: (12/D + 4) psi, rounded up."""
-    return ceil((Fraction(12, replicas) + 4) * parameters)
-
-
-def static_of_rank(pipeline: Pipeline) -> int:
-    """The static memory of the fullest rank."""
-    loads = np.zeros(pipeline.num_ranks, dtype=np.int64)
-    np.add.at(loads, np.array(pipeline.stage_ranks), column(pipeline.static))
-    return int(loads.max())

@@ -98,18 +98,24 @@ def known_of(chosen: PaperChoice) -> Known | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Joint:
-    """The best by a paper's costs: ``value`` ticks, of a candidate or the paper (``name``)."""
+    """The best by a paper's costs: ``value`` ticks, of a candidate or the paper (``name``).
+
+    ``run`` is the paper's, None where the best is a candidate's.
+    """
 
     value: int
     name: str
+    run: Run | None = None
 
 
 def joint(found: Plan, chosen: PaperChoice) -> Joint | None:
     """The best of the joint plan's schedules and of what runs of the paper, by the same costs."""
-    costs = [] if chosen.value is None else [Joint(value=chosen.value, name=chosen.paper)]
+    costs = []
+    if chosen.value is not None:
+        costs.append(Joint(value=chosen.value, name=chosen.paper, run=chosen.run))
     if (best := chosen.improved) is not None:
         value = step_ticks(best.pipeline.problem(), best.schedule)
-        costs.append(Joint(value=value, name=f"{chosen.paper}, as it should be"))
+        costs.append(Joint(value=value, name=f"{chosen.paper}, as it should be", run=best))
     for one in found.judged:
         if one.pipeline is None or one.schedule is None:
             continue
