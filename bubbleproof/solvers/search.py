@@ -53,7 +53,7 @@ LENGTHENING = 0.25  # of the time left, for short instances that are lengthened
 BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
 CHECKED, FEW_LEMMAS = 60_000, 20  # lemmas times tasks that are checked in a second
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
-NARROWING, CERTIFYING = 4.0, 3.0  # seconds at most, unless a certificate is asked for
+NARROWING, CERTIFYING = 4.0, 6.0  # seconds at most, unless a certificate is asked for
 # Of the time left, for the engines that "auto" calls in turn, up to so many tasks.
 PARTS = (("cpsat", 0.4, MOST_SEARCHED), ("sat", 0.3, 1_000), ("cpsat", 0.9, MOST_SEARCHED))
 
@@ -247,7 +247,7 @@ class Search(SearchState):
             return
         budget = self.whole
         end = budget.after(inf if self.options.certified else CERTIFYING)
-        for attempt, share in ((self._narrow, 0.6), (self._refute, 1.0)):
+        for attempt, share in ((self._refute, 0.6), (self._narrow, 0.6), (self._refute, 1.0)):
             left = end - budget.now()
             if left > 0 and budget.seconds and self.claimed.bound > self.lower_bound:
                 attempt(share * left)
