@@ -86,4 +86,5 @@ def test_the_named_instances_are_not_all_settled_by_bounds() -> None:
     bounds = {name: lower_bounds(p.problem()).best.bound for name, p in INSTANCES.items()}
     assert bounds["1f1b-p4-m8"] == 33  # (m + p - 1)(tF + tB), its optimum
     # their optima are 80 and 283 (see test_known_optima)
-    assert (bounds["latency-p4-m8"], bounds["released-at-I-p4-m8"]) == (78, 265)
+    assert bounds["latency-p4-m8"] < 80
+    assert bounds["released-at-I-p4-m8"] < 283
