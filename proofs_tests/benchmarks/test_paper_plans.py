@@ -68,7 +68,9 @@ def test_mepipes_bytes_are_those_of_its_accounting(
     )  # fmt: skip
     given = file_of(name)
     p = given.pipeline.num_ranks
+    # All that the operations put out but for SiLU and the gated product, 16 bits each.
     each = layer_saved(model, Deployment(sequence=4096, accounting="mepipe"))
+    each -= 2 * 2 * 4096 * feed_forward
     assert {*given.pipeline.per_stage.activation.tolist()} == {each * (layers + 2) // p}
     # 4m/p + 12m/64 and 4.125 GB, in millions of bytes.
     static = billions * 4000 // p + billions * 12000 // 64 + 4125
