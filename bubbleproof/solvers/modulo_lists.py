@@ -16,9 +16,11 @@ was right. The work does not depend on their number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from random import Random
 
 import numpy as np
 
@@ -28,13 +30,16 @@ from bubbleproof.solvers.stretch import first_microbatches
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.timing import earliest_starts
+from bubbleproof.theory.pipelines.timing import UntimedProgram, earliest_starts, left_shift
 
 GRAIN = 6  # parts of a tick
 STEP = 64  # a period is followed by one longer by this part of itself
 LONGEST = 4  # times the work of the busiest resource: beyond, nothing overlaps
+SHORTER = 100  # a period is followed by one shorter by this part of itself
+MOST_PLACED, FULL = 100_000, 1 << 60  # tasks placed for one period; more units than any store has
 PLACED = 3e-6  # units of work for each task that is placed
 MOST_TASKS = 2_000  # of one microbatch
+Way = tuple[list[int], frozenset[int]]  # the order of placing, and what is placed late
 Stay = tuple[int, Ints, Ints, Ints]  # room; first and last tasks, and units, of what is held
 
 
@@ -44,6 +49,7 @@ class Turn:
 
     period: int
     starts: Ints
+    way: Way
 
     @property
     def rate(self) -> Fraction:
@@ -57,6 +63,7 @@ class ModuloLists:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.few = problem, first_microbatches(problem, 1)
         self.placed = 0  # tasks
+        self.rate: Fraction | None = None  # the least ticks per microbatch of any schedule given
         self.ticks: list[int] = (self.few.duration * GRAIN).tolist()
         count = self.few.num_tasks
         self.resources: list[list[int]] = [[] for _ in range(count)]
@@ -121,6 +128,27 @@ class ModuloLists:
             least = max(least, -(-int((stay * amount).sum()) * GRAIN // max(room, 1)))
         return least
 
+    def schedules(self, *, is_brief: bool = False) -> Iterator[Schedule]:
+        """Those of all turns and of the best one shortened, as they are and left-shifted.
+
+        ``is_brief``: of the first alone, which has the shortest period but for what is shortened.
+        """
+        best: Turn | None = None
+        for turn in self.turns():
+            best = best or turn
+            yield from self._told(turn)
+            if is_brief:
+                return
+        if best is not None and (shorter := self.shortened(best)) is not best:
+            yield from self._told(shorter)
+
+    def _told(self, turn: Turn) -> Iterator[Schedule]:
+        self.rate = min(self.rate or turn.rate, turn.rate)
+        schedule = self.schedule(turn)
+        yield schedule
+        with suppress(UntimedProgram):  # microbatches that are not alike, or ordered among them
+            yield left_shift(self.problem, schedule.program)
+
     def turns(self) -> Iterator[Turn]:
         """For each way of placing, from the first period on that fits, up to ``STEP``th parts."""
         if self.heads is None or self.stays is None or self.members is None:
@@ -131,11 +159,37 @@ class ModuloLists:
         period, longest = self.least, LONGEST * self.least + max(self.ticks) * len(self.ticks)
         while ways and period <= longest:
             for way in [*ways]:
-                starts = self._placed(period, *way)
-                if starts is not None and self._fits(starts, period):
+                starts = self._placed(period, way)
+                if starts is not None and self._excess(starts, period) == (0, 0):
                     ways.remove(way)
-                    yield Turn(period=period, starts=starts)
+                    yield Turn(period=period, starts=starts, way=way)
             period += max(1, period // STEP)
+
+    def shortened(self, turn: Turn, most: int = MOST_PLACED) -> Turn:
+        """A turn of shorter period, by local search: some tasks are placed later than they could.
+
+        The period is made shorter by a ``SHORTER``th part; then delays are changed, one to three at
+        a time, as long as the stores do not exceed their room by more, until they fit. It ends
+        where as many as ``most`` tasks were placed for one period.
+        """
+        rng, delays = Random(0), [0] * len(self.ticks)
+        while (
+            period := max(self.least, turn.period - max(1, turn.period // SHORTER))
+        ) < turn.period:
+            end, starts = self.placed + most, self._placed(period, turn.way, delays)
+            excess = (FULL, 0) if starts is None else self._excess(starts, period)
+            while excess != (0, 0) and self.placed < end:
+                changed = delays.copy()
+                for task in rng.choices(range(len(delays)), k=rng.choice((1, 1, 2, 3))):
+                    is_reset = changed[task] and rng.random() < 0.5
+                    changed[task] = 0 if is_reset else rng.randrange(period // 2)
+                placed = self._placed(period, turn.way, changed)
+                if placed is not None and (found := self._excess(placed, period)) <= excess:
+                    starts, delays, excess = placed, changed, found
+            if starts is None or excess != (0, 0):
+                return turn
+            turn = Turn(period=period, starts=starts, way=turn.way)
+        return turn
 
     def schedule(self, turn: Turn) -> Schedule:
         """All microbatches, for the checker to judge. Precondition: ``turn`` is one of these."""
@@ -146,8 +200,7 @@ class ModuloLists:
         start[self.members] = (turn.starts[place[self.members[:, 0]], None] + shift) // GRAIN
         return schedule_of_starts(self.problem, start)
 
-    def _ways(self) -> Iterator[tuple[list[int], frozenset[int]]]:
-        """Orders of placing, and the tasks that are placed as late as can be."""
+    def _ways(self) -> Iterator[Way]:
         heads, kind = self.heads, self.few.actions.kind
         assert heads is not None
         along = sorted(range(len(heads)), key=lambda task: (heads[task], task))
@@ -181,8 +234,10 @@ class ModuloLists:
             behind.setdefault(max(inputs, default=len(order) - 1), []).append(task)
         return [t for number, task in enumerate(order) for t in (task, *behind.get(number, ()))]
 
-    def _placed(self, period: int, order: list[int], late: frozenset[int]) -> Ints | None:
+    def _placed(self, period: int, way: Way, delays: Sequence[int] | None = None) -> Ints | None:
         """Starts, the first at 0; None where some task finds no room in the period."""
+        order, late = way
+        delays = delays or [0] * len(order)
         self.placed += len(order)
         taken: list[list[tuple[int, int]]] = [[] for _ in self.few.resources]
         start: dict[int, int] = {}
@@ -190,11 +245,11 @@ class ModuloLists:
             size, is_late = self.ticks[task], task in late
             if is_late:
                 known = (start[t] - lag for t, lag in self.after[task] if t in start)
-                wanted = min(known, default=0) - size
+                wanted = min(known, default=0) - size - delays[task]
             else:
                 inputs = self.before[task]
                 known = (start[t] + self.ticks[t] + lag for t, lag in inputs if t in start)
-                wanted = max(known, default=0)
+                wanted = max(known, default=0) + delays[task]
             used = [taken[resource] for resource in self.resources[task]]
             found = _free(used, wanted, size, period, is_late=is_late)
             if found is None:
@@ -205,15 +260,17 @@ class ModuloLists:
         starts = np.array([start[task] for task in range(len(start))], dtype=np.int64)
         return np.asarray(starts - starts.min() // GRAIN * GRAIN, dtype=np.int64)
 
-    def _fits(self, starts: Ints, period: int) -> bool:
-        """Whether every store holds what there is at once when the period has come round."""
+    def _excess(self, starts: Ints, period: int) -> tuple[int, int]:
+        """By how much stores are too full once the period has come round: at worst, on average."""
+        worst, average = 0, 0
         ends = starts + np.array(self.ticks)
         for room, first, last, amount in self.stays or ():
             begin, end = starts[first], ends[last]
             at = begin[:, None]
-            if int((((at - begin) // period - (at - end) // period) @ amount).max()) > room:
-                return False
-        return True
+            load = ((at - begin) // period - (at - end) // period) @ amount
+            worst += max(0, int(load.max()) - room)
+            average += max(0, int((end - begin) @ amount) - room * period)
+        return worst, average
 
 
 def _free(

@@ -41,15 +41,15 @@ from bubbleproof.verify.certificates.rule import Certificate
 from bubbleproof.verify.check import check
 
 LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance
-IMPROVING, GLANCING = 0.6, 0.1  # of the time left, for windows; the lesser where an engine sees
-MOST_GLANCED = 1_200  # the whole problem: up to so many tasks, where no chunks share a store
+GLANCING, IMPROVING = 0.1, 0.7  # of the time left, for windows: at once, and again, unless an
+MOST_GLANCED = 1_200  # engine sees the whole problem: so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
 MOST_BOUNDED_FIRST = 50_000  # tasks: beyond, bounds take longer than a first schedule
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
-REPEATING = 0.25  # of the time left, for schedules that repeat
+REPEATING = 0.15  # of the time left, for schedules that repeat
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
-LENGTHENING = 0.25  # of the time left, for short instances that are lengthened
+LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
 BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
 CHECKED, FEW_LEMMAS = 60_000, 20  # lemmas times tasks that are checked in a second
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
@@ -80,7 +80,7 @@ class Search(SearchState):
         demands = demands or Demands()
         self.problem, self.latest = demands.demanding(problem), demands.latest(problem)
         self.is_enough, self.is_certifying = is_enough, is_certifying
-        self.rate: Fraction | None = None  # ticks per microbatch of the best repeating lists
+        self.lists: ModuloLists | None = None
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -118,8 +118,9 @@ class Search(SearchState):
             *(partial(self._try_program, name, program) for name, program in starts),
             self._try_lists,
             self._try_repeating,
+            partial(self._improve, GLANCING),
             self._lengthen,
-            self._improve,
+            partial(self._improve, IMPROVING),
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
         )
@@ -137,15 +138,19 @@ class Search(SearchState):
                 return
             self._try_schedule(who, found)
 
-    def _improve(self) -> None:
+    def _improve(self, share: float) -> None:
         """Better schedules window by window, from the best one on."""
         is_meant = self.options.engine == "auto" and self.objective == "makespan"
         is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
-        if is_meant and is_large and self.best is not None and not self.is_done:
-            is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
-            budget = self.budget(GLANCING if is_seen else IMPROVING)
-            search = WindowSearch(self.problem, self.bounds, budget)
-            self._try_each("windows", search.improve(self.best.schedule, self.lower_bound))
+        is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
+        if is_meant and is_large and self.best is not None and not (is_seen and share > GLANCING):
+            self.improving.budget = self.budget(share)
+            found = self.improving.improve(self.best.schedule, self.lower_bound)
+            self._try_each("windows", found)
+
+    @cached_property
+    def improving(self) -> WindowSearch:
+        return WindowSearch(self.problem, self.bounds, self.whole)
 
     def _call_if_open(self, name: str, share: float, most_tasks: int) -> None:
         """An engine that ``auto`` calls; its schedule may be all that a proof by probing needs."""
@@ -180,7 +185,8 @@ class Search(SearchState):
             return
         if self._shares_stores:
             repeating = self.budget(REPEATING)
-            found = periodic_schedules(self.problem, alike, repeating, self.rate)
+            rate = None if self.lists is None else self.lists.rate
+            found = periodic_schedules(self.problem, alike, repeating, rate)
             self._try_each("periodic", found)
         elif large.has_many:
             self._try_each("stretch", large.by_engine())
@@ -188,18 +194,12 @@ class Search(SearchState):
             self._try_each("stretch", large.above(self.lower_bound))
 
     def _try_repeating(self) -> None:
-        """Modulo lists, as they are and left-shifted."""
-        if self.rate is not None:
-            return
-        lists = ModuloLists(self.problem)
-        for turn in lists.turns():
-            if self.is_done:
-                break
-            schedule = lists.schedule(turn)
-            if self._try_schedule("repeating lists", schedule):
-                self._try_program("repeating lists", schedule.program)
-                self.rate = min(self.rate or turn.rate, turn.rate)
-        self.meter.spend(lists.work)
+        """Modulo lists; of a large problem, which are checked for long, the first alone."""
+        if self.lists is None:
+            self.lists = ModuloLists(self.problem)
+            is_large = self.problem.num_tasks > MOST_BOUNDED_FIRST
+            self._try_each("repeating lists", self.lists.schedules(is_brief=is_large))
+            self.meter.spend(self.lists.work)
 
     @property
     def _shares_stores(self) -> bool:

@@ -54,6 +54,18 @@ def test_a_tighter_store_costs_a_longer_period() -> None:
     assert rate(6) <= rate(4) <= rate(2)
 
 
+def test_local_search_shortens_a_period() -> None:
+    problem = PIPELINES["V split"].problem()
+    lists = ModuloLists(problem)
+    rates = []
+    for turn in lists.turns():
+        shorter = lists.shortened(turn)
+        assert shorter.period <= turn.period
+        assert check(problem, lists.schedule(shorter)).ok
+        rates.append((shorter.rate, turn.rate))
+    assert min(rates)[0] < min(rate for _, rate in rates)
+
+
 def test_microbatches_that_differ_are_refused_by_the_checker() -> None:
     pipeline = Pipeline(num_ranks=2, num_microbatches=4, capacity=2)
     problem = pipeline.problem()
