@@ -71,20 +71,29 @@ def main(arguments: list[str] | None = None) -> int:
     settings = _parser().parse_args(arguments)
     folders = [HERE] if settings.before is None else [settings.before, HERE]
     rows = []
-    for name in [name for name in instances() if settings.only in name]:
+    for name in sorted((name for name in instances() if settings.only in name), key=_num_tasks):
         for folder in folders:
             found = measured(folder, name, settings)
             who = "" if settings.before is None else ", after" if folder == HERE else ", before"
             tasks = "" if found is None else str(found["tasks"])
             rows.append([f"{name}{who}", tasks, *cells(found)])
             sys.stderr.write(" ".join(rows[-1]) + "\n")
-    limits = f"Limit {settings.time_limit:g} s, {settings.threads} threads."
-    text = f"{this_machine(PACKAGES)}. {limits}\n\n{markdown_table(HEADER, rows)}"
+        if settings.write is not None:
+            settings.write.write_text(_page(settings, rows), encoding="utf-8")
     if settings.write is None:
-        sys.stdout.write(text)
-    else:
-        settings.write.write_text(text, encoding="utf-8")
+        sys.stdout.write(_page(settings, rows))
     return 0
+
+
+def _page(settings: argparse.Namespace, rows: list[list[str]]) -> str:
+    limits = f"Limit {settings.time_limit:g} s, {settings.threads} threads."
+    return f"{this_machine(PACKAGES)}. {limits}\n\n{markdown_table(HEADER, rows)}"
+
+
+def _num_tasks(name: str) -> int:
+    """As many as a row has, to begin with the smallest."""
+    row = instances()[name]
+    return int(row["p"]) * int(row["m"]) * int(row["v"]) * (2 + int(row["split"]))
 
 
 def _parser() -> argparse.ArgumentParser:
