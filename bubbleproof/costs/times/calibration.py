@@ -1,0 +1,216 @@
+"""Constants from measured rows: a regularised least-squares fit of the logarithms.
+
+With e the logarithm of estimated over measured time of a row and x the logarithms of the constants,
+the fit minimises
+
+    sum over rows of u_j 2 s^2 (sqrt(1 + (e / s)^2) - 1)   +   sum of ((x - start) / spread)^2
+
+by Gauss-Newton steps with Levenberg's damping. The first term grows as |e| where e is beyond s:
+rows that are wrong do not draw the others along. u_j is ``EVIDENCE``, more for rows that are fast
+for their job, since among them a planner chooses. ``start`` and ``spread`` are those of
+``constants``: what rows say nothing of stays at the data sheet's.
+
+Rows that do not tell their recompute scope share one for all of one node and one for all of many:
+those of ``SCOPES`` with which the fit is best. A card that is not told is the one whose data sheet
+is nearest to the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from bubbleproof.costs.times.cards import Card, cards
+from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
+from bubbleproof.costs.times.prediction import Prepared, paths, predicted, prepared
+from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.work import Floats
+
+SCOPES = ("none", "full")
+SPREAD_OF_ROWS = 0.015  # s: beyond it an error counts as its size
+EVIDENCE = 200.0  # u: how much a row says against the starts
+SLOWER = 0.5  # a row this much slower than its job's best counts 1/e, above LEAST
+LEAST = 0.15
+ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
+NUDGE = 1e-4
+MOST_STEPS = 60
+ENOUGH = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Constants of a card, those of them that were fitted, and how rows were taken."""
+
+    card: Card
+    constants: Mapping[str, float]
+    fitted: tuple[str, ...] = ()
+    rows: int = 0
+    scope_one_node: str = "none"
+    scope_many_nodes: str = "none"
+
+    def taken(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows with the scope of their kind, where they tell none."""
+        within = self.card.cards_per_node
+        return [
+            row.recomputing(self.scope_one_node if row.gpus <= within else self.scope_many_nodes)
+            for row in rows
+        ]
+
+
+def uncalibrated(card: Card) -> Calibration:
+    """A card by its data sheet alone."""
+    return Calibration(card=card, constants=starts(card))
+
+
+def calibrate(
+    rows: Sequence[Row], card: Card | None = None, near: Calibration | None = None
+) -> Calibration:
+    """The best constants for measured rows; the search begins ``near``, by default at the data
+    sheet. Raises ``ValueError`` where rows are too few.
+    """
+    card = card or (near.card if near else nearest_card(rows))
+    best: tuple[float, Calibration] | None = None
+    for one, many in _scopes(rows, card):
+        begun = Calibration(
+            card=card,
+            constants=starts(card),
+            rows=len(rows),
+            scope_one_node=one,
+            scope_many_nodes=many,
+        )
+        cost, found = _fit(rows, begun, near)
+        if best is None or cost < best[0]:
+            best = cost, found
+    assert best is not None
+    return best[1]
+
+
+def nearest_card(rows: Sequence[Row]) -> Card:
+    """The card whose data sheet comes nearest to the rows, none of them recomputed."""
+
+    def distance(card: Card) -> float:
+        begun = uncalibrated(card)
+        fit = _Fit(rows, begun, NAMES)
+        return fit.cost(fit.start)
+
+    return min(cards().values(), key=distance)
+
+
+def _scopes(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
+    """The recompute scopes to try, for rows of one node and of many."""
+    open_rows = [row.gpus > card.cards_per_node for row in rows if not row.tells_scope]
+    one = SCOPES if False in open_rows else SCOPES[:1]
+    many = SCOPES if True in open_rows else SCOPES[:1]
+    return list(product(one, many))
+
+
+def _fit(
+    rows: Sequence[Row], begun: Calibration, near: Calibration | None
+) -> tuple[float, Calibration]:
+    names = _told(rows, begun)
+    if len(rows) < len(names):
+        raise ValueError(
+            f"rows must be at least as many as constants to fit ({len(names)}), got {len(rows)}; "
+            f"give {len(names) - len(rows)} more"
+        )
+    fit = _Fit(rows, begun, names)
+    logs, cost = fit.run(fit.logs((near or begun).constants))
+    constants = {name: round(value, 6) for name, value in fit.constants(logs).items()}
+    return cost, Calibration(
+        card=begun.card,
+        constants=constants,
+        fitted=names,
+        rows=begun.rows,
+        scope_one_node=begun.scope_one_node,
+        scope_many_nodes=begun.scope_many_nodes,
+    )
+
+
+def _told(rows: Sequence[Row], begun: Calibration) -> tuple[str, ...]:
+    """The constants that some row depends on; where rows are few, those that are fitted then."""
+    fit = _Fit(rows, begun, NAMES)
+    depends = np.abs(fit.slopes(fit.start)[1]).max(axis=1) > ENOUGH
+    told = [each for each, is_told in zip(CONSTANTS, depends, strict=True) if is_told]
+    if len(rows) < ROWS_PER_CONSTANT * len(told):
+        told = [each for each in told if each.few]
+    return tuple(each.name for each in told)
+
+
+class _Fit:
+    """One fit: rows, where it starts, and the names of what it changes."""
+
+    def __init__(self, rows: Sequence[Row], begun: Calibration, names: Sequence[str]) -> None:
+        self.of: Prepared = prepared(begun.taken(rows), begun.card.cards_per_node)
+        self.measured = np.array([row.measured for row in rows], dtype=np.float64)
+        self.evidence = evidence(rows)
+        self.begun, self.names = begun, tuple(names)
+        self.start = self.logs(begun.constants)
+        spread = {each.name: each.spread for each in CONSTANTS}
+        self.precision = np.array([spread[name] ** -2 for name in names])
+
+    def logs(self, constants: Mapping[str, float]) -> Floats:
+        """The logarithms of what is fitted."""
+        return np.log([constants[name] for name in self.names])
+
+    def constants(self, logs: Floats) -> dict[str, float]:
+        """All constants, those that are fitted from their logarithms."""
+        changed = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
+        return {name: changed.get(name, self.begun.constants[name]) for name in NAMES}
+
+    def errors(self, logs: Floats) -> Floats:
+        """Logarithms of estimated over measured time."""
+        constants = self.constants(logs)
+        along = paths(self.of, constants)
+        columns = {name: np.array([[value]]) for name, value in constants.items()}
+        return np.asarray(np.log(predicted(self.of, along, columns)[0] / self.measured))
+
+    def cost(self, logs: Floats) -> float:
+        """What is minimised."""
+        s = SPREAD_OF_ROWS
+        rows = self.evidence @ (2 * s**2 * (np.sqrt(1 + (self.errors(logs) / s) ** 2) - 1))
+        return float(rows + self.precision @ (logs - self.start) ** 2)
+
+    def slopes(self, logs: Floats) -> tuple[Floats, Floats]:
+        """Errors, and their derivatives by each logarithm, [constant, row]."""
+        constants = self.constants(logs)
+        along = paths(self.of, constants)
+        sets = np.tile([constants[name] for name in NAMES], (len(self.names) + 1, 1))
+        for number, name in enumerate(self.names):
+            sets[number + 1, NAMES.index(name)] *= np.exp(NUDGE)
+        columns = {name: sets[:, [number]] for number, name in enumerate(NAMES)}
+        errors = np.log(predicted(self.of, along, columns) / self.measured)
+        return errors[0], (errors[1:] - errors[0]) / NUDGE
+
+    def run(self, logs: Floats) -> tuple[Floats, float]:
+        """The logarithms at the end of a search from there, and the cost."""
+        cost, damping = self.cost(logs), 1e-3
+        for _ in range(MOST_STEPS):
+            errors, slopes = self.slopes(logs)
+            bend = self.evidence / np.sqrt(1 + (errors / SPREAD_OF_ROWS) ** 2)
+            square = (slopes * bend) @ slopes.T + np.diag(self.precision)
+            down = (slopes * bend) @ errors + self.precision * (logs - self.start)
+            while damping < 1e8:
+                step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -down)
+                new = self.cost(logs + step)
+                if new < cost:
+                    break
+                damping *= 4
+            else:
+                break
+            gained, logs, cost, damping = cost - new, logs + step, new, damping / 8
+            if gained < ENOUGH * cost:
+                break
+        return logs, cost
+
+
+def evidence(rows: Sequence[Row]) -> Floats:
+    """u of each row: more for rows that are fast for their job."""
+    best: dict[object, float] = {}
+    for row in rows:
+        assert row.measured is not None
+        best[row.job] = min(best.get(row.job, row.measured), row.measured)
+    slower = np.array([(row.measured or 0.0) / best[row.job] - 1 for row in rows])
+    return np.asarray(EVIDENCE * (LEAST + np.exp(-slower / SLOWER)))

@@ -1,0 +1,76 @@
+"""Cards: what the data sheet of a kind of accelerator says, ``costs/cards/*.toml``.
+
+Rates are in GB/s (10^9 bytes) and TFLOP/s (10^12, dense), memory in GiB. ``link_gbs`` is what a
+card sends to others of its node, ``network_gbs`` what a node sends to other nodes, each way.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent / "cards"
+HALF = ("bf16", "fp16")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A kind of accelerator; ``tflops`` by type of number."""
+
+    name: str
+    title: str
+    memory_gib: float
+    memory_gbs: float
+    link_gbs: float
+    network_gbs: float
+    cards_per_node: int
+    tflops: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        numbers = ("memory_gib", "memory_gbs", "link_gbs", "network_gbs", "cards_per_node")
+        named = {name: getattr(self, name) for name in numbers}
+        named |= {f"tflops.{kind}": rate for kind, rate in self.tflops.items()}
+        for name, value in named.items():
+            if not value > 0:
+                raise ValueError(f"card {self.name}: {name} must be above 0, got {value}")
+        if not any(kind in self.tflops for kind in HALF):
+            raise ValueError(f"card {self.name}: tflops needs bf16 or fp16")
+
+    @property
+    def half_tflops(self) -> float:
+        """The dense rate of 16-bit products."""
+        return max(self.tflops.get(kind, 0.0) for kind in HALF)
+
+    @property
+    def memory_bytes(self) -> int:
+        """All of its memory."""
+        return int(self.memory_gib * 2**30)
+
+
+@lru_cache(maxsize=1)
+def cards() -> dict[str, Card]:
+    """All cards by name."""
+    return {file.stem: card_of(file.stem, file) for file in sorted(FOLDER.glob("*.toml"))}
+
+
+def card_of(name: str, file: Path) -> Card:
+    """The card that a file describes. Raises ``ValueError`` for what it lacks or has too much."""
+    with file.open("rb") as stream:
+        content = tomllib.load(stream)
+    known = {field.name for field in fields(Card)} - {"name"}
+    if wrong := sorted(known ^ set(content)):
+        raise ValueError(f"{file}: a card has {', '.join(sorted(known))}; differs in {wrong[0]}")
+    return Card(name=name, **content)
+
+
+def card(name: str) -> Card:
+    """The card of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
+    found = cards().get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower()[:60], cards(), n=3, cutoff=0.3)
+        raise ValueError(f"no card {name[:60]!r}; the nearest are {', '.join(near or cards())}")
+    return found

@@ -1,0 +1,114 @@
+"""The longest path through 1F1B, as counts: the same makespan as the schedule's, for a fit.
+
+A makespan is the greatest sum of durations along a path in the graph of the schedule's waiting
+edges. While a fit tries constants that differ by little the path stays, so an iteration is the sum
+of its counts times the durations; the path is found anew after each step. The graph is that of the
+family's program and of the pipeline's problem (``theory``), each (stages, microbatches) once. A
+message is a wait between ranks, not a task on a link: the same makespan while none of 1F1B's
+messages waits for another, which a test looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import in_order, waiting_edges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """How often a longest path has each thing: forwards and backwards in all, those of the first
+    and of the last stage, messages, and the stage at whose step it ends."""
+
+    forwards: int
+    backwards: int
+    first_forwards: int
+    first_backwards: int
+    last_forwards: int
+    last_backwards: int
+    messages: int
+    ends_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """1F1B of so many stages and microbatches: per task in an order in which none waits for a
+    later one, its stage, whether it is a backward, and the tasks that it waits for, by a message or
+    without."""
+
+    stages: int
+    stage: list[int]
+    is_backward: list[bool]
+    waits: list[list[tuple[int, bool]]]
+
+
+@lru_cache(maxsize=512)
+def graph(stages: int, microbatches: int) -> Graph:
+    """The graph of 1F1B's waiting edges."""
+    pipeline = Pipeline(num_ranks=stages, num_microbatches=microbatches)
+    problem = pipeline.problem()
+    program = family("1f1b").program(pipeline)
+    before, after, _ = waiting_edges(problem, program, problem.locate(program.actions))
+    order = in_order(problem.num_tasks, before, after)
+    assert order is not None
+    place = np.argsort(order)
+    stage, kind = problem.actions.stage, problem.actions.kind
+    waits: list[list[tuple[int, bool]]] = [[] for _ in order]
+    for one, other in zip(before.tolist(), after.tolist(), strict=True):
+        waits[place[other]].append((int(place[one]), bool(stage[one] != stage[other])))
+    return Graph(
+        stages=stages,
+        stage=stage[order].tolist(),
+        is_backward=(kind[order] == Kind.B).tolist(),
+        waits=waits,
+    )
+
+
+def longest_path(
+    of: Graph,
+    forward: Sequence[float],
+    backward: Sequence[float],
+    message: float,
+    steps: Sequence[float],
+) -> tuple[float, Path]:
+    """The end of the last step, and a path to it; durations by stage, ``message`` from one to the
+    next."""
+    end: list[float] = []
+    came: list[tuple[int, bool]] = []
+    both = (forward, backward)
+    for task, waits in enumerate(of.waits):
+        begun, best = 0.0, (-1, False)
+        for edge in waits:
+            ready = end[edge[0]] + (message if edge[1] else 0.0)
+            if ready > begun:
+                begun, best = ready, edge
+        end.append(begun + both[of.is_backward[task]][of.stage[task]])
+        came.append(best)
+    length, last = max((end[task] + steps[of.stage[task]], task) for task in range(len(end)))
+    return length, _path(of, came, last)
+
+
+def _path(of: Graph, came: Sequence[tuple[int, bool]], task: int) -> Path:
+    counts = np.zeros((2, of.stages), dtype=np.int64)
+    messages, ends_at = 0, of.stage[task]
+    while task >= 0:
+        counts[int(of.is_backward[task]), of.stage[task]] += 1
+        messages += came[task][1]
+        task = came[task][0]
+    return Path(
+        forwards=int(counts[0].sum()),
+        backwards=int(counts[1].sum()),
+        first_forwards=int(counts[0, 0]),
+        first_backwards=int(counts[1, 0]),
+        last_forwards=int(counts[0, -1]),
+        last_backwards=int(counts[1, -1]),
+        messages=messages,
+        ends_at=ends_at,
+    )

@@ -1,0 +1,90 @@
+"""What the model says of rows that it was not fitted to.
+
+Rows of one node are left out shape by shape (hidden, tensor, micro-batch), rows of many nodes model
+by model; what is left out is estimated by constants fitted to all that is left, the choice of the
+recompute scopes included. So no shape of one node, and no model of many, is on both sides.
+
+*Regret* of a job: how much slower the alternative is that the estimates choose than the best one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.costs.times.calibration import Calibration, calibrate
+from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.costs.times.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """Rows that are left out together, and those that are fitted instead; by their places."""
+
+    name: str
+    out: tuple[int, ...]
+    fitted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A row with the estimate of constants that were fitted without its fold."""
+
+    row: Row
+    fold: str
+    estimated: float
+
+    @property
+    def error(self) -> float:
+        """Estimated over measured time, less one."""
+        assert self.row.measured is not None
+        return self.estimated / self.row.measured - 1
+
+
+def group_of(row: Row, cards_per_node: int) -> tuple[Hashable, ...]:
+    """What a row is left out with."""
+    if row.gpus > cards_per_node:
+        return ("model", row.model.name)
+    return ("shape", row.model.name, row.model.hidden, row.at.tensor, row.at.micro_batch)
+
+
+def folds(rows: Sequence[Row], cards_per_node: int) -> Iterator[Fold]:
+    """Each group of rows once, left out."""
+    groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        groups[group_of(row, cards_per_node)].append(place)
+    for group, out in groups.items():
+        rest = tuple(place for place in range(len(rows)) if place not in set(out))
+        yield Fold(name=" ".join(map(str, group)), out=tuple(out), fitted=rest)
+
+
+def cross_validated(rows: Sequence[Row], whole: Calibration) -> list[Judged]:
+    """Every row, estimated without its fold; searches begin at the fit to all rows."""
+    judged: dict[int, Judged] = {}
+    for fold in folds(rows, whole.card.cards_per_node):
+        found = calibrate([rows[place] for place in fold.fitted], whole.card, near=whole)
+        out = [rows[place] for place in fold.out]
+        for place, time in zip(fold.out, estimated_ms(out, found), strict=True):
+            judged[place] = Judged(row=rows[place], fold=fold.name, estimated=time)
+    return [judged[place] for place in range(len(rows))]
+
+
+def mean_error(judged: Sequence[Judged]) -> float:
+    """The mean of the errors' sizes."""
+    return float(np.mean([abs(each.error) for each in judged]))
+
+
+def regrets(judged: Sequence[Judged]) -> dict[tuple[object, ...], float]:
+    """The regret of each job."""
+    jobs: dict[tuple[object, ...], list[Judged]] = defaultdict(list)
+    for each in judged:
+        jobs[each.row.job].append(each)
+    found = {}
+    for job, alternatives in jobs.items():
+        chosen = min(alternatives, key=lambda each: each.estimated).row.measured
+        best = min(each.row.measured or 0.0 for each in alternatives)
+        found[job] = (chosen or 0.0) / best - 1
+    return found

@@ -1,0 +1,129 @@
+"""An iteration: the makespan of 1F1B with estimated times, and what follows the last backward.
+
+The pipeline has a stage for each of ``at.pipeline`` ranks, with the times of its layers (and of the
+embedding, and the head) and messages that occupy a link for their bytes and arrive ``latency``
+later. Its program is the family ``1f1b``, its timing left-shifted (``theory``). A stage reduces its
+gradients and updates its weights when its last backward has ended; the iteration ends with the last
+stage to do so, and takes a constant more.
+
+Ticks are nanoseconds. With one stage the microbatches of a replica run one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.times.kernels import PassTimes, pass_times, step_times
+from bubbleproof.costs.times.software import Software
+from bubbleproof.costs.times.work import Floats, Step, step, work
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+
+NS_PER_MS = 1_000_000
+HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationPlan:
+    """The pipeline of an iteration in nanoseconds, and each stage's step behind it.
+
+    ``stages`` tells each stage's milliseconds: layers, forward, backward, input_backward,
+    weight_backward, gradient and optimizer.
+    """
+
+    pipeline: Pipeline
+    step_ns: tuple[int, ...]
+    beside_ns: int
+    stages: tuple[Mapping[str, float], ...]
+
+    def schedule(self) -> Schedule:
+        """The left-shifted schedule of 1F1B."""
+        return family("1f1b").schedule(self.pipeline)
+
+    def milliseconds(self) -> float:
+        """The whole iteration."""
+        problem = self.pipeline.problem()
+        schedule = family("1f1b").schedule(self.pipeline, problem)
+        stage = schedule.program.actions.stage
+        duration = problem.duration[problem.locate(schedule.program.actions)]
+        end = schedule.start + duration + np.array(self.step_ns)[stage]
+        return float((end.max() + self.beside_ns) / NS_PER_MS)
+
+
+def iteration_plan(
+    model: Transformer,
+    at: Deployment,
+    *,
+    microbatches: int,
+    runs: Software,
+    constants: Mapping[str, float],
+    cards_per_node: int,
+) -> IterationPlan:
+    """What an iteration of ``microbatches`` a replica takes."""
+    once = work(model, at, runs, cards_per_node)
+    times = pass_times(once, constants)
+    steps = steps_of(model, at, runs, cards_per_node)
+    steps_ms = [float(step_times(each, constants)) for each in steps]
+    forward, backward = stage_times(times, model.layers // at.pipeline, at.pipeline)
+    rate = constants["message"]  # GB/s: bytes a nanosecond
+    pipeline = Pipeline(
+        num_ranks=at.pipeline,
+        num_microbatches=microbatches,
+        forward=tuple(_ns(value) for value in forward),
+        backward=tuple(_ns(value) for value in backward),
+        message=round(float(once.message)),
+        latency=_ns(times.latency),
+        bandwidth=Fraction(rate).limit_denominator(10**6),
+        duplex="full",
+        unit="ns",
+        memory_unit="B",
+    )
+    return IterationPlan(
+        pipeline=pipeline,
+        step_ns=tuple(_ns(value) for value in steps_ms),
+        beside_ns=_ns(constants["iteration"]),
+        stages=tuple(
+            {
+                "layers": float(model.layers // at.pipeline),
+                "forward_ms": float(forward[stage]),
+                "backward_ms": float(backward[stage]),
+                "step_ms": steps_ms[stage],
+            }
+            for stage in range(at.pipeline)
+        ),
+    )
+
+
+def stage_times(times: PassTimes, layers: int, stages: int) -> tuple[list[Floats], list[Floats]]:
+    """Forward and backward of each stage, one microbatch: layers, and what the ends have more.
+
+    Embedding: half of it each way. Head: a third forward.
+    """
+    forward = [np.asarray(layers * times.forward) for _ in range(stages)]
+    backward = [np.asarray(layers * times.backward) for _ in range(stages)]
+    forward[0] = forward[0] + HALF * times.embedding
+    backward[0] = backward[0] + HALF * times.embedding
+    forward[-1] = forward[-1] + times.head / 3
+    backward[-1] = backward[-1] + 2 * times.head / 3
+    return forward, backward
+
+
+def ends_of(stages: int) -> list[dict[str, bool]]:
+    """Whether a stage is the first, and the last."""
+    return [{"is_first": stage == 0, "is_last": stage == stages - 1} for stage in range(stages)]
+
+
+def steps_of(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> list[Step]:
+    """The step of each stage."""
+    return [step(model, at, runs, cards_per_node, **ends) for ends in ends_of(at.pipeline)]
+
+
+def _ns(milliseconds: float | Floats) -> int:
+    return max(1, round(float(milliseconds) * NS_PER_MS))

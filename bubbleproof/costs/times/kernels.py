@@ -1,0 +1,144 @@
+"""Milliseconds of each pass, from what it computes and moves (``work``) and the constants.
+
+A card runs a pass's kernels one after another: matrix products at the rate ``matmul``, each slowed
+by 1 + half_side / (its smallest side), memory traffic at ``memory``, all-reduces, and a time that
+does not depend on the tensors (``kernels``). Meanwhile the host launches them, which takes
+``launch`` and ``wait``. A pass takes as long as the slower of the two:
+
+    t = (card^k + host^k)^(1/k),   k = 12: the maximum, smooth where both are alike.
+
+A third of kernels and launches are the forward's, and as much each of I and W; a third of the
+traffic is the forward's and the rest I's. A full backward B is I and W as one pass. Where a layer
+is recomputed whole, B has one more forward before it.
+
+An all-reduce in a tensor group of t cards takes log2(t) ``collective`` and 2 (t - 1) / t of its
+bytes at the rate of such a group; the group that spans nodes goes at the network's.
+
+Every function takes constants as numbers, or as arrays that numpy combines with columns of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bubbleproof.costs.times.work import Floats, Step, Work
+
+Constants = Mapping[str, float] | Mapping[str, Floats]
+SHARPNESS = 12
+ENDS = 10  # passes over the stream at the embedding, and at the head
+THIRD = 1 / 3
+PER_MS = {"TFLOP/s": 1e9, "GB/s": 1e6}  # FLOPs and bytes a millisecond
+US = 1e-3
+ALL_REDUCES = 2  # of a layer's forward, and of its backward
+AT_EMBEDDING = 0.2  # of the host's time at the head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassTimes:
+    """Milliseconds for one microbatch: of one layer by pass, of embedding and head, of a message.
+
+    ``backward`` is I and W as one; it and ``input_backward`` include what is recomputed.
+    """
+
+    forward: Floats
+    backward: Floats
+    input_backward: Floats
+    weight_backward: Floats
+    embedding: Floats
+    head: Floats
+    message: Floats
+    latency: Floats
+
+
+def pass_times(work: Work, c: Constants) -> PassTimes:
+    """How long each pass takes; see the module's text."""
+    forward = _forward_card(work, c)
+    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
+    kernels, launch, wait = c["kernels"] * THIRD, c["launch"] * THIRD, waiting(work, c) / 2
+    reduces = ALL_REDUCES * all_reduce(work, c)
+    inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
+    inputs = inputs + kernels + reduces
+    weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
+    once = slower(forward, np.asarray(launch + wait))
+    again = once * work.again_all + _partly_again(work, c)
+    return PassTimes(
+        forward=once,
+        backward=slower(inputs + weights, np.asarray(2 * launch + wait)) + again,
+        input_backward=slower(inputs, np.asarray(launch + wait)) + again,
+        weight_backward=slower(weights, np.asarray(launch)),
+        embedding=_embedding(work, c),
+        head=_head(work, c),
+        message=np.asarray(work.message / _bytes(c["message"])),
+        latency=np.asarray(c["collective"] * US),
+    )
+
+
+def step_times(step: Step, c: Constants) -> Floats:
+    """Milliseconds of the gradients' all-reduce and the optimizer."""
+    return np.asarray(
+        step.moved / _bytes(c["gradient"])
+        + step.sent / _bytes(c["network_gradient"])
+        + step.optimizer / _bytes(c["memory"])
+    )
+
+
+def slower(card: Floats, host: Floats) -> Floats:
+    """The greater of the two, smoothly: never less than either, never more than 6 % above both."""
+    most, least = np.maximum(card, host), np.minimum(card, host)
+    return np.asarray(most * (1 + (least / most) ** SHARPNESS) ** (1 / SHARPNESS))
+
+
+def all_reduce(work: Work, c: Constants) -> Floats:
+    """Of one all-reduce of the stream in the tensor group; 0 where there is none."""
+    t = work.tensor
+    part = np.where(t <= 1, 1.0, np.where(t <= 2, c["group_2"], 1.0))
+    part = np.where((t > 2) & (t <= 4), c["group_4"], part)
+    rate = np.where(work.spans_nodes > 0, c["network_group"], c["group"] * part)
+    moved = 2 * (t - 1) / t * work.hidden
+    return np.asarray(np.log2(t) * c["collective"] * US + moved / _bytes(rate))
+
+
+def waiting(work: Work, c: Constants) -> Floats:
+    """How much longer the host is busy with a layer in a tensor group."""
+    t = work.tensor
+    few = np.where(t <= 1, 0.0, np.where(t <= 2, c["wait_2"], c["wait_4"]))
+    return np.asarray(np.where(t > 4, c["wait_8"], few))
+
+
+def _forward_card(work: Work, c: Constants) -> Floats:
+    traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
+    return np.asarray(
+        _matmul(work.forward, work.forward_thin, c)
+        + THIRD * (traffic + c["kernels"])
+        + ALL_REDUCES * all_reduce(work, c)
+    )
+
+
+def _partly_again(work: Work, c: Constants) -> Floats:
+    """The attention, where that alone is recomputed."""
+    traffic = THIRD * work.scores_again * c["scores"] / _bytes(c["memory"])
+    return np.asarray(_matmul(work.again, work.again_thin, c) + traffic)
+
+
+def _embedding(work: Work, c: Constants) -> Floats:
+    moved = ENDS * work.hidden / _bytes(c["memory"])
+    return np.asarray(moved + AT_EMBEDDING * c["head"] + all_reduce(work, c))
+
+
+def _head(work: Work, c: Constants) -> Floats:
+    rate = np.where(work.is_odd > 0, c["odd"], 1.0)
+    products = 3 * _matmul(work.head, work.head_thin, c) / rate
+    moved = (work.logits * c["logits"] + ENDS * work.hidden) / _bytes(c["memory"])
+    return slower(products + moved + 2 * all_reduce(work, c), np.asarray(c["head"]))
+
+
+def _matmul(flops: Floats, thin: Floats, c: Constants) -> Floats:
+    return np.asarray((flops + c["half_side"] * thin) / (c["matmul"] * PER_MS["TFLOP/s"]))
+
+
+def _bytes(rate: float | Floats) -> float | Floats:
+    """Bytes in a millisecond."""
+    return rate * PER_MS["GB/s"]

@@ -1,0 +1,102 @@
+"""Iterations of many rows under many sets of constants at once, for a fit.
+
+An iteration is counts of a longest path (``critical_paths``) times durations (``kernels``), plus
+the step at its end: what ``iteration`` finds from the schedule, in the order of a millisecond for
+all rows. A set of constants is a column of shape (sets, 1); rows lie along the second axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
+from bubbleproof.costs.times.iteration import HALF, stage_times, steps_of
+from bubbleproof.costs.times.kernels import PassTimes, pass_times, step_times
+from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.work import Floats, Step, Work, stacked, work
+
+MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """Rows as columns: their work, and the steps of their stages, [stage, row]."""
+
+    rows: tuple[Row, ...]
+    work: Work
+    steps: Step
+    layers: Floats
+
+
+def prepared(rows: Sequence[Row], cards_per_node: int) -> Prepared:
+    """What is the same under all constants."""
+    works = [work(row.model, row.at, row.runs, cards_per_node) for row in rows]
+    steps = [steps_of(row.model, row.at, row.runs, cards_per_node) for row in rows]
+    most = max(len(each) for each in steps)
+    filled = [[each[min(stage, len(each) - 1)] for each in steps] for stage in range(most)]
+    columns: dict[str, Floats] = {
+        field.name: np.array(
+            [[getattr(each, field.name) for each in line] for line in filled], dtype=np.float64
+        )
+        for field in fields(Step)
+    }
+    return Prepared(
+        rows=tuple(rows),
+        work=stacked(works),
+        steps=Step(**columns),
+        layers=np.array([row.model.layers / row.at.pipeline for row in rows]),
+    )
+
+
+def paths(of: Prepared, constants: Mapping[str, float]) -> list[Path]:
+    """The longest path of each row."""
+    times, steps = pass_times(of.work, constants), step_times(of.steps, constants)
+    return [_path(of, number, times, steps[:, number]) for number in range(len(of.rows))]
+
+
+def _path(of: Prepared, number: int, times: PassTimes, steps: Floats) -> Path:
+    row = of.rows[number]
+    stages, count = row.at.pipeline, row.microbatches
+    if stages == 1:
+        return Path(
+            forwards=count, backwards=count, first_forwards=count, first_backwards=count,
+            last_forwards=count, last_backwards=count, messages=0, ends_at=0,
+        )  # fmt: skip
+    forward, backward = stage_times(_of_row(times, number), row.model.layers // stages, stages)
+    return longest_path(
+        graph(stages, count),
+        [float(value) for value in forward],
+        [float(value) for value in backward],
+        float(times.message[number] + times.latency),
+        steps[:stages].tolist(),
+    )[1]
+
+
+def _of_row(times: PassTimes, number: int) -> PassTimes:
+    values = {field.name: getattr(times, field.name) for field in fields(PassTimes)}
+    return PassTimes(**{n: np.asarray(v[number] if v.ndim else v) for n, v in values.items()})
+
+
+def predicted(of: Prepared, along: Sequence[Path], constants: Mapping[str, Floats]) -> Floats:
+    """Milliseconds of each row along its path, [set, row]; at most the makespan's."""
+    counts = {
+        field.name: np.array([getattr(path, field.name) for path in along], dtype=np.float64)
+        for field in fields(Path)
+    }
+    times = pass_times(of.work, constants)
+    rows = np.arange(len(of.rows))
+    ends_at = counts["ends_at"].astype(np.int64)
+    last = Step(**{f.name: getattr(of.steps, f.name)[ends_at, rows] for f in fields(Step)})
+    ends = HALF * (counts["first_forwards"] + counts["first_backwards"]) * times.embedding
+    ends = ends + (counts["last_forwards"] + 2 * counts["last_backwards"]) / 3 * times.head
+    layers = counts["forwards"] * times.forward + counts["backwards"] * times.backward
+    return np.asarray(
+        of.layers * layers
+        + ends
+        + counts["messages"] * (times.message + times.latency)
+        + step_times(last, constants)
+        + constants["iteration"]
+    )

@@ -1,0 +1,79 @@
+"""What the training software does: what it keeps, moves and shares, and how the rows tell.
+
+``accounting`` and ``precision`` are those of ``costs.accounting``; ``zero`` and
+``sequence_parallel`` as in ``costs.deployment``. ``causal``: the part of the attention's square
+that is computed. ``pads``: the vocabulary is filled up to a multiple of 128 on each tensor rank;
+without, only where it must be divided. ``reduced`` are bytes of a gradient that a reduce-scatter
+moves, ``gathered`` those of what an all-gather moves after it. ``optimizer`` are bytes of a
+parameter that the optimizer reads and writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+PADDED = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Software:
+    """A training framework as it was configured; see the module's text."""
+
+    name: str
+    source: str
+    accounting: str
+    precision: str
+    zero: int
+    sequence_parallel: bool
+    causal: Fraction
+    pads: bool
+    reduced: int
+    gathered: int
+    optimizer: int
+
+    def words(self, vocabulary: int, tensor: int) -> int:
+        """Rows of the vocabulary on one tensor rank."""
+        if tensor == 1 and not self.pads:
+            return vocabulary
+        return PADDED * -(-vocabulary // (PADDED * tensor))
+
+
+SOFTWARE = {
+    each.name: each
+    for each in (
+        Software(
+            name="megatron-deepspeed",
+            source="vTrain (MICRO 2024): 16-bit gradients, attention of plain products",
+            accounting="megatron",
+            precision="bf16-gradients",
+            zero=0,
+            sequence_parallel=False,
+            causal=Fraction(1),
+            pads=False,
+            reduced=2,
+            gathered=2,
+            optimizer=30,
+        ),
+        Software(
+            name="megatron-core",
+            source="Megatron-LM with Transformer Engine: distributed optimizer, flash attention",
+            accounting="fused",
+            precision="bf16",
+            zero=1,
+            sequence_parallel=True,
+            causal=Fraction(1, 2),
+            pads=True,
+            reduced=4,
+            gathered=2,
+            optimizer=30,
+        ),
+    )
+}
+
+
+def software(name: str) -> Software:
+    """The software of a name. Raises ``ValueError`` with those that there are."""
+    if name not in SOFTWARE:
+        raise ValueError(f"software must be one of {', '.join(SOFTWARE)}, got {name[:40]!r}")
+    return SOFTWARE[name]

@@ -1,0 +1,186 @@
+"""What a card computes and moves: for one microbatch in a layer, at the ends, and in a step.
+
+All is counted from the model's shape and the cut, nothing is fitted. FLOPs are those of ``flops``;
+beside each sum stands the same sum with every product divided by its smallest side (``thin``), from
+which the loss of small products follows. Query, key and value are one product, so are up and gate.
+With ``tensor`` t each pass of a layer has two all-reduces of the residual stream (with sequence
+parallelism as many pairs of a gather and a scatter, which move the same).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.flops import operation_flops
+from bubbleproof.costs.operations import Operation, layer_operations
+from bubbleproof.costs.saved_bytes import message_bytes
+from bubbleproof.costs.state import stage_weights
+from bubbleproof.costs.times.software import Software
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import share
+
+Floats = NDArray[np.float64]
+ALIGNED = 8  # numbers: tensor cores take sides that are multiples of it
+NOT_DIVIDED = 0.6  # of the passes over the stream: norms, dropouts and residual additions
+SCORE = STREAM = 2  # bytes of a number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One microbatch on one card, as numbers or as columns of many; FLOPs, bytes and counts.
+
+    Of a layer: ``forward``, ``input_backward``, ``weight_backward`` and what is computed ``again``,
+    each with its ``thin`` sum; ``again_all`` is 1 where a layer is recomputed whole. Of the head:
+    one of its three products; ``is_odd`` where a side of it is no multiple of 8. ``hidden`` are
+    bytes of the stream, ``stream`` those of it that a pass reads on one card.
+    """
+
+    forward: Floats
+    forward_thin: Floats
+    input_backward: Floats
+    input_thin: Floats
+    weight_backward: Floats
+    weight_thin: Floats
+    again: Floats
+    again_thin: Floats
+    again_all: Floats
+    scores: Floats
+    scores_again: Floats
+    hidden: Floats
+    stream: Floats
+    tensor: Floats
+    spans_nodes: Floats
+    head: Floats
+    head_thin: Floats
+    is_odd: Floats
+    logits: Floats
+    message: Floats
+
+
+def stacked(works: Sequence[Work]) -> Work:
+    """The same as columns."""
+    return Work(
+        **{
+            field.name: np.array([getattr(work, field.name) for work in works], dtype=np.float64)
+            for field in fields(Work)
+        }
+    )
+
+
+@lru_cache(maxsize=4096)
+def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> Work:
+    """What one microbatch is on one card."""
+    sums = _products(model, at, runs)
+    tokens = at.micro_batch * at.sequence / at.context
+    hidden = float(tokens * model.hidden * STREAM)
+    divided = 1 / at.tensor
+    kept = NOT_DIVIDED * (divided if at.sequence_parallel else 1) + (1 - NOT_DIVIDED) * divided
+    scores = 0.0
+    if not at.rules.fused_attention:
+        scores = float(tokens * at.sequence * model.heads * divided * SCORE)
+    words = runs.words(model.vocabulary, at.tensor)
+    head = 2 * tokens * model.hidden * words
+    return _columns(
+        **sums,
+        again_all=float(at.scope == "full"),
+        scores=scores,
+        scores_again=scores if at.scope == "attention" else 0.0,
+        hidden=hidden,
+        stream=hidden * kept,
+        tensor=float(at.tensor),
+        spans_nodes=float(at.tensor > cards_per_node),
+        head=head,
+        head_thin=head / min(model.hidden, words),
+        is_odd=float(words % ALIGNED != 0),
+        logits=float(tokens * words),
+        message=float(message_bytes(model, at)),
+    )
+
+
+def _columns(**numbers: float) -> Work:
+    return Work(**{name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()})
+
+
+def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, float]:
+    """FLOPs of a layer's products, and the same over the smallest side of each."""
+    names = ("forward", "input", "weight", "again")
+    sums = dict.fromkeys((*names, *(f"{name}_thin" for name in names)), 0.0)
+    for operation in layer_operations(model):
+        found = operation_flops(operation, model, at)
+        part = float(runs.causal) if operation.scores else 1.0
+        side = smallest_side(operation, model, at)
+        again = found.again if at.scope == "attention" else 0
+        passes = (found.forward, found.input_backward, found.weight_backward, again)
+        for name, flops in zip(names, passes, strict=True):
+            sums[name] += part * float(flops)
+            sums[f"{name}_thin"] += part * float(flops) / side
+    sums["input_backward"] = sums.pop("input")
+    sums["weight_backward"] = sums.pop("weight")
+    return sums
+
+
+JOINED = (("query", "key", "value"), ("up", "gate"))
+
+
+def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> float:
+    """The smallest of the three sides of an operation's product on one card, in numbers."""
+    if operation.scores:
+        return float(min(model.head_width, at.sequence))
+    if operation.weights is None:
+        return 1.0
+    tokens = at.micro_batch * at.sequence // at.context
+    inner, outer = operation.weights
+    if operation.name in ("output", "down"):  # split by rows
+        return float(min(tokens, inner * share(operation, model, at), outer))
+    mates = next((names for names in JOINED if operation.name in names), (operation.name,))
+    width = sum(
+        each.weights[1] * share(each, model, at)
+        for each in layer_operations(model)
+        if each.name in mates and each.weights
+    )
+    return float(min(tokens, inner, width))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a stage does once in an iteration: the gradients' bytes that each card moves, those
+    that its node sends to others (0 where all replicas are in one), the optimizer's bytes."""
+
+    moved: Floats
+    sent: Floats
+    optimizer: Floats
+
+
+def step(
+    model: Transformer,
+    at: Deployment,
+    runs: Software,
+    cards_per_node: int,
+    *,
+    is_first: bool,
+    is_last: bool,
+) -> Step:
+    """The step of a stage.
+
+    A ring over d replicas moves (d - 1) / d of each byte. Cards are numbered along the tensor group
+    first and then along the replicas; the groups whose rings leave a node share its network.
+    """
+    layers = model.layers // at.pipeline
+    weights = float(
+        stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last).total
+    )
+    moved = (at.replicas - 1) / at.replicas * weights * (runs.reduced + runs.gathered)
+    rings = min(at.tensor, cards_per_node)
+    leaves = at.tensor * at.replicas > cards_per_node
+    sharers = at.replicas if at.zero else 1
+    return Step(
+        moved=np.asarray(0.0 if leaves else moved),
+        sent=np.asarray(moved * rings if leaves else 0.0),
+        optimizer=np.asarray(weights * runs.optimizer / sharers),
+    )
