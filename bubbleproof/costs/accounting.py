@@ -4,6 +4,7 @@ An *accounting* says what of a layer's inventory (``operations``) is kept for th
 
 - ``fused_attention``: the attention kernel keeps no scores (FlashAttention), and computes them
   again in its backward;
+- ``fused_activation``: a gated activation keeps what goes into it, and its product, no more;
 - ``statistics``: what norms and a fused attention keep per token in 32 bits is counted;
 - ``split_inputs``: what goes into the linears that tensor parallelism splits by columns (a norm's
   output) is kept as a share of the sequence; else whole on each of the group;
@@ -55,6 +56,7 @@ class Accounting:
 
     source: str
     fused_attention: bool = False
+    fused_activation: bool = False
     statistics: bool = False
     split_inputs: bool = True
     split_checkpoint: bool = True
@@ -69,6 +71,13 @@ ACCOUNTINGS = {
         source="the same with a fused attention kernel and its statistics",
         fused_attention=True,
         statistics=True,
+    ),
+    "engine": Accounting(
+        source="Transformer Engine under Megatron-LM: as fused, and the activation fused as well",
+        fused_attention=True,
+        fused_activation=True,
+        statistics=True,
+        dropout=False,
     ),
     "bpipe": Accounting(
         source="BPipe Eq. 4 to 6: a recomputed layer keeps its input whole",

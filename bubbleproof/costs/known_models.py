@@ -38,14 +38,30 @@ def known_models() -> dict[str, KnownModel]:
 
 
 def known_model(name: str) -> KnownModel:
-    """The model of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
-    found = known_models().get(name.lower())
+    """The model of a name, whatever its case and hyphens: ``llama3-70b`` is ``llama-3-70b``.
+
+    Raises ``ValueError`` with the nearest names.
+    """
+    found = known_models().get(name.lower()) or _by_letters().get(_letters(name))
     if found is None:
         near = difflib.get_close_matches(name.lower()[:60], known_models(), n=3, cutoff=0.4)
         near = near or list(known_models())[:3]
         shown = name if len(name) <= 60 else name[:60] + "..."
         raise ValueError(f"no model {shown!r}; the nearest are {', '.join(near)}")
     return found
+
+
+@lru_cache(maxsize=1)
+def _by_letters() -> dict[str, KnownModel]:
+    """The models whose letters and digits are no other's."""
+    found: dict[str, list[KnownModel]] = {}
+    for name, known in known_models().items():
+        found.setdefault(_letters(name), []).append(known)
+    return {letters: same[0] for letters, same in found.items() if len(same) == 1}
+
+
+def _letters(name: str) -> str:
+    return "".join(each for each in name.lower() if each.isalnum())
 
 
 def _known(name: str, row: dict[str, object]) -> KnownModel:

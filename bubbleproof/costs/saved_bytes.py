@@ -50,6 +50,8 @@ def operation_saved(operation: Operation, model: Transformer, at: Deployment) ->
     part = _part(operation.split, at)
     if operation.name in ("key", "value"):
         part = share(operation, model, at)
+    if operation.name == "silu" and rules.fused_activation:
+        return Fraction(0)
     masks = operation.masks if rules.dropout is not False else 0
     statistics = STATISTIC * operation.statistics if rules.statistics else 0
     along = _part("sequence", at)  # norms and masks are computed where the sequence lies

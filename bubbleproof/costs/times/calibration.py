@@ -11,8 +11,8 @@ for their job, since among them a planner chooses. ``start`` and ``spread`` are 
 ``constants``: what rows say nothing of stays at the data sheet's.
 
 Rows that do not tell their recompute scope share one for all of one node and one for all of many:
-those of ``SCOPES`` with which the fit is best. A card that is not told is the one whose data sheet
-is nearest to the rows.
+those of ``Software.scopes`` with which the fit is best. A card that is not told is the one whose
+data sheet is nearest to the rows.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ import numpy as np
 
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
+from bubbleproof.costs.times.critical_paths import Path
 from bubbleproof.costs.times.prediction import Prepared, paths, predicted, prepared
 from bubbleproof.costs.times.rows import Row
 from bubbleproof.costs.times.work import Floats
 
-SCOPES = ("none", "full")
 SPREAD_OF_ROWS = 0.015  # s: beyond it an error counts as its size
-EVIDENCE = 200.0  # u: how much a row says against the starts
+EVIDENCE = 60.0  # u: how much a row says against the starts
 SLOWER = 0.5  # a row this much slower than its job's best counts 1/e, above LEAST
 LEAST = 0.15
 ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
 NUDGE = 1e-4
 MOST_STEPS = 60
-ENOUGH = 1e-5
+ENOUGH = 1e-4  # of the cost: a step that gains less is the last
+MOST_DAMPING = 1e8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +66,22 @@ def uncalibrated(card: Card) -> Calibration:
     return Calibration(card=card, constants=starts(card))
 
 
-def calibrate(
-    rows: Sequence[Row], card: Card | None = None, near: Calibration | None = None
+def calibrate(rows: Sequence[Row], card: Card | None = None) -> Calibration:
+    """The best constants for measured rows. Raises ``ValueError`` where rows are too few."""
+    card = card or nearest_card(rows)
+    return calibrated(rows, card, scope_pairs(rows, card))
+
+
+def calibrated(
+    rows: Sequence[Row],
+    card: Card,
+    scopes: Sequence[tuple[str, str]],
+    near: Calibration | None = None,
 ) -> Calibration:
-    """The best constants for measured rows; the search begins ``near``, by default at the data
-    sheet. Raises ``ValueError`` where rows are too few.
-    """
-    card = card or (near.card if near else nearest_card(rows))
+    """The best constants over these scopes (of one node, of many); the search begins ``near``, by
+    default at the data sheet."""
     best: tuple[float, Calibration] | None = None
-    for one, many in _scopes(rows, card):
+    for one, many in scopes:
         begun = Calibration(
             card=card,
             constants=starts(card),
@@ -99,12 +107,12 @@ def nearest_card(rows: Sequence[Row]) -> Card:
     return min(cards().values(), key=distance)
 
 
-def _scopes(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
+def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
     """The recompute scopes to try, for rows of one node and of many."""
-    open_rows = [row.gpus > card.cards_per_node for row in rows if not row.tells_scope]
-    one = SCOPES if False in open_rows else SCOPES[:1]
-    many = SCOPES if True in open_rows else SCOPES[:1]
-    return list(product(one, many))
+    tried: dict[bool, list[str]] = {False: ["none"], True: ["none"]}
+    for row in rows:
+        tried[row.gpus > card.cards_per_node] += [] if row.tells_scope else row.runs.scopes
+    return list(product(dict.fromkeys(tried[False]), dict.fromkeys(tried[True])))
 
 
 def _fit(
@@ -132,7 +140,8 @@ def _fit(
 def _told(rows: Sequence[Row], begun: Calibration) -> tuple[str, ...]:
     """The constants that some row depends on; where rows are few, those that are fitted then."""
     fit = _Fit(rows, begun, NAMES)
-    depends = np.abs(fit.slopes(fit.start)[1]).max(axis=1) > ENOUGH
+    along = paths(fit.of, begun.constants)
+    depends = np.abs(fit.slopes(fit.start, along)[1]).max(axis=1) > NUDGE
     told = [each for each, is_told in zip(CONSTANTS, depends, strict=True) if is_told]
     if len(rows) < ROWS_PER_CONSTANT * len(told):
         told = [each for each in told if each.few]
@@ -160,23 +169,22 @@ class _Fit:
         changed = dict(zip(self.names, np.exp(logs).tolist(), strict=True))
         return {name: changed.get(name, self.begun.constants[name]) for name in NAMES}
 
-    def errors(self, logs: Floats) -> Floats:
-        """Logarithms of estimated over measured time."""
+    def errors(self, logs: Floats, along: Sequence[Path] | None = None) -> Floats:
+        """Logarithms of estimated over measured time, along the longest paths or given ones."""
         constants = self.constants(logs)
-        along = paths(self.of, constants)
+        along = along or paths(self.of, constants)
         columns = {name: np.array([[value]]) for name, value in constants.items()}
         return np.asarray(np.log(predicted(self.of, along, columns)[0] / self.measured))
 
-    def cost(self, logs: Floats) -> float:
+    def cost(self, logs: Floats, along: Sequence[Path] | None = None) -> float:
         """What is minimised."""
-        s = SPREAD_OF_ROWS
-        rows = self.evidence @ (2 * s**2 * (np.sqrt(1 + (self.errors(logs) / s) ** 2) - 1))
+        s, errors = SPREAD_OF_ROWS, self.errors(logs, along)
+        rows = self.evidence @ (2 * s**2 * (np.sqrt(1 + (errors / s) ** 2) - 1))
         return float(rows + self.precision @ (logs - self.start) ** 2)
 
-    def slopes(self, logs: Floats) -> tuple[Floats, Floats]:
+    def slopes(self, logs: Floats, along: Sequence[Path]) -> tuple[Floats, Floats]:
         """Errors, and their derivatives by each logarithm, [constant, row]."""
         constants = self.constants(logs)
-        along = paths(self.of, constants)
         sets = np.tile([constants[name] for name in NAMES], (len(self.names) + 1, 1))
         for number, name in enumerate(self.names):
             sets[number + 1, NAMES.index(name)] *= np.exp(NUDGE)
@@ -186,24 +194,24 @@ class _Fit:
 
     def run(self, logs: Floats) -> tuple[Floats, float]:
         """The logarithms at the end of a search from there, and the cost."""
-        cost, damping = self.cost(logs), 1e-3
+        damping, before = 1e-3, float("inf")
         for _ in range(MOST_STEPS):
-            errors, slopes = self.slopes(logs)
+            along = paths(self.of, self.constants(logs))
+            cost = self.cost(logs, along)
+            if before - cost < ENOUGH * cost:
+                break
+            before = cost
+            errors, slopes = self.slopes(logs, along)
             bend = self.evidence / np.sqrt(1 + (errors / SPREAD_OF_ROWS) ** 2)
             square = (slopes * bend) @ slopes.T + np.diag(self.precision)
             down = (slopes * bend) @ errors + self.precision * (logs - self.start)
-            while damping < 1e8:
+            while damping < MOST_DAMPING:
                 step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -down)
-                new = self.cost(logs + step)
-                if new < cost:
+                if self.cost(logs + step, along) < cost:
+                    logs, damping = logs + step, damping / 8
                     break
                 damping *= 4
-            else:
-                break
-            gained, logs, cost, damping = cost - new, logs + step, new, damping / 8
-            if gained < ENOUGH * cost:
-                break
-        return logs, cost
+        return logs, self.cost(logs)
 
 
 def evidence(rows: Sequence[Row]) -> Floats:

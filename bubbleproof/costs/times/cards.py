@@ -2,6 +2,8 @@
 
 Rates are in GB/s (10^9 bytes) and TFLOP/s (10^12, dense), memory in GiB. ``link_gbs`` is what a
 card sends to others of its node, ``network_gbs`` what a node sends to other nodes, each way.
+``reached`` is no data sheet's: the part of the 16-bit rate that large products keep up, which falls
+from card to card as power limits them; where a fit starts, and what holds where there is none.
 """
 
 from __future__ import annotations
@@ -28,10 +30,11 @@ class Card:
     link_gbs: float
     network_gbs: float
     cards_per_node: int
+    reached: float
     tflops: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        numbers = ("memory_gib", "memory_gbs", "link_gbs", "network_gbs", "cards_per_node")
+        numbers = [name for name, kind in self.__annotations__.items() if kind in ("int", "float")]
         named = {name: getattr(self, name) for name in numbers}
         named |= {f"tflops.{kind}": rate for kind, rate in self.tflops.items()}
         for name, value in named.items():

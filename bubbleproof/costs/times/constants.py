@@ -33,7 +33,7 @@ def _is(value: float) -> Callable[[Card], float]:
 CONSTANTS = (
     Constant(
         name="matmul", unit="TFLOP/s", spread=0.15, few=True,
-        meaning="rate of large matrix products", start=lambda card: 0.85 * card.half_tflops,
+        meaning="rate of large matrix products", start=lambda card: card.reached * card.half_tflops,
     ),
     Constant(
         name="half_side", unit="numbers", spread=0.8,
@@ -72,7 +72,7 @@ CONSTANTS = (
             name=f"group_{group}", unit="1", spread=0.4,
             meaning=f"part of that which a tensor group of {cards} reaches", start=_is(part),
         )
-        for group, cards, part in ((2, "2", 0.6), (4, "3 or 4", 0.75))
+        for group, cards, part in ((2, "2", 0.8), (4, "3 or 4", 0.9))
     ),
     Constant(
         name="collective", unit="us", spread=0.3, few=True,

@@ -1,8 +1,9 @@
 """What the model says of rows that it was not fitted to.
 
 Rows of one node are left out shape by shape (hidden, tensor, micro-batch), rows of many nodes model
-by model; what is left out is estimated by constants fitted to all that is left, the choice of the
-recompute scopes included. So no shape of one node, and no model of many, is on both sides.
+by model; what is left out is estimated by constants fitted to all that is left. So no shape of one
+node, and no model of many, is on both sides. Where a model is left out its recompute scope is
+chosen without it as well; one shape among many changes no such choice.
 
 *Regret* of a job: how much slower the alternative is that the estimates choose than the best one.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.costs.times.calibration import Calibration, calibrate
+from bubbleproof.costs.times.calibration import Calibration, calibrated, scope_pairs
 from bubbleproof.costs.times.estimate import estimated_ms
 from bubbleproof.costs.times.rows import Row
 
@@ -25,6 +26,7 @@ class Fold:
     """Rows that are left out together, and those that are fitted instead; by their places."""
 
     name: str
+    is_model: bool
     out: tuple[int, ...]
     fitted: tuple[int, ...]
 
@@ -58,14 +60,19 @@ def folds(rows: Sequence[Row], cards_per_node: int) -> Iterator[Fold]:
         groups[group_of(row, cards_per_node)].append(place)
     for group, out in groups.items():
         rest = tuple(place for place in range(len(rows)) if place not in set(out))
-        yield Fold(name=" ".join(map(str, group)), out=tuple(out), fitted=rest)
+        name = " ".join(map(str, group))
+        yield Fold(name=name, is_model=group[0] == "model", out=tuple(out), fitted=rest)
 
 
 def cross_validated(rows: Sequence[Row], whole: Calibration) -> list[Judged]:
     """Every row, estimated without its fold; searches begin at the fit to all rows."""
     judged: dict[int, Judged] = {}
     for fold in folds(rows, whole.card.cards_per_node):
-        found = calibrate([rows[place] for place in fold.fitted], whole.card, near=whole)
+        rest = [rows[place] for place in fold.fitted]
+        scopes = [(whole.scope_one_node, whole.scope_many_nodes)]
+        if fold.is_model:
+            scopes = scope_pairs(rest, whole.card)
+        found = calibrated(rest, whole.card, scopes, near=whole)
         out = [rows[place] for place in fold.out]
         for place, time in zip(fold.out, estimated_ms(out, found), strict=True):
             judged[place] = Judged(row=rows[place], fold=fold.name, estimated=time)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan

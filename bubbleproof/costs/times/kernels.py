@@ -58,7 +58,7 @@ def pass_times(work: Work, c: Constants) -> PassTimes:
     forward = _forward_card(work, c)
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
     kernels, launch, wait = c["kernels"] * THIRD, c["launch"] * THIRD, waiting(work, c) / 2
-    reduces = ALL_REDUCES * all_reduce(work, c)
+    reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
     inputs = inputs + kernels + reduces
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels

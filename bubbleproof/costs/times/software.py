@@ -5,7 +5,10 @@
 that is computed. ``pads``: the vocabulary is filled up to a multiple of 128 on each tensor rank;
 without, only where it must be divided. ``reduced`` are bytes of a gradient that a reduce-scatter
 moves, ``gathered`` those of what an all-gather moves after it. ``optimizer`` are bytes of a
-parameter that the optimizer reads and writes.
+parameter that the optimizer reads and writes. ``placeholders``: linears that add to their gradient
+themselves hand back one that nobody reads, kept once for each shape of weights. ``workspace`` are
+bytes that its libraries of matrix products hold. ``scopes``: how rows that do not tell their
+recompute scope may have run.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ class Software:
     reduced: int
     gathered: int
     optimizer: int
+    placeholders: bool
+    workspace: int
+    scopes: tuple[str, ...]
 
     def words(self, vocabulary: int, tensor: int) -> int:
         """Rows of the vocabulary on one tensor rank."""
@@ -54,11 +60,14 @@ SOFTWARE = {
             reduced=2,
             gathered=2,
             optimizer=30,
+            placeholders=False,
+            workspace=0,
+            scopes=("none", "full"),
         ),
         Software(
             name="megatron-core",
             source="Megatron-LM with Transformer Engine: distributed optimizer, flash attention",
-            accounting="fused",
+            accounting="engine",
             precision="bf16",
             zero=1,
             sequence_parallel=True,
@@ -67,6 +76,9 @@ SOFTWARE = {
             reduced=4,
             gathered=2,
             optimizer=30,
+            placeholders=True,
+            workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
+            scopes=("none",),
         ),
     )
 }

@@ -4,7 +4,9 @@ All is counted from the model's shape and the cut, nothing is fitted. FLOPs are 
 beside each sum stands the same sum with every product divided by its smallest side (``thin``), from
 which the loss of small products follows. Query, key and value are one product, so are up and gate.
 With ``tensor`` t each pass of a layer has two all-reduces of the residual stream (with sequence
-parallelism as many pairs of a gather and a scatter, which move the same).
+parallelism as many pairs of a gather and a scatter, which move the same, and the backward gathers
+the inputs of two linears again: ``gathers``, half an all-reduce each). A message to the next
+stage is each card's share of the stream (Narayanan et al., SC 2021, section 4.1).
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from numpy.typing import NDArray
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import Operation, layer_operations
-from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
@@ -56,6 +57,7 @@ class Work:
     stream: Floats
     tensor: Floats
     spans_nodes: Floats
+    gathers: Floats
     head: Floats
     head_thin: Floats
     is_odd: Floats
@@ -95,11 +97,12 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         stream=hidden * kept,
         tensor=float(at.tensor),
         spans_nodes=float(at.tensor > cards_per_node),
+        gathers=2.0 if at.sequence_parallel else 0.0,
         head=head,
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
         logits=float(tokens * words),
-        message=float(message_bytes(model, at)),
+        message=hidden * divided,
     )
 
 

@@ -1,0 +1,101 @@
+"""Bytes allocated on the fullest card of an iteration: counted, nothing in it is fitted.
+
+What a stage g of p holds all the time: state (``costs.state``), the placeholders and workspaces of
+its software. In steady state of 1F1B it holds what min(p - g, m) microbatches saved in its layers.
+On top comes the greatest of what it needs for a moment, at its fullest:
+
+- the loss (last stage): logits in 16 bits and again in 32;
+- the head's backward (last stage): the gradient of the logits, the placeholder of the head's
+  gradient, and the head's input and its gradient, gathered from the tensor group;
+- the feed-forward block's backward: gradients of what the activation put out and of what went in,
+  less the former's values, which are then free; as well the gathered input of a linear.
+
+With T tokens, h hidden, f the block's width, t tensor, V rows of the vocabulary: 6 T V / t;
+2 T V / t + 2 V h / t + 4 T h; and 2 T (1 + gates) f / t, of one block of a mixture's k.
+A layer that is recomputed whole holds, besides, all that one layer saves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.operations import Number, layer_operations
+from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
+from bubbleproof.costs.state import stage_weights, state_bytes
+from bubbleproof.costs.times.software import Software
+from bubbleproof.costs.times.work import JOINED
+from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.weights import share, words
+
+HALF, FULL = 2, 4  # bytes of a number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageBytes:
+    """What a stage holds on one card at its fullest."""
+
+    state: int
+    software: int
+    saved: int
+    moment: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.state + self.software + self.saved + self.moment
+
+
+def allocated(
+    model: Transformer, at: Deployment, runs: Software, microbatches: int
+) -> tuple[StageBytes, ...]:
+    """Each stage at its fullest."""
+    layers = model.layers // at.pipeline
+    found = []
+    for stage in range(at.pipeline):
+        is_first, is_last = stage == 0, stage == at.pipeline - 1
+        weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
+        in_flight = min(at.pipeline - stage, microbatches)
+        each = layers * layer_saved(model, at)
+        each += embedding_saved(model, at) if is_first and not runs.sequence_parallel else 0
+        again = layer_saved(model, at, "none") if at.scope == "full" else 0
+        found.append(
+            StageBytes(
+                state=state_bytes(weights, at),
+                software=int(placeholders(model, at) * runs.placeholders) + runs.workspace,
+                saved=int(in_flight * each + again),
+                moment=int(max(_block(model, at), _head(model, at, runs) if is_last else 0)),
+            )
+        )
+    return tuple(found)
+
+
+def placeholders(model: Transformer, at: Deployment) -> Number:
+    """Bytes of one gradient of 16 bits for each shape of a layer's linears on a card."""
+    sizes: dict[tuple[str, ...], Fraction] = {}
+    for operation in layer_operations(model):
+        if operation.weights and operation.split_weights:
+            group = next((names for names in JOINED if operation.name in names), (operation.name,))
+            inner, outer = operation.weights
+            part = Fraction(inner * outer) * share(operation, model, at)
+            sizes[group] = sizes.get(group, Fraction(0)) + part
+    return HALF * sum(sizes.values(), Fraction(0))
+
+
+def _tokens(at: Deployment) -> Fraction:
+    return Fraction(at.micro_batch * at.sequence, at.context)
+
+
+def _block(model: Transformer, at: Deployment) -> Number:
+    gates = 1 if model.gated else 0
+    return HALF * _tokens(at) * (1 + gates) * model.feed_forward / at.tensor
+
+
+def _head(model: Transformer, at: Deployment, runs: Software) -> Number:
+    logits = _tokens(at) * words(model, at)
+    kept = head_saved(model, at) - FULL * logits  # the last norm's output
+    gathered = 2 * HALF * _tokens(at) * model.hidden if at.tensor > 1 else 0
+    weights = HALF * words(model, at) * model.hidden if runs.placeholders else 0
+    norm_input = HALF * _tokens(at) * model.hidden / at.tensor
+    return kept + norm_input + max((HALF + FULL) * logits, HALF * logits + weights + gathered)
