@@ -17,6 +17,7 @@ family        a published family of schedules by its name; ``families`` lists th
 register      a family of your own, known to every command from then on
 read, write   problem files, schedules, PyTorch tables
 plan          the best pipeline over shapes and choices, and why the others lost
+estimate      time and memory of iterations of a model on cards, before they are run
 solve         the best schedule and how good it is, as a ``Result``
 check         every rule decided for a schedule: a ``Verdict`` with each ``Violation``
 measure       makespan, bubbles and peak memory
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         show,
         solve,
     )
+    from bubbleproof.door_costs import estimate
     from bubbleproof.door_files import read, write
     from bubbleproof.door_plan import plan
     from bubbleproof.solvers.result import Result
@@ -64,6 +66,7 @@ __all__ = [
     "Violation",
     "check",
     "claims",
+    "estimate",
     "families",
     "family",
     "measure",
@@ -85,6 +88,7 @@ _HOMES = {
     "Schedule": "bubbleproof.theory.model.schedule",
     "Verdict": "bubbleproof.verify.verdict",
     "Violation": "bubbleproof.verify.verdict",
+    "estimate": "bubbleproof.door_costs",
     "plan": "bubbleproof.door_plan",
     "read": "bubbleproof.door_files",
     "write": "bubbleproof.door_files",

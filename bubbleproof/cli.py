@@ -197,6 +197,29 @@ def costs(
     """Tell a model's parameters, FLOPs, saved bytes and state bytes."""
 
 
+@app.command()
+@runs("calibrate.run_calibrate")
+def calibrate(
+    rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
+    output: Annotated[str, Option("-o", help="The hardware file (.toml) to write.")],
+    card: Annotated[
+        str | None, Option(help="Their card (default: the nearest by its data sheet).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Fit the constants of the model of times to measured iterations."""
+
+
+@app.command()
+@runs("estimate.run_estimate")
+def estimate(
+    rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
+    hardware: Annotated[str, Option(help="A hardware file (.toml), or a card's name.")],
+    json: Json = False,
+) -> None:
+    """Estimate the time and memory of iterations."""
+
+
 @app.command(cls=HeadedCommand)
 @runs("replay.run_replay")
 def replay(request: ReplayRequest) -> None:

@@ -40,9 +40,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "arguments", "theory", "papers", "verify", "solvers", "reference_exec", "formats", "report",
         "commands",
     },
+    "door_costs": {"arguments", "costs", "formats"},
     "door_plan": {"arguments", "theory", "costs", "planners", "formats"},
     "door_files": {"arguments", "theory", "formats", "commands"},
-    "__init__": {"door", "door_files", "door_plan", "theory", "solvers", "verify"},
+    "__init__": {"door", "door_costs", "door_files", "door_plan", "theory", "solvers", "verify"},
     "cli": {"commands", "reference_exec"},
     "__main__": {"cli"},
 }  # fmt: skip

@@ -64,7 +64,7 @@ ONE_MEANING = {
         "a published schedule: its order, what papers claim of it, theorems, its paper's planner",
     ),
     **dict.fromkeys(
-        ("demands", "pareto", "profile", "repair", "replay", "solve", "torchrun"),
+        ("demands", "estimate", "pareto", "profile", "repair", "replay", "solve", "torchrun"),
         "what is done, and the command for it",
     ),
     "bounds": "lower bounds on every schedule: proved for all sizes, or found for one problem",

@@ -11,6 +11,7 @@ from bubbleproof.cli import app
 from bubbleproof.commands import bench, prove
 from bubbleproof.papers.theorems import theorems
 from proofs_tests.commands.conftest import Run
+from proofs_tests.costs.measured_cases import B200
 
 # Rank 1 has 2 * (3 + 4) = 14 ticks of work, after 1 and before 2 of rank 0: 17.
 PROBLEM = "ranks = 2\nmicrobatches = 2\n[durations]\nforward = [1, 3]\nbackward = [2, 4]\n"
@@ -26,6 +27,8 @@ GIVEN: dict[str, tuple[tuple[str, ...], str]] = {
     "bench": ((), "cpsat"),
     "verify": (SMALL, "rank-stream"),
     "costs": (("gpt2",), "124,439,808"),  # the published number of its weights
+    "calibrate": (("rows.csv", "-o", "x.toml"), "12 rows"),
+    "estimate": (("rows.csv", "--hardware", "b200"), "66.51 GiB"),  # measured: 66.55
     "measure": (SMALL, "idle_ratio"),
     "replay": (SMALL, "gradients"),
     "profile": (("-o", "x.toml", "--ranks", "1", "--microbatches", "1"), "x.toml"),
@@ -69,6 +72,7 @@ def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(PROBLEM)
     Path("plan.toml").write_text(f"{PROBLEM}[plan]\n")
+    Path("rows.csv").write_text(B200)
     first = dict(list(bench.INSTANCES.items())[:1])  # the others take their whole limit
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute

@@ -23,17 +23,18 @@ from itertools import product
 
 import numpy as np
 
+from bubbleproof.costs.times.along_paths import Prepared, paths, predicted, prepared
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
-from bubbleproof.costs.times.prediction import Prepared, paths, predicted, prepared
-from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.job_rows import Row
 from bubbleproof.costs.times.work import Floats
 
 SPREAD_OF_ROWS = 0.015  # s: beyond it an error counts as its size
 EVIDENCE = 60.0  # u: how much a row says against the starts
 SLOWER = 0.5  # a row this much slower than its job's best counts 1/e, above LEAST
 LEAST = 0.15
+FEW_ROWS = 60  # so many rows say as much together as fewer do
 ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
 NUDGE = 1e-4
 MOST_STEPS = 60
@@ -92,7 +93,8 @@ def calibrated(
         cost, found = _fit(rows, begun, near)
         if best is None or cost < best[0]:
             best = cost, found
-    assert best is not None
+    if best is None:
+        raise ValueError("at least one pair of scopes is needed, got none")
     return best[1]
 
 
@@ -153,7 +155,7 @@ class _Fit:
 
     def __init__(self, rows: Sequence[Row], begun: Calibration, names: Sequence[str]) -> None:
         self.of: Prepared = prepared(begun.taken(rows), begun.card.cards_per_node)
-        self.measured = np.array([row.measured for row in rows], dtype=np.float64)
+        self.measured = np.array([row.measured_ms for row in rows])
         self.evidence = evidence(rows)
         self.begun, self.names = begun, tuple(names)
         self.start = self.logs(begun.constants)
@@ -218,7 +220,7 @@ def evidence(rows: Sequence[Row]) -> Floats:
     """u of each row: more for rows that are fast for their job."""
     best: dict[object, float] = {}
     for row in rows:
-        assert row.measured is not None
-        best[row.job] = min(best.get(row.job, row.measured), row.measured)
-    slower = np.array([(row.measured or 0.0) / best[row.job] - 1 for row in rows])
-    return np.asarray(EVIDENCE * (LEAST + np.exp(-slower / SLOWER)))
+        best[row.job] = min(best.get(row.job, row.measured_ms), row.measured_ms)
+    slower = np.array([row.measured_ms / best[row.job] - 1 for row in rows])
+    each = EVIDENCE * max(1.0, FEW_ROWS / len(rows))
+    return np.asarray(each * (LEAST + np.exp(-slower / SLOWER)))

@@ -74,6 +74,8 @@ def card(name: str) -> Card:
     """The card of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
     found = cards().get(name.lower())
     if found is None:
-        near = difflib.get_close_matches(name.lower()[:60], cards(), n=3, cutoff=0.3)
+        word = name.lower()[:60]
+        near = [each for each in cards() if word and each.startswith(word)]
+        near = near or difflib.get_close_matches(word, cards(), n=3, cutoff=0.3)
         raise ValueError(f"no card {name[:60]!r}; the nearest are {', '.join(near or cards())}")
     return found

@@ -7,7 +7,8 @@ marks those that are fitted where there are few rows; the others then stay at th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bubbleproof.costs.times.cards import Card
@@ -72,7 +73,7 @@ CONSTANTS = (
             name=f"group_{group}", unit="1", spread=0.4,
             meaning=f"part of that which a tensor group of {cards} reaches", start=_is(part),
         )
-        for group, cards, part in ((2, "2", 0.8), (4, "3 or 4", 0.9))
+        for group, cards, part in ((2, "2", 0.6), (4, "3 or 4", 0.75))
     ),
     Constant(
         name="collective", unit="us", spread=0.3, few=True,
@@ -134,13 +135,14 @@ def starts(card: Card) -> dict[str, float]:
     return {constant.name: constant.start(card) for constant in CONSTANTS}
 
 
-def require_constants(values: dict[str, float], where: str) -> None:
+def require_constants(values: Mapping[str, float]) -> None:
     """Raise ``ValueError`` for a constant that is missing, unknown, or not above 0."""
     for name in NAMES:
         if name not in values:
-            raise ValueError(f"{where}: the constant {name} is missing")
+            raise ValueError(f"the constant {name} is missing")
     for name, value in values.items():
         if name not in NAMES:
-            raise ValueError(f"{where}: no constant {name}; there are {', '.join(NAMES)}")
+            near = difflib.get_close_matches(name, NAMES, n=3, cutoff=0) or NAMES
+            raise ValueError(f"no constant {name[:40]!r}; the nearest are {', '.join(near)}")
         if not 0 < value < float("inf"):
-            raise ValueError(f"{where}: constant {name} must be above 0, got {value}")
+            raise ValueError(f"the constant {name} must be above 0, got {value}")

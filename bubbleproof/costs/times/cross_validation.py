@@ -18,7 +18,7 @@ import numpy as np
 
 from bubbleproof.costs.times.calibration import Calibration, calibrated, scope_pairs
 from bubbleproof.costs.times.estimate import estimated_ms
-from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.job_rows import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,7 @@ class Judged:
     @property
     def error(self) -> float:
         """Estimated over measured time, less one."""
-        assert self.row.measured is not None
-        return self.estimated / self.row.measured - 1
+        return self.estimated / self.row.measured_ms - 1
 
 
 def group_of(row: Row, cards_per_node: int) -> tuple[Hashable, ...]:
@@ -91,7 +90,7 @@ def regrets(judged: Sequence[Judged]) -> dict[tuple[object, ...], float]:
         jobs[each.row.job].append(each)
     found = {}
     for job, alternatives in jobs.items():
-        chosen = min(alternatives, key=lambda each: each.estimated).row.measured
-        best = min(each.row.measured or 0.0 for each in alternatives)
-        found[job] = (chosen or 0.0) / best - 1
+        chosen = min(alternatives, key=lambda each: each.estimated).row.measured_ms
+        best = min(each.row.measured_ms for each in alternatives)
+        found[job] = chosen / best - 1
     return found

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
-from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.job_rows import Row
 
 GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a row's iteration takes; ``stages`` tell each stage's milliseconds and GiB."""
+
+    row: Row
+    iteration_ms: float
+    allocated_bytes: int
+    stages: tuple[Mapping[str, float], ...]
+
+    @property
+    def allocated_gib(self) -> float:
+        """Of the fullest card."""
+        return self.allocated_bytes / GIB
 
 
 def row_plan(row: Row, by: Calibration) -> IterationPlan:
@@ -23,6 +40,25 @@ def row_plan(row: Row, by: Calibration) -> IterationPlan:
     )
 
 
+def estimates(rows: Sequence[Row], by: Calibration) -> list[Estimate]:
+    """Every row, estimated; nothing measured is looked at."""
+    return [_estimate(row, by) for row in by.taken(rows)]
+
+
 def estimated_ms(rows: Sequence[Row], by: Calibration) -> list[float]:
     """The iterations of rows, each the makespan of its schedule."""
     return [row_plan(row, by).milliseconds() for row in by.taken(rows)]
+
+
+def _estimate(row: Row, by: Calibration) -> Estimate:
+    plan = row_plan(row, by)
+    held = allocated(row.model, row.at, row.runs, row.microbatches)
+    return Estimate(
+        row=row,
+        iteration_ms=plan.milliseconds(),
+        allocated_bytes=max(stage.total for stage in held),
+        stages=tuple(
+            {**times, "allocated_gib": stage.total / GIB}
+            for times, stage in zip(plan.stages, held, strict=True)
+        ),
+    )

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.times.kernels import PassTimes, pass_times, step_times
+from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import Floats, Step, step, work
 from bubbleproof.costs.transformer import Transformer
@@ -68,7 +68,7 @@ def iteration_plan(
 ) -> IterationPlan:
     """What an iteration of ``microbatches`` a replica takes."""
     once = work(model, at, runs, cards_per_node)
-    times = pass_times(once, constants)
+    times = kernel_times(once, constants)
     steps = steps_of(model, at, runs, cards_per_node)
     steps_ms = [float(step_times(each, constants)) for each in steps]
     forward, backward = stage_times(times, model.layers // at.pipeline, at.pipeline)
@@ -101,7 +101,7 @@ def iteration_plan(
     )
 
 
-def stage_times(times: PassTimes, layers: int, stages: int) -> tuple[list[Floats], list[Floats]]:
+def stage_times(times: KernelTimes, layers: int, stages: int) -> tuple[list[Floats], list[Floats]]:
     """Forward and backward of each stage, one microbatch: layers, and what the ends have more.
 
     Embedding: half of it each way. Head: a third forward.

@@ -37,7 +37,7 @@ AT_EMBEDDING = 0.2  # of the host's time at the head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassTimes:
+class KernelTimes:
     """Milliseconds for one microbatch: of one layer by pass, of embedding and head, of a message.
 
     ``backward`` is I and W as one; it and ``input_backward`` include what is recomputed.
@@ -53,7 +53,7 @@ class PassTimes:
     latency: Floats
 
 
-def pass_times(work: Work, c: Constants) -> PassTimes:
+def kernel_times(work: Work, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
     forward = _forward_card(work, c)
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
@@ -64,7 +64,7 @@ def pass_times(work: Work, c: Constants) -> PassTimes:
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
     once = slower(forward, np.asarray(launch + wait))
     again = once * work.again_all + _partly_again(work, c)
-    return PassTimes(
+    return KernelTimes(
         forward=once,
         backward=slower(inputs + weights, np.asarray(2 * launch + wait)) + again,
         input_backward=slower(inputs, np.asarray(launch + wait)) + again,

@@ -14,8 +14,8 @@ import numpy as np
 
 from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
 from bubbleproof.costs.times.iteration import HALF, stage_times, steps_of
-from bubbleproof.costs.times.kernels import PassTimes, pass_times, step_times
-from bubbleproof.costs.times.rows import Row
+from bubbleproof.costs.times.job_rows import Row
+from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
 from bubbleproof.costs.times.work import Floats, Step, Work, stacked, work
 
 MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
@@ -53,11 +53,11 @@ def prepared(rows: Sequence[Row], cards_per_node: int) -> Prepared:
 
 def paths(of: Prepared, constants: Mapping[str, float]) -> list[Path]:
     """The longest path of each row."""
-    times, steps = pass_times(of.work, constants), step_times(of.steps, constants)
+    times, steps = kernel_times(of.work, constants), step_times(of.steps, constants)
     return [_path(of, number, times, steps[:, number]) for number in range(len(of.rows))]
 
 
-def _path(of: Prepared, number: int, times: PassTimes, steps: Floats) -> Path:
+def _path(of: Prepared, number: int, times: KernelTimes, steps: Floats) -> Path:
     row = of.rows[number]
     stages, count = row.at.pipeline, row.microbatches
     if stages == 1:
@@ -75,9 +75,9 @@ def _path(of: Prepared, number: int, times: PassTimes, steps: Floats) -> Path:
     )[1]
 
 
-def _of_row(times: PassTimes, number: int) -> PassTimes:
-    values = {field.name: getattr(times, field.name) for field in fields(PassTimes)}
-    return PassTimes(**{n: np.asarray(v[number] if v.ndim else v) for n, v in values.items()})
+def _of_row(times: KernelTimes, number: int) -> KernelTimes:
+    values = {field.name: getattr(times, field.name) for field in fields(KernelTimes)}
+    return KernelTimes(**{n: np.asarray(v[number] if v.ndim else v) for n, v in values.items()})
 
 
 def predicted(of: Prepared, along: Sequence[Path], constants: Mapping[str, Floats]) -> Floats:
@@ -86,7 +86,7 @@ def predicted(of: Prepared, along: Sequence[Path], constants: Mapping[str, Float
         field.name: np.array([getattr(path, field.name) for path in along], dtype=np.float64)
         for field in fields(Path)
     }
-    times = pass_times(of.work, constants)
+    times = kernel_times(of.work, constants)
     rows = np.arange(len(of.rows))
     ends_at = counts["ends_at"].astype(np.int64)
     last = Step(**{f.name: getattr(of.steps, f.name)[ends_at, rows] for f in fields(Step)})

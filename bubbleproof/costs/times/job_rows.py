@@ -13,19 +13,20 @@ The rows of one (gpus, global_batch, model, layers) are alternatives for the sam
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
-from bubbleproof.costs.times.software import SOFTWARE, Software, software
+from bubbleproof.costs.times.software import Software, software
 from bubbleproof.costs.transformer import Transformer, transformer
 
 SIZES = ("tensor", "data", "pipeline")
 COUNTS = ("gpus", "global_batch", "micro_batch", "layers", "sequence", *SIZES)
 MEASURED = "iteration_ms"
+OF_GPT, OF_NAMED = "megatron-deepspeed", "megatron-core"
 GPT_VOCABULARY = 50257
 Job = tuple[int, int, str, int]
 
@@ -52,6 +53,13 @@ class Row:
         return self.global_batch // (self.at.data * self.at.micro_batch)
 
     @property
+    def measured_ms(self) -> float:
+        """What was measured. Raises ``ValueError`` where nobody asked for it."""
+        if self.measured is None:
+            raise ValueError(f"row {self.number} was read without its measured time")
+        return self.measured
+
+    @property
     def job(self) -> Job:
         """What the row is an alternative for."""
         return self.gpus, self.global_batch, self.model.name, self.model.layers
@@ -61,39 +69,41 @@ class Row:
         return self if self.tells_scope else replace(self, at=self.at.with_changes(scope=scope))
 
 
-def read_rows(path: str | Path, *, measured: bool) -> list[Row]:
-    """The rows of a file. Raises ``ValueError`` naming the row, and the column that is missing."""
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        columns = [name.strip() for name in reader.fieldnames or ()]
-        _require_columns(str(path), columns, measured=measured)
-        reader.fieldnames = columns
-        rows = [
-            _row(number, f"{path}, row {number}", content, measured=measured)
-            for number, content in enumerate(reader, start=1)
-        ]
+def rows_of(text: str, *, measured: bool) -> list[Row]:
+    """The rows of a CSV text. Raises ``ValueError`` naming the row, or the column that is missing.
+
+    Without ``measured`` no measured column is looked at.
+    """
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    columns = [name.strip() for name in reader.fieldnames or ()]
+    _require_columns(columns, measured=measured)
+    reader.fieldnames = columns
+    rows = [
+        _row(number, f"row {number}", content, measured=measured)
+        for number, content in enumerate(reader, start=1)
+    ]
     if not rows:
-        raise ValueError(f"{path}: no rows below the names of the columns")
+        raise ValueError("no rows below the names of the columns")
     return rows
 
 
-def _require_columns(path: str, columns: Sequence[str], *, measured: bool) -> None:
+def _require_columns(columns: Sequence[str], *, measured: bool) -> None:
     needed = [*COUNTS, *([MEASURED] if measured else [])]
     needed += [] if "model" in columns else ["hidden", "heads"]
     missing = [name for name in needed if name not in columns]
     if missing:
         has = ", ".join(columns)[:120] or "none"
         one = "a column" if len(missing) == 1 else "columns"
-        raise ValueError(f"{path}: {one} {', '.join(missing)} missing; it has {has}")
+        raise ValueError(f"{one} {', '.join(missing)} missing; there are {has}")
 
 
 def _row(number: int, where: str, content: Mapping[str, str | None], *, measured: bool) -> Row:
     cells = {name: (value or "").strip() for name, value in content.items() if name}
     counts = {name: _whole(where, name, cells[name]) for name in COUNTS}
     name = cells.get("model", "")
-    runs = software(cells.get("software") or next(iter(SOFTWARE if not name else [*SOFTWARE][1:])))
     scope = cells.get("scope", "")
     try:
+        runs = software(cells.get("software") or (OF_NAMED if name else OF_GPT))
         at = Deployment(
             **{size: counts[size] for size in (*SIZES, "micro_batch", "sequence")},
             sequence_parallel=runs.sequence_parallel,

@@ -1,0 +1,82 @@
+"""``bubbleproof calibrate ROWS.csv -o HARDWARE.toml``: constants from measured iterations."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bubbleproof.commands.output import HOLDS, print_json, print_table
+from bubbleproof.commands.targets import require_writable
+from bubbleproof.costs.times.calibration import Calibration, calibrate
+from bubbleproof.costs.times.cards import card as known_card
+from bubbleproof.costs.times.constants import CONSTANTS
+from bubbleproof.costs.times.cross_validation import Judged, mean_error
+from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.formats.errors import about
+from bubbleproof.formats.files import write_text
+from bubbleproof.formats.hardware_toml import hardware_path, hardware_text
+from bubbleproof.formats.iteration_rows import read_rows
+
+
+def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
+    """Fit the constants, write them, and print them with the error that is left."""
+    target = hardware_path(output)
+    measured = read_rows(rows, measured=True)
+    with about(rows):
+        found = calibrate(measured, known_card(card) if card else None)
+    require_writable([str(target)])
+    write_text(target, hardware_text(found, _note(rows)))
+    times = estimated_ms(measured, found)
+    left = mean_error(
+        [
+            Judged(row=row, fold="", estimated=time)
+            for row, time in zip(measured, times, strict=True)
+        ]
+    )
+    if json:
+        print_json(_to_json(found, left))
+    else:
+        _print(found, left, output)
+    return HOLDS
+
+
+def _note(rows: str) -> str:
+    day = datetime.now(UTC).date().isoformat()
+    return f"bubbleproof calibrate {Path(rows).name}, {day}"
+
+
+def _to_json(found: Calibration, left: float) -> dict[str, object]:
+    return {
+        "card": found.card.name,
+        "rows": found.rows,
+        "mean_error": left,
+        "scope_one_node": found.scope_one_node,
+        "scope_many_nodes": found.scope_many_nodes,
+        "constants": [
+            {
+                "name": each.name,
+                "value": found.constants[each.name],
+                "unit": each.unit,
+                "meaning": each.meaning,
+                "fitted": each.name in found.fitted,
+            }
+            for each in CONSTANTS
+        ],
+    }
+
+
+def _print(found: Calibration, left: float, output: str) -> None:
+    print_table(
+        f"{output}: {found.card.title}, {found.rows} rows, mean error {left:.1%} on these rows",
+        ("constant", "value", "unit", "meaning", "from"),
+        [
+            (
+                each.name,
+                f"{found.constants[each.name]:.4g}",
+                each.unit,
+                each.meaning,
+                "rows" if each.name in found.fitted else "data sheet",
+            )
+            for each in CONSTANTS
+        ],
+    )

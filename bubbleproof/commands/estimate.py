@@ -1,0 +1,56 @@
+"""``bubbleproof estimate ROWS.csv --hardware HARDWARE.toml``: iterations before they are run.
+
+``--json`` prints ``{"hardware", "rows": [...]}``, for each row ``iteration_ms``, ``allocated_gib``
+of the fullest card, whether that ``fits`` the card, and ``stages`` with the milliseconds of one
+microbatch (``forward_ms``, ``backward_ms``), of the gradients and the optimizer (``step_ms``), and
+``allocated_gib``. No measured column is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bubbleproof.commands.output import HOLDS, print_json, print_table
+from bubbleproof.costs.times.estimate import Estimate, estimates
+from bubbleproof.formats.hardware_toml import read_hardware
+from bubbleproof.formats.iteration_rows import read_rows
+
+
+def run_estimate(rows: str, hardware: str, json: bool) -> int:
+    """Print the estimate of each row."""
+    by = read_hardware(hardware)
+    found = estimates(read_rows(rows, measured=False), by)
+    if json:
+        content = [_to_json(each, by.card.memory_bytes) for each in found]
+        print_json({"hardware": by.card.name, "rows": content})
+    else:
+        _print(found, by.card.title)
+    return HOLDS
+
+
+def _to_json(found: Estimate, memory_bytes: int) -> Mapping[str, object]:
+    return {
+        "iteration_ms": found.iteration_ms,
+        "allocated_gib": found.allocated_gib,
+        "fits": found.allocated_bytes <= memory_bytes,
+        "stages": list(found.stages),
+    }
+
+
+def _print(found: Sequence[Estimate], title: str) -> None:
+    print_table(
+        f"estimates for {title}",
+        ("row", "model", "cut", "microbatches", "iteration", "allocated"),
+        [
+            (
+                str(each.row.number),
+                f"{each.row.model.name}, {each.row.model.layers} layers",
+                f"t={each.row.at.tensor} d={each.row.at.data} p={each.row.at.pipeline} "
+                f"b={each.row.at.micro_batch}",
+                str(each.row.microbatches),
+                f"{each.iteration_ms:,.1f} ms",
+                f"{each.allocated_gib:.2f} GiB",
+            )
+            for each in found
+        ],
+    )

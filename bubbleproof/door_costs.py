@@ -1,0 +1,44 @@
+"""``estimate`` at the door (``import bubbleproof as bp``)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from bubbleproof.arguments import path_text
+
+if TYPE_CHECKING:
+    from bubbleproof.costs.times.estimate import Estimate
+
+Path = str | PathLike[str]
+
+
+def estimate(rows: Path, hardware: Path) -> list[Estimate]:
+    """What iterations would take, in time and memory.
+
+    Parameters
+    ----------
+    rows
+        A CSV file, one iteration a row: a model, how it is cut over cards, the batch
+        (``costs.times.job_rows``). No measured column is looked at.
+    hardware
+        A card with its constants: a file that ``bubbleproof calibrate`` wrote, or a card's name.
+
+    Returns
+    -------
+    list of Estimate
+        ``iteration_ms``, ``allocated_gib`` of the fullest card, and ``stages``, in the rows' order.
+
+    Raises
+    ------
+    TypeError
+        For what is no path.
+    ValueError
+        In one line, for rows or hardware that are not usable.
+    """
+    from bubbleproof.costs.times.estimate import estimates
+    from bubbleproof.formats.hardware_toml import read_hardware
+    from bubbleproof.formats.iteration_rows import read_rows
+
+    by = read_hardware(path_text(hardware, asker="estimate"))
+    return estimates(read_rows(path_text(rows, asker="estimate"), measured=False), by)

@@ -1,0 +1,112 @@
+"""Hardware in TOML: a card with the constants of the model of times, as ``calibrate`` writes it.
+
+::
+
+    card = "a100-80gb"           # one of costs/cards
+    rows = 532                   # measured iterations that the constants were fitted to
+    scope_one_node = "none"      # what rows of one node and of many recompute, where they do not
+    scope_many_nodes = "full"    # tell it
+
+    [constants]
+    matmul = { value = 257.1, unit = "TFLOP/s", fitted = true, meaning = "rate of ..." }
+
+Every constant of ``costs.times.constants`` is there. Where a file is taken, the name of a card
+serves too: its constants are those that come with the package, or its data sheet's alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from bubbleproof.costs.times.calibration import Calibration, uncalibrated
+from bubbleproof.costs.times.cards import FOLDER, card
+from bubbleproof.costs.times.constants import CONSTANTS, require_constants
+from bubbleproof.formats.errors import UnusableInput, about, values_at
+from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.toml_text import parse_toml
+from bubbleproof.formats.validation import Layout, Natural, validate
+
+CALIBRATED = FOLDER.parent / "calibrated"
+Scope = Literal["none", "attention", "full"]
+
+
+class ConstantLayout(Layout):
+    """One constant."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    value: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
+    unit: str = ""
+    meaning: str = ""
+    fitted: bool = False
+    """Whether rows told it; else it is where fits start, from the card's data sheet."""
+
+
+class HardwareLayout(Layout):
+    """A card and its constants."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    card: str
+    """A card's name."""
+    rows: Natural = 0
+    """Measured iterations that the constants were fitted to."""
+    scope_one_node: Scope = "none"
+    scope_many_nodes: Scope = "none"
+    constants: dict[str, ConstantLayout]
+
+
+def read_hardware(path: FilePath) -> Calibration:
+    """The hardware of a file, or of a card's name. Raises ``UnusableInput`` with one line."""
+    name = str(path)
+    if not name.endswith(".toml"):
+        with values_at("hardware"):
+            known = card(name)
+        shipped = CALIBRATED / f"{known.name}.toml"
+        return read_hardware(shipped) if shipped.is_file() else uncalibrated(known)
+    with about(path):
+        content = parse_toml(read_text(path, limit=MEBIBYTE))
+        layout = validate(HardwareLayout, content)
+        values = {name: constant.value for name, constant in layout.constants.items()}
+        with values_at("constants"):
+            require_constants(values)
+        with values_at("card"):
+            known = card(layout.card)
+    return Calibration(
+        card=known,
+        constants=values,
+        fitted=tuple(name for name, constant in layout.constants.items() if constant.fitted),
+        rows=layout.rows,
+        scope_one_node=layout.scope_one_node,
+        scope_many_nodes=layout.scope_many_nodes,
+    )
+
+
+def hardware_text(found: Calibration, note: str) -> str:
+    """The file of a calibration; ``note`` stands at its head as a comment."""
+    lines = [f"# {line}" for line in note.splitlines()]
+    lines += [
+        f'card = "{found.card.name}"',
+        f"rows = {found.rows}",
+        f'scope_one_node = "{found.scope_one_node}"',
+        f'scope_many_nodes = "{found.scope_many_nodes}"',
+        "",
+        "[constants]",
+    ]
+    for each in CONSTANTS:
+        fitted = str(each.name in found.fitted).lower()
+        lines.append(
+            f"{each.name} = {{ value = {found.constants[each.name]:.6g}, "
+            f'unit = "{each.unit}", fitted = {fitted}, meaning = "{each.meaning}" }}'
+        )
+    return "\n".join(lines) + "\n"
+
+
+def hardware_path(path: str) -> Path:
+    """Where hardware is written. Raises ``UnusableInput`` for a name that is no TOML file's."""
+    if not path.endswith(".toml"):
+        raise UnusableInput("output", "a file ending in .toml", repr(path))
+    return Path(path)

@@ -1,0 +1,139 @@
+"""A fit finds what made its rows, refuses what cannot be fitted, and folds share nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.costs.times.calibration import (
+    Calibration,
+    calibrate,
+    nearest_card,
+    scope_pairs,
+    uncalibrated,
+)
+from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.cross_validation import (
+    Judged,
+    cross_validated,
+    folds,
+    group_of,
+    mean_error,
+    regrets,
+)
+from bubbleproof.costs.times.estimate import estimated_ms
+from bubbleproof.costs.times.job_rows import Row, rows_of
+from proofs_tests.costs.measured_cases import A100, B200
+
+CARD = card("a100-80gb")
+HEAD = "gpus,global_batch,micro_batch,hidden,heads,layers,sequence,tensor,data,pipeline,scope"
+
+
+def made_rows(scope: str = "none") -> list[Row]:
+    """Rows of one node of many shapes, measured by nobody."""
+    lines = [
+        f"{t * d * p},{8 * d * b},{b},{hidden},16,16,1024,{t},{d},{p},{scope}"
+        for hidden in (1024, 2048, 4096)
+        for b in (1, 4, 8)
+        for t, d, p in ((1, 1, 1), (2, 1, 1), (4, 1, 2), (8, 1, 1), (1, 2, 4), (2, 4, 1))
+    ]
+    return rows_of("\n".join([HEAD, *lines]), measured=False)
+
+
+def made_by(rows: list[Row], by: Calibration) -> list[Row]:
+    """The rows as if these constants had been measured."""
+    times = estimated_ms(rows, by)
+    return [replace(row, measured=time) for row, time in zip(rows, times, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def truth() -> Calibration:
+    """Constants off the data sheet."""
+    begun = uncalibrated(CARD)
+    changes = {"matmul": 0.8, "memory": 1.15, "launch": 1.7, "group": 0.7, "kernels": 1.8}
+    values = {name: changes.get(name, 1.0) * value for name, value in begun.constants.items()}
+    return replace(begun, constants=values)
+
+
+def test_known_constants_are_found_again(truth: Calibration) -> None:
+    rows = made_by(made_rows(), truth)
+    found = calibrate(rows, CARD)
+    # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
+    for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.1), ("kernels", 0.2)):
+        assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
+    errors = [Judged(row=row, fold="", estimated=time)
+              for row, time in zip(rows, estimated_ms(rows, found), strict=True)]  # fmt: skip
+    assert mean_error(errors) < 0.02  # what starts and spreads hold back
+    assert mean_error([replace(each, estimated=2 * each.estimated) for each in errors]) > 0.9
+
+
+def test_what_rows_say_nothing_of_stays_at_the_data_sheet(truth: Calibration) -> None:
+    found = calibrate(made_by(made_rows(), truth), CARD)
+    for name in ("network_group", "network_gradient"):  # no row leaves its node
+        assert name not in found.fitted
+        assert found.constants[name] == uncalibrated(CARD).constants[name]
+
+
+def test_the_scope_that_rows_do_not_tell_is_found(truth: Calibration) -> None:
+    whole = replace(truth, scope_one_node="full")
+    silent = [replace(row, tells_scope=False) for row in made_rows()]
+    found = calibrate(made_by(silent, whole), CARD)
+    assert (found.scope_one_node, found.scope_many_nodes) == ("full", "none")
+    assert scope_pairs(made_rows(), CARD) == [("none", "none")]
+
+
+def test_fewer_rows_than_constants_are_refused() -> None:
+    rows = rows_of(B200, measured=True)
+    with pytest.raises(ValueError, match=r"rows must be at least as many as constants to fit") as e:
+        calibrate(rows[:3], card("b200"))
+    assert "got 3; give" in str(e.value)
+    few = calibrate(rows, card("b200"))
+    assert len(few.fitted) <= len(rows)
+
+
+def test_the_card_is_told_by_the_rows() -> None:
+    assert nearest_card(rows_of(B200, measured=True)).name == "b200"
+    assert nearest_card(rows_of(A100, measured=True)).name in ("a100-40gb", "a100-80gb")
+
+
+def test_no_group_is_on_both_sides_of_a_fold() -> None:
+    rows = rows_of(A100, measured=True) + made_rows()
+    found = list(folds(rows, 8))
+    assert sorted(place for fold in found for place in fold.out) == list(range(len(rows)))
+    for fold in found:
+        out = {group_of(rows[place], 8) for place in fold.out}
+        assert len(out) == 1
+        assert not out & {group_of(rows[place], 8) for place in fold.fitted}
+        assert len(fold.out) + len(fold.fitted) == len(rows)
+        if fold.is_model:  # a model of many nodes has no row of many nodes left
+            names = {rows[place].model.name for place in fold.out}
+            far = [rows[place] for place in fold.fitted if rows[place].gpus > 8]
+            assert not names & {row.model.name for row in far}
+
+
+def test_a_fold_is_judged_without_what_was_measured_of_it(truth: Calibration) -> None:
+    """Rows of one shape measured as twice as long change the estimates of all others alone."""
+    rows = [row for row in made_by(made_rows(), truth) if row.model.hidden != 4096]
+    whole = calibrate(rows, CARD)
+    shape = group_of(rows[0], 8)
+    wrong = [
+        replace(row, measured=2 * (row.measured or 0)) if group_of(row, 8) == shape else row
+        for row in rows
+    ]
+    one, other = (cross_validated(each, whole) for each in (rows, wrong))
+    for before, after in zip(one, other, strict=True):
+        if group_of(before.row, 8) == shape:
+            assert before.estimated == after.estimated
+    assert [each.estimated for each in one] != [each.estimated for each in other]
+
+
+def test_regret_is_what_the_choice_costs() -> None:
+    """Two alternatives of 10 and 12 ms: choosing the second costs a fifth."""
+    first, second = made_rows()[:2]
+    first, second = replace(first, measured=10.0), replace(second, measured=12.0)
+    second = replace(second, gpus=first.gpus, global_batch=first.global_batch)
+    judged = [Judged(row=first, fold="", estimated=9.0), Judged(row=second, fold="", estimated=8.0)]
+    assert list(regrets(judged).values()) == [pytest.approx(0.2)]
+    judged = [replace(judged[0], estimated=7.0), judged[1]]
+    assert list(regrets(judged).values()) == [0]

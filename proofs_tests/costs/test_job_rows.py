@@ -1,0 +1,68 @@
+"""Rows of iterations: what a row says, and the one line that tells what is wrong with a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.costs.times.job_rows import rows_of
+from proofs_tests.costs.measured_cases import A100, B200
+
+HEAD = (
+    "gpus,global_batch,micro_batch,hidden,heads,layers,sequence,tensor,data,pipeline,iteration_ms"
+)
+LINE = "8,32,4,1024,16,24,1024,2,2,2,219.7"
+
+
+def test_a_row_of_a_gpt() -> None:
+    (row,) = rows_of(f"{HEAD}\n{LINE}", measured=True)
+    assert (row.model.hidden, row.model.feed_forward, row.model.vocabulary) == (1024, 4096, 50257)
+    assert (row.at.tensor, row.at.data, row.at.pipeline, row.at.scope) == (2, 2, 2, "none")
+    assert row.microbatches == 4  # 32 / (2 x 4)
+    assert row.measured == 219.7
+    assert row.runs.name == "megatron-deepspeed"
+    assert row.recomputing("full").at.scope == "full"
+
+
+def test_a_row_of_a_named_model() -> None:
+    row = rows_of(B200, measured=False)[0]
+    assert (row.model.name, row.model.layers, row.runs.name) == ("llama-3-70b", 12, "megatron-core")
+    assert row.measured is None
+    assert len({row.job for row in rows_of(B200, measured=False)}) == 6
+
+
+def test_a_row_that_tells_its_scope_keeps_it() -> None:
+    (row,) = rows_of(f"{HEAD},scope\n{LINE},full", measured=False)
+    assert row.recomputing("none").at.scope == "full"
+
+
+@pytest.mark.parametrize("poison", ["", "nan", "-1", "fast", "1e400"])
+def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> None:
+    poisoned = LINE.replace("219.7", poison)
+    assert rows_of(f"{HEAD}\n{poisoned}", measured=False) == rows_of(
+        f"{HEAD}\n{LINE}", measured=False
+    )
+    with pytest.raises(ValueError, match="row 1: iteration_ms must be a number above 0"):
+        rows_of(f"{HEAD}\n{poisoned}", measured=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "columns gpus, global_batch.* missing; there are none"),
+        (HEAD, "no rows below the names"),
+        (A100.replace("heads,", "h,"), "a column heads missing; there are gpus"),
+        (B200.replace("iteration_ms", "ms"), "a column iteration_ms missing"),
+        (f"{HEAD}\n{LINE}".replace("8,32,4", "8,32,x"), "row 1: micro_batch must be a whole"),
+        (f"{HEAD}\n{LINE}".replace("8,32,4", "8,33,4"), "use 32"),
+        (f"{HEAD}\n{LINE}".replace("8,32,4", "4,32,4"), "are 8 cards, gpus says 4"),
+        (f"{HEAD}\n{LINE}".replace(",24,1024,2", ",25,1024,2"), "row 1: pipeline must divide"),
+        (B200.replace("llama3-70b", "lama-3-70"), "row 1: no model 'lama-3-70'; the nearest are"),
+        (f"{HEAD},software\n{LINE},jax", "row 1: software must be one of megatron"),
+        (f"{HEAD},scope\n{LINE},most", "row 1: scope must be one of none, attention, full"),
+        (f"{HEAD}\n8,32", "row 1: micro_batch must be a whole number above 0, got ''"),
+    ],
+)  # fmt: skip
+def test_bad_rows_are_one_line(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told) as refused:
+        rows_of(text, measured=True)
+    assert "\n" not in str(refused.value)
