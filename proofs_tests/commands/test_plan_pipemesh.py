@@ -45,6 +45,25 @@ def test_pipemesh_stands_beside_the_plan_by_its_own_costs(command: Run, tmp_path
     assert command("verify", out / "paper.json").status == 0
 
 
+def test_the_best_of_the_papers_kind_is_written_beside_its_choice(
+    command: Run, tmp_path: Path
+) -> None:
+    """With 12 microbatches and room for q = 9, (9, 3) shows more of the gathers than (8, 4)."""
+    path, out = tmp_path / "mesh.toml", tmp_path / "out"
+    path.write_text(
+        "ranks = 3\nmicrobatches = 12\n[durations]\nforward = 60\nbackward = 120\n"
+        "[memory]\nactivation = 24\ncapacity = 400\nstatic = 200\n[plan]\nchunks = [6]\n"
+        "[paper.pipemesh]\nparameters = 25\nreplicas = 3\ncommunication = 300\n"
+    )
+    answer = command("plan", path, "--paper", "pipemesh", "--time-limit", "2", "-o", out, "--json")
+    assert answer.status == 0, answer.err
+    paper = json.loads(answer.out)["paper"]
+    assert paper["joint"]["run"] == "pipemesh, as it should be"
+    assert paper["joint"]["value"] < paper["value"]
+    for name in ("paper.json", "joint.json"):
+        assert command("verify", out / name).status == 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

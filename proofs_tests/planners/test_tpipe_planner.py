@@ -10,12 +10,20 @@ import pytest
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.known_schedules import is_schedule_of
 from bubbleproof.planners.papers import paper_choice, planners, require_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, joint, known_of
+from bubbleproof.planners.papers.paper_choice import (
+    Given,
+    PaperChoice,
+    joint,
+    known_of,
+    step_ticks,
+)
+from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import shaped
 from bubbleproof.verify import check_whole
+from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 
 HOST = {"state": 2, "offload": 2, "step": 2, "upload": 2}
@@ -128,6 +136,35 @@ def test_the_choice_enters_the_search_and_the_joint_plan_is_never_worse() -> Non
         assert best.value == min(planned.value, found.value)
 
 
+def test_what_is_none_of_the_candidates_is_shortened_by_the_solver() -> None:
+    """T-Pipe's order leaves gaps in every round where tB is not 2 tF (families.tpipe)."""
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=6, forward=4, backward=2, static=2, activation=2
+    )
+    space = PlanSpace(pipeline=pipeline, chunks=(1, 2))
+    # One unit below what T-Pipe alone counts, and for even p holds: state goes to the host.
+    plain = paper_choice("tpipe", Given(space=space, table={"state": 2}))
+    least = int(str(plain.choice["memory"])) - 1
+    tight = replace(space, pipeline=pipeline.with_changes(capacity=least))
+    found = paper_choice("tpipe", Given(space=tight, table={"state": 2}))
+    assert found.choice["offload"]
+    assert known_of(found) is None
+    shorter = with_shorter_order(found, PlanOptions(time_limit=PATIENCE, threads=1))
+    assert shorter.value == found.value
+    best = shorter.improved
+    assert best is not None
+    problem = best.pipeline.problem()
+    assert found.value is not None
+    # Rank 1 waits for the first forward of 2 ticks, works 6 * (4 + 2) = 36, and 1 of rank 0 ends.
+    assert 39 <= step_ticks(problem, best.schedule) < found.value
+    assert check_whole(problem, best.schedule).ok
+
+
+def test_a_candidate_is_left_to_the_search() -> None:
+    found = chosen(4, 8, None, {})
+    assert with_shorter_order(found, PlanOptions(time_limit=PATIENCE)) is found
+
+
 def test_a_start_of_other_numbers_is_not_taken() -> None:
     """Nor one that recomputes where that is not open; the one it belongs to takes it."""
     start = known_of(chosen(4, 8, 8, {}))
@@ -149,5 +186,8 @@ def test_papers_are_known_by_name() -> None:
 
 def test_a_rank_that_has_no_halves_is_refused() -> None:
     odd = PlanSpace(pipeline=Pipeline(num_ranks=2, num_microbatches=2, forward=3, backward=6))
-    with pytest.raises(ValueError, match="forward 3 is not divisible by 2"):
+    with pytest.raises(
+        ValueError,
+        match="forward 3 is not divisible by 2; use numbers that 2 divides",
+    ):
         paper_choice("tpipe", Given(space=odd, table={}))

@@ -53,7 +53,7 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
-from bubbleproof.theory.pipelines.shaping import Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.theory.pipelines.stage_numbers import column
 from bubbleproof.theory.pipelines.state_offload import StateOffload
 
@@ -89,15 +89,27 @@ class Way:
 def tpipe_choice(given: Given) -> PaperChoice:
     """The paper's choice and what runs.
 
-    Raises ``ValueError`` (``NotLegalError``) where a rank's work has no two halves.
+    Raises ``ValueError`` where a rank's work has no two halves.
     """
     candidate = even_candidate(given.space, 2)
-    shape = shaped(given.space, candidate)
+    shape = _halves(given.space, candidate)
     host = HostNumbers(**given.table)  # type: ignore[arg-type]  # the layout has checked them
     ways = printed_ways(given.space, shape, host)
     chosen = next((way for way in ways if way.open and fits(shape.pipeline, way)), None)
     runs = {way: _run(given.space, candidate, shape, host, way) for way in ways}
     return _answer(given, shape.pipeline, host, chosen, runs)
+
+
+def _halves(space: PlanSpace, candidate: Candidate) -> Shaped:
+    try:
+        return shaped(space, candidate)
+    except NotLegalError as why:
+        layers, stages = space.layers, 2 * space.pipeline.num_ranks
+        hint = "numbers that 2 divides"
+        if layers is not None:
+            fewer = layers.number // stages * stages
+            hint = f"{fewer or stages} layers"
+        raise ValueError(f"tpipe has two chunks on each rank: {why}; use {hint}") from None
 
 
 def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[Way]:
