@@ -107,7 +107,7 @@ def cluster_plan_to_json(
         "least_capacity": found.least_memory,
         "nearest": None if found.nearest is None else found.nearest.to_json(),
         "verified": False,
-        "reason": "",
+        "reason": found.reason,
         "seconds": round(found.seconds, 3),
     }
     if found.winner is None or found.plan is None or deployed is None:
@@ -123,7 +123,6 @@ def cluster_plan_to_json(
         "microbatches": found.winner.microbatches,
         "shapes": own["candidates"],
         "verified": own["verified"],
-        "reason": own["reason"],
     }
 
 

@@ -30,7 +30,7 @@ from bubbleproof.commands.targets import make_folder, require_writable
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
 from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS
-from bubbleproof.formats.cluster_toml import SIZES, deployed_text, read_cluster_file
+from bubbleproof.formats.cluster_toml import SIZES, deployed_text, has_cluster, read_cluster_file
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.model_toml import read_model
 
@@ -41,9 +41,8 @@ FLAGS = {"true": True, "false": False}
 
 def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, json: bool) -> int:
     """Print what a model costs; write its problem file where one is asked for."""
-    shape, sequence = named_model(model)
-    given = {"sequence": sequence, **parsed(parameters or ())}
-    at = Deployment(**given)
+    shape, base = named_model(model)
+    at = base.with_changes(**parsed(parameters or ()))
     found = model_costs(shape, at)
     if output is not None and (reason := _write(model, output, at)):
         say(f"{model}: {reason}")
@@ -78,12 +77,19 @@ def _write(model: str, output: str, at: Deployment) -> str:
     return one.reason
 
 
-def named_model(text: str) -> tuple[Transformer, int]:
-    """A published model or that of a file, and the tokens of a sample."""
-    if text.endswith(".toml"):
-        return read_model(text)
-    known = known_model(text)
-    return known.model, known.sequence
+def named_model(text: str) -> tuple[Transformer, Deployment]:
+    """A published model or that of a file, and what of a deployment follows from it.
+
+    The tokens of a sample; with a cluster, what its framework keeps and how it counts.
+    """
+    if not text.endswith(".toml"):
+        known = known_model(text)
+        return known.model, Deployment(sequence=known.sequence)
+    if has_cluster(text):
+        training = read_cluster_file(text).training
+        return training.model, training.deployment
+    model, sequence = read_model(text)
+    return model, Deployment(sequence=sequence)
 
 
 def parsed(words: Iterable[str]) -> dict[str, Any]:

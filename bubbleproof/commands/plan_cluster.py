@@ -148,8 +148,8 @@ def _print(
     rows = [*iteration_rows(file, found), *_shape_rows(deployed, found, timed)]
     rows += paper_rows(shown, deployed.pipeline.unit)
     print_table(f"{file.name}: plan", ("quantity", "value"), rows)
-    if found.plan.reason:
-        print_text(found.plan.reason)
+    if found.reason:
+        print_text(found.reason)
 
 
 def _shape_rows(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[tuple[str, str]]:

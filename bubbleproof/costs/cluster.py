@@ -1,61 +1,71 @@
-"""A cluster as numbers: cards, nodes, and what joins them.
+"""A cluster: so many cards of one kind, what they reach, and the software that runs on them.
 
-FLOPS are of dense matrix products in the type of the weights, bandwidths those of one card in one
-direction, in bytes per second; ``efficiency`` is the share of the FLOPS that large products reach.
-Replicas lie side by side: of the cards of a node the tensor-parallel ones come first, then those of
-the data-parallel ones, then the stages of the pipeline (Megatron-LM's order).
+``constants`` are those of the model of times (``costs.times.constants``): fitted to measured rows,
+or where the fit starts from the card's data sheet. Cards are numbered along the tensor group first,
+then along the replicas, then along the stages (Megatron-LM's order); a node has
+``card.cards_per_node`` of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bubbleproof.costs.deployment import Deployment
-
-POSITIVE = ("cards", "per_node", "flops", "memory", "node_link", "network", "memory_bandwidth")
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.constants import require_constants, starts
+from bubbleproof.costs.times.software import Software, software
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """``memory`` in bytes of one card, ``reserve`` of it for libraries; ``latency`` in seconds.
+    """``reserve`` are bytes of each card's memory that are left to the driver and to libraries.
 
     Raises ``ValueError`` for numbers that are none.
     """
 
+    card: Card
     cards: int
-    per_node: int
-    flops: float
-    memory: int
-    node_link: float
-    network: float
-    memory_bandwidth: float
-    efficiency: float = 0.5
+    constants: Mapping[str, float] = field(default_factory=dict)
     reserve: int = 2 << 30
-    latency: float = 10e-6
-    name: str = ""
+    framework: str = "megatron-core"
 
     def __post_init__(self) -> None:
-        for field in POSITIVE:
-            if not getattr(self, field) > 0:
-                raise ValueError(f"cluster {field} must be above 0, got {getattr(self, field)}")
-        if not 0 < self.efficiency <= 1:
-            raise ValueError(
-                f"cluster efficiency must be above 0 and at most 1, got {self.efficiency}; "
-                "use such as 0.5"
-            )
+        if self.cards < 1:
+            raise ValueError(f"cluster cards must be 1 or more, got {self.cards}")
         if not 0 <= self.reserve < self.memory:
             raise ValueError(
                 f"cluster reserve must be less than memory {self.memory}, got {self.reserve}"
             )
+        software(self.framework)
+        if not self.constants:
+            object.__setattr__(self, "constants", starts(self.card))
+        require_constants(dict(self.constants))
+
+    @property
+    def memory(self) -> int:
+        """Bytes of one card."""
+        return self.card.memory_bytes
+
+    @property
+    def runs(self) -> Software:
+        """The software."""
+        return software(self.framework)
 
     def with_changes(self, **changes: Any) -> Cluster:
         """The same but for some fields."""
         return replace(self, **changes)
 
-    def link(self, span: int) -> float:
-        """Bytes per second between cards that stand within ``span`` consecutive ones."""
-        return self.node_link if span <= self.per_node else self.network
+    def with_efficiency(self, efficiency: float) -> Cluster:
+        """With large matrix products at this share of the card's dense 16-bit rate."""
+        if not 0 < efficiency <= 1:
+            raise ValueError(
+                f"cluster efficiency must be above 0 and at most 1, got {efficiency}; "
+                "use such as 0.5"
+            )
+        reached = efficiency * self.card.half_tflops
+        return replace(self, constants={**self.constants, "matmul": reached})
 
     def require(self, at: Deployment) -> None:
         """Raise ``ValueError`` where the parallel sizes are not those of the cards."""

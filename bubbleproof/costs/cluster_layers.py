@@ -2,32 +2,40 @@
 
 What the planner and a problem file need: one layer, the embedding and the head with their ticks,
 activation and state; the latency of a message; the memory that is left to them on a card; and what
-follows the pipeline at the end of a step. A layer that is recomputed keeps what its scope leaves;
-beside, each card has room for one layer in full while it is made again, and under ZeRO 3 for the
-gathered weights of two. Those come off the card's memory, as does the reserve.
+follows the pipeline at the end of a step. A layer that is recomputed keeps what its scope leaves.
+Beside, each card has room for one layer in full while it is made again, under ZeRO 3 for the
+gathered weights of two, and for what ``costs.times.allocated`` counts: the software's, and what the
+loss and a block's backward need for a moment, the logits among it. All that comes off the card's
+memory, as does the reserve.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.cluster_times import Passes, cluster_times
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
-from bubbleproof.costs.plain_times import PassTimes, plain_times
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved, message_bytes
 from bubbleproof.costs.state import state_bytes
+from bubbleproof.costs.times.allocated import allocated
+from bubbleproof.costs.times.software import software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import (
     Weights,
     embedding_weights,
     head_weights,
     layer_weights,
+    words,
 )
 from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
 
-TICKS = 1_000_000  # in a second
+TICKS = 1000  # in a millisecond
+LOGIT = 4  # bytes that ``head_saved`` counts of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,30 +53,30 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
     """The numbers of a deployment. Raises ``ValueError`` where the model cannot be cut so."""
     at.require(model)
     cluster.require(at)
-    times = plain_times(model, at, cluster)
+    times, once = cluster_times(model, at, cluster), at.of_microbatch
     is_alone = at.pipeline == 1
     return ClusterLayers(
         layers=Layers(
             number=model.layers,
-            layer=_part(times.layer, layer_saved(model, at), layer_weights(model, at), at),
+            layer=_part(times.layer, layer_saved(model, once), layer_weights(model, at), at),
             embedding=_part(
                 times.embedding, embedding_saved(model, at), embedding_weights(model, at), at
             ),
             head=_part(
                 times.head,
-                head_saved(model, at),
+                head_saved(model, at) - _logits(model, at),
                 head_weights(model, at, is_copied=not is_alone),
                 at,
             ),
         ),
         latency=ceil(times.message * TICKS),
         message=ceil(message_bytes(model, at)),
-        capacity=cluster.memory - cluster.reserve - _workspace(model, at),
+        capacity=cluster.memory - cluster.reserve - _workspace(model, at, cluster),
         step_end=ceil(times.step_end * TICKS),
     )
 
 
-def _part(times: PassTimes, saved: Number, weights: Weights, at: Deployment) -> Part:
+def _part(times: Passes, saved: Number, weights: Weights, at: Deployment) -> Part:
     back, late = _ticks(times.input_backward), _ticks(times.weight_backward)
     return Part(
         forward=_ticks(times.forward),
@@ -80,15 +88,27 @@ def _part(times: PassTimes, saved: Number, weights: Weights, at: Deployment) -> 
     )
 
 
-def _ticks(seconds: float) -> int:
-    return round(seconds * TICKS)
+def _ticks(milliseconds: float) -> int:
+    return round(milliseconds * TICKS)
 
 
-def _workspace(model: Transformer, at: Deployment) -> int:
+def _logits(model: Transformer, at: Deployment) -> Number:
+    return Fraction(LOGIT * at.micro_batch * at.sequence * words(model, at), at.context)
+
+
+def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     """Bytes that a card needs now and then beside state and kept activations."""
-    found = 0
+    once = at.of_microbatch
+    found = _moments(model, once, cluster.framework)
     if at.scope != "none":
-        found += ceil(layer_saved(model, at, "none") - layer_saved(model, at))
+        found += ceil(layer_saved(model, once, "none") - layer_saved(model, once))
     if at.zero == 3:
         found += ceil(2 * at.bytes_of.weight * layer_weights(model, at).total)
     return found
+
+
+@lru_cache(maxsize=1024)
+def _moments(model: Transformer, once: Deployment, framework: str) -> int:
+    """What the software holds and what is needed for a moment, on a stage with both ends."""
+    (both_ends,) = allocated(model, once, software(framework), 1)
+    return both_ends.software + both_ends.moment

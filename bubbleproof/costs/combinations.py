@@ -110,7 +110,7 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
 def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:
     cards = training.cluster.cards
     divisors = tuple(n for n in range(1, cards + 1) if cards % n == 0)
-    within = tuple(n for n in divisors if n <= training.cluster.per_node)
+    within = tuple(n for n in divisors if n <= training.cluster.card.cards_per_node)
     deep = tuple(n for n in divisors if n <= training.model.layers)
     return lists.tensor or within, lists.data or divisors, lists.pipeline or deep
 
@@ -129,6 +129,8 @@ def counted(training: Training, combination: Combination) -> Counted:
             f"{training.samples} samples are not divisible by data x micro_batch = {each}; use "
             f"samples = {max(1, round(training.samples / each)) * each}",
         )
+    if training.model.layers % combination.pipeline:
+        return _illegal(combination, _no_stages(training, combination))
     at = training.deployment.with_changes(**combination.to_json())
     try:
         numbers = cluster_layers(training.model, at, training.cluster)
@@ -146,6 +148,15 @@ def counted(training: Training, combination: Combination) -> Counted:
         microbatches=training.samples // each,
         needed=needed,
     )
+
+
+def _no_stages(training: Training, combination: Combination) -> str:
+    """That layers do not divide, with the nearest number of stages that the cards have as well."""
+    layers, cards = training.model.layers, training.cluster.cards // combination.tensor
+    fits = [n for n in range(1, layers + 1) if layers % n == 0 and cards % n == 0]
+    nearest = min(fits, key=lambda n: abs(n - combination.pipeline))
+    wanted = combination.pipeline
+    return f"pipeline must divide layers {layers}, got {wanted}; use pipeline = {nearest}"
 
 
 def _full(needed: int, memory: int) -> str:

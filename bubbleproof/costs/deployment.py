@@ -74,6 +74,11 @@ class Deployment:
         """The devices that hold the same dense weights."""
         return self.data * self.context
 
+    @property
+    def of_microbatch(self) -> Deployment:
+        """What a microbatch sees of it within a layer: one stage, no replicas, nothing shared."""
+        return self.with_changes(pipeline=1, data=1, expert=1, zero=0)
+
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
         return replace(self, **changes)

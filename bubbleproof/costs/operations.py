@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from bubbleproof.costs.transformer import Transformer
@@ -58,6 +59,7 @@ class Operation:
         return self.copies * (inner * outer + self.vectors)
 
 
+@lru_cache(maxsize=256)
 def layer_operations(model: Transformer) -> tuple[Operation, ...]:
     """The operations of one layer in order."""
     norms = _norms(model)

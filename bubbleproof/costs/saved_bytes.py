@@ -12,6 +12,7 @@ it but its output; ``full`` only what a layer starts from.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import (
@@ -27,6 +28,7 @@ from bubbleproof.costs.weights import share, whole, words
 STATISTIC = 4  # bytes
 
 
+@lru_cache(maxsize=4096)
 def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) -> Number:
     """Bytes of one layer under a recompute scope, the deployment's where none is told."""
     if (scope or at.scope) == "full":

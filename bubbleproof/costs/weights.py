@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number, Operation, layer_operations, norm_weights
@@ -65,6 +66,12 @@ def parameters(model: Transformer) -> Parameters:
 
 def layer_weights(model: Transformer, at: Deployment) -> Weights:
     """The weights of one layer on a device."""
+    return _layer_weights(model, at.tensor, at.expert)
+
+
+@lru_cache(maxsize=1024)
+def _layer_weights(model: Transformer, tensor: int, expert: int) -> Weights:
+    at = Deployment(tensor=tensor, expert=expert)
     found = Weights()
     for operation in layer_operations(model):
         number = _of_device(operation, model, at)

@@ -8,15 +8,18 @@
     name = "llama-2-13b"
 
     [cluster]
+    card = "a100-80gb"           # one that is known (costs/cards), or all of the keys below
     cards = 64
-    per_node = 8
+    hardware = "fitted.toml"     # or what bubbleproof calibrate wrote: a card and its constants
+    efficiency = 0.5             # the share of the dense rate that large products reach
+    reserve = "2 GiB"            # of the memory of a card, for driver and libraries
+    framework = "megatron-core"  # what runs on it (costs/times/software.py)
+    per_node = 8                 # from here on, in place of the card's own:
     flops = 312e12               # of one card: dense products of 16-bit numbers per second
-    efficiency = 0.5             # the share of them that large products reach
     memory = "80 GiB"
     memory_bandwidth = "2 TB/s"
     node_link = "300 GB/s"       # of one card, in one direction: within a node
-    network = "25 GB/s"          # and between nodes
-    reserve = "2 GiB"            # of the memory, for libraries; latency = 10: microseconds
+    network = "100 GB/s"         # of a node, in one direction: between nodes
 
     [batch]
     samples = 512                # of one training step, over all replicas
@@ -30,6 +33,8 @@
     zero = [0, 1]
     scope = ["none", "full"]
     chunks = [1, 2]              # and the shapes of a pipeline, as in any plan
+
+The schema is ``docs/schemas/cluster-1.json``.
 """
 
 from __future__ import annotations
@@ -49,26 +54,30 @@ Listed = Annotated[list[Few], Field(min_length=1)]
 
 
 class ClusterLayout(Layout):
-    """Cards and what joins them; see ``costs.cluster``."""
+    """Cards and what joins them; see ``costs.cluster`` and ``costs.times.cards``."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     cards: Cards
-    per_node: Cards = 8
-    flops: float | int
-    """Of one card per second: dense products of 16-bit numbers."""
+    card: str | None = None
+    """A known one, by name; without it all of the numbers below are told."""
+    hardware: str | None = None
+    """A file that ``bubbleproof calibrate`` wrote: a card and its constants."""
+    framework: str | None = None
+    """The software, by name."""
     efficiency: float | int | None = None
-    """The share of them that large products reach, above 0 and at most 1."""
-    memory: NaturalSize
-    memory_bandwidth: Rate
-    node_link: Rate
-    """Of one card, in one direction, within a node."""
-    network: Rate
-    """Of one card, in one direction, between nodes."""
+    """The share of the dense rate that large products reach, above 0 and at most 1."""
     reserve: NaturalSize | None = None
-    """Of the memory of a card, for libraries."""
-    latency: Count | None = None
-    """Microseconds of a message or collective beside its bytes."""
+    """Of the memory of a card, for driver and libraries."""
+    per_node: Cards | None = None
+    flops: float | int | None = None
+    """Of one card per second: dense products of 16-bit numbers."""
+    memory: NaturalSize | None = None
+    memory_bandwidth: Rate | None = None
+    node_link: Rate | None = None
+    """Of one card, in one direction, within a node."""
+    network: Rate | None = None
+    """Of a node, in one direction, to other nodes."""
 
 
 class BatchLayout(Layout):
@@ -100,10 +109,10 @@ class ClusterPlanLayout(PlanLayout):
         default_factory=lambda: ["none", "attention", "full"]  # type: ignore[arg-type]  # the names
     )
     """What of a layer is recomputed."""
-    accounting: str = "fused"
-    """How kept bytes are counted, by name (``costs.accounting``)."""
-    precision: str = ""
-    """Bytes of a parameter, by name; absent: the accounting's."""
+    accounting: str | None = None
+    """How kept bytes are counted, by name (``costs.accounting``); absent: the framework's."""
+    precision: str | None = None
+    """Bytes of a parameter, by name; absent: the framework's."""
 
 
 class ClusterFileLayout(Layout):
@@ -119,3 +128,11 @@ class ClusterFileLayout(Layout):
     batch: BatchLayout
     plan: ClusterPlanLayout = ClusterPlanLayout()
     solve: SolveLayout = SolveLayout()
+
+
+def cluster_schema() -> dict[str, object]:
+    """The JSON schema of a problem file that starts from a model."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ClusterFileLayout.model_json_schema(),
+    }

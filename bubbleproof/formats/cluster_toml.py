@@ -8,16 +8,20 @@ with ``[layers]`` in microseconds and bytes, for ``plan``, ``solve`` and ``repla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from bubbleproof.costs import Deployment
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Counted, Lists, Training
+from bubbleproof.costs.times.cards import Card, cards
+from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
-from bubbleproof.formats.errors import about, values_at
+from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
+from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.model_toml import model_of
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_text
 from bubbleproof.formats.sizes_and_rates import Units
@@ -28,6 +32,14 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
 NAMES = {"input_backward": "input", "weight_backward": "weight"}
+CARD = {
+    "flops": ("tflops", 1e12),
+    "memory": ("memory_gib", 2**30),
+    "memory_bandwidth": ("memory_gbs", 1e9),
+    "node_link": ("link_gbs", 1e9),
+    "network": ("network_gbs", 1e9),
+}
+REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
 SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope")
 
 
@@ -49,6 +61,12 @@ def is_cluster_file(path: FilePath) -> bool:
         return "model" in parse_toml(read_text(path, limit=MEBIBYTE))
 
 
+def has_cluster(path: FilePath) -> bool:
+    """Whether a file with a table ``[model]`` has a cluster as well."""
+    with about(path):
+        return "cluster" in parse_toml(read_text(path, limit=MEBIBYTE))
+
+
 def read_cluster_file(path: FilePath) -> ClusterFile:
     """Read a file of at most 1 MiB.
 
@@ -59,18 +77,20 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         units = Units(unit="s", memory_unit="bytes")
         layout = validate(ClusterFileLayout, content, units)
         model, sequence = model_of(layout.model)
+        cluster = cluster_of(layout.cluster)
         with values_at("plan"):
             shared = Deployment(
                 sequence=layout.batch.sequence or sequence,
-                accounting=layout.plan.accounting,
-                precision=layout.plan.precision,
+                sequence_parallel=cluster.runs.sequence_parallel,
+                accounting=layout.plan.accounting or cluster.runs.accounting,
+                precision=layout.plan.precision or cluster.runs.precision,
             )
         return ClusterFile(
             name=layout.name or Path(path).stem,
             description=layout.description,
             training=Training(
                 model=model,
-                cluster=cluster_of(layout.cluster),
+                cluster=cluster,
                 samples=layout.batch.samples,
                 deployment=shared,
             ),
@@ -82,13 +102,56 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
 
 def cluster_of(layout: ClusterLayout) -> Cluster:
     """The cluster of a table. Raises ``UnusableInput`` for numbers that are none."""
-    told = {name: value for name, value in layout if value is not None}
-    rates = ("memory_bandwidth", "node_link", "network", "flops")
-    told.update({name: float(told[name]) for name in rates})
-    if "latency" in told:
-        told["latency"] = told["latency"] / 1e6
     with values_at("cluster"):
-        return Cluster(**told)
+        kind, constants = _card(layout)
+        found = Cluster(
+            card=kind,
+            cards=layout.cards,
+            constants=constants,
+            **_told(layout, "reserve", "framework"),
+        )
+        efficiency = layout.efficiency
+        return found if efficiency is None else found.with_efficiency(float(efficiency))
+
+
+def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:
+    """The card and its constants: a known one, with what is told of it, or one told whole.
+
+    Constants that follow from what is told begin anew; the others stay as they were fitted.
+    """
+    own: dict[str, Any] = {}
+    for name, (field, unit) in CARD.items():
+        if (value := getattr(layout, name)) is not None:
+            own[field] = float(value) / unit
+    if layout.per_node is not None:
+        own["cards_per_node"] = layout.per_node
+    if "tflops" in own:
+        own["tflops"] = {"bf16": own["tflops"]}
+    if layout.card is None and layout.hardware is None:
+        found = Card(
+            name="own", title="own", **{"cards_per_node": 8, "reached": REACHED, **_all(own)}
+        )
+        return found, starts(found)
+    if layout.card is not None and layout.hardware is not None:
+        raise UnusableInput("cluster.card", "nothing beside hardware", repr(layout.card))
+    known = read_hardware(layout.hardware or layout.card or "")
+    found = replace(known.card, **own)
+    begun, before = starts(found), starts(known.card)
+    anew = {name: value for name, value in begun.items() if value != before[name]}
+    return found, {**known.constants, **anew}
+
+
+def _all(own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is told of a card. Raises ``UnusableInput`` for what is missing."""
+    for name, (field, _) in CARD.items():
+        if field not in own:
+            expected = f"this key, or card = one of {', '.join(cards())}"
+            raise UnusableInput(f"cluster.{name}", expected, "nothing")
+    return own
+
+
+def _told(layout: ClusterLayout, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(layout, name)) is not None}
 
 
 def _lists(layout: ClusterPlanLayout) -> Lists:

@@ -83,15 +83,9 @@ def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
 
 
 def read_model(path: FilePath) -> tuple[Transformer, int]:
-    """The table ``[model]`` of a file, and the tokens of a sample: of its ``[batch]`` where told.
-
-    Raises ``UnusableInput`` with one line.
-    """
+    """The table ``[model]`` of a file. Raises ``UnusableInput`` with one line."""
     with about(path):
         content = parse_toml(read_text(path, limit=MEBIBYTE))
         if not isinstance(table := content.get("model"), dict):
             raise UnusableInput("model", "this table", "nothing")
-        model, sequence = model_of(validate(ModelLayout, table))
-        batch = content.get("batch")
-        told = batch.get("sequence") if isinstance(batch, dict) else None
-        return model, told if isinstance(told, int) else sequence
+        return model_of(validate(ModelLayout, table))

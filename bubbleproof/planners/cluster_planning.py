@@ -19,15 +19,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from threading import Event
 
 from bubbleproof.costs.combinations import Combination, Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_bound
+from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
 from bubbleproof.planners.planned import NOT_LEGAL, Plan, PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
@@ -42,11 +44,12 @@ class _Standing:
 
     counted: Counted
     space: PlanSpace | None = None
-    shapes: list[tuple[int, Shaped]] = field(default_factory=list)
+    shapes: list[tuple[int, Shaped, Candidate]] = field(default_factory=list)
     value: int | None = None
     bound: int = 0
     peak: int | None = None
     plan: Plan | None = None
+    known: Known | None = None  # the schedule of ``value``
     reason: str = ""
 
     @property
@@ -85,6 +88,7 @@ class ClusterPlan:
     least_memory: int | None
     nearest: Combination | None
     seconds: float
+    reason: str = ""
 
 
 def plan_cluster(
@@ -144,7 +148,7 @@ class _ClusterPlanning:
                 except NotLegalError as why:
                     reasons.append(str(why))
                     continue
-                one.shapes.append((quick_bound(found.pipeline) + one.step_end, found))
+                one.shapes.append((quick_bound(found.pipeline) + one.step_end, found, candidate))
             if not one.shapes:
                 one.reason = f"{reasons[0]}; chunks = {_chunks_that_do(one)} would do"
                 one.counted = replace(one.counted, is_legal=False)
@@ -166,7 +170,7 @@ class _ClusterPlanning:
 
     def _look_at(self, one: _Standing, most: int | None) -> None:
         """First looks at its shapes; its bound is the least of theirs."""
-        for place, (bound, shape) in enumerate(one.shapes):
+        for place, (bound, shape, _) in enumerate(one.shapes):
             if most is not None and bound >= most:
                 continue
             asked = FirstLook(shaped=shape, most=None if most is None else most - one.step_end)
@@ -178,15 +182,16 @@ class _ClusterPlanning:
 
     def _take(self, one: _Standing, place: int, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
-        bound, shape = one.shapes[place]
+        bound, shape, candidate = one.shapes[place]
         found = NEVER if seen.is_infeasible else seen.bound + one.step_end
-        one.shapes[place] = max(bound, found), shape
-        one.bound = min(bound for bound, _ in one.shapes)
+        one.shapes[place] = max(bound, found), shape, candidate
+        one.bound = min(each[0] for each in one.shapes)
         if seen.value is None or seen.measured is None:
             return
         value, peak = seen.value + one.step_end, max(seen.measured.peak_memory, default=0)
         if one.value is None or (value, peak) < (one.value, one.peak or 0):
             one.value, one.peak = value, peak
+            one.known = Known(candidate=candidate, seen=seen)
 
     def _improve(self) -> None:
         """Search where something shorter may be, then let the joint planner take the best."""
@@ -228,7 +233,7 @@ class _ClusterPlanning:
 
     def _close(self, one: _Standing, most: int, seconds: float) -> None:
         """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
-        places = [place for place, (bound, _) in enumerate(one.shapes) if bound < most]
+        places = [place for place, each in enumerate(one.shapes) if each[0] < most]
         options = SolveOptions(
             time_limit=seconds / len(places),
             threads=self.options.threads,
@@ -243,7 +248,10 @@ class _ClusterPlanning:
     def _plan(self, one: _Standing, seconds: float) -> None:
         assert one.space is not None
         options = replace(self.options, time_limit=seconds, tell=None)
-        found = plan(one.space, options, executor=self.executor)
+        if self.options.stop.is_set():  # what is known becomes a plan, no more
+            options = replace(options, stop=Event())
+        known = () if one.known is None else (one.known,)
+        found = plan(one.space, options, executor=self.executor, known=known)
         one.plan = found
         if found.value is not None and found.winner is not None:
             one.value = found.value + one.step_end
@@ -287,6 +295,7 @@ class _ClusterPlanning:
             least_memory=None if nearest is None or value is not None else nearest.needed,
             nearest=None if nearest is None else nearest.combination,
             seconds=time.perf_counter() - self.began,
+            reason="interrupted: the best so far" if self.options.stop.is_set() else "",
         )
 
     def _status(self, value: int | None, bound: int) -> Status:

@@ -83,9 +83,10 @@ def test_a_deployment_is_written_as_a_problem(command: Run, cluster: Path, tmp_p
         TEXT.replace("[plan]\npipeline = [2, 4]", "[plan]\ntensor = [2]\npipeline = [2]")
         .replace("micro_batch = [1, 2]", "micro_batch = [2]")
         .replace("zero = [0, 1]", "zero = [1]")
-        .replace('scope = ["none", "full"]', 'scope = ["full"]\naccounting = "megatron"')
+        .replace('scope = ["none", "full"]', 'scope = ["full"]')
     )
     assert json.loads(command("plan", cluster, "--json").out)["makespan"] <= planned["value"]
+    assert told(command, cluster)["deployment"]["accounting"] == "engine"  # type: ignore[index]  # a table
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_what_is_refused(
 def test_a_deployment_that_does_not_fit_is_not_written(
     command: Run, cluster: Path, tmp_path: Path
 ) -> None:
-    cluster.write_text(TEXT.replace("64 MiB", "8 MiB"))
+    cluster.write_text(TEXT.replace("128 MiB", "72 MiB"))
     answer = command("costs", cluster, "tensor=2", "pipeline=2", "-o", tmp_path / "x.toml")
     assert answer.status == 1
     assert "does not fit: one microbatch needs" in answer.err

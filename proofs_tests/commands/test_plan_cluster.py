@@ -27,7 +27,7 @@ sequence = 256
 cards = 4
 per_node = 2
 flops = 1e12
-memory = "64 MiB"
+memory = "128 MiB"
 reserve = 0
 memory_bandwidth = "100 GB/s"
 node_link = "10 GB/s"
@@ -105,7 +105,7 @@ def test_the_problem_file_is_that_of_a_profile(command: Run, problem: Path, tmp_
 def test_where_nothing_fits_the_nearest_memory_is_told(
     command: Run, problem: Path, tmp_path: Path
 ) -> None:
-    problem.write_text(TEXT.replace("64 MiB", "8 MiB"))
+    problem.write_text(TEXT.replace("128 MiB", "72 MiB"))
     answer = command("plan", problem, "-o", tmp_path / "out")
     assert answer.status == 1
     assert "infeasible: no deployment fits" in answer.out
@@ -113,7 +113,7 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
     assert not (tmp_path / "out").exists()
     found = json.loads(command("plan", problem, "--json").out)
     assert found["winner"] is None
-    assert found["least_capacity"] > 8 << 20
+    assert found["least_capacity"] > 72 << 20
     assert found["nearest"].keys() == KEYS
 
 
@@ -121,6 +121,13 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
     ("old", "new", "told"),
     [
         ("per_node = 2", "efficiency = -0.5", "cluster efficiency must be above 0 and at most 1"),
+        ("per_node = 2", 'card = "a1000"', "no card 'a1000'; the nearest are a10"),
+        (
+            "per_node = 2",
+            'hardware = "none.toml"',
+            "none.toml: expected a file, found no such file",
+        ),
+        ("flops = 1e12\n", "", "cluster.flops: expected this key, or card = one of a10"),
         ('family = "llama"', 'name = "llama-9"', "no model 'llama-9'; the nearest are llama-"),
         ('family = "llama"\n', "", "a name, or a family of general, gpt, llama"),
         ("heads = 4", "heads = 5", "use heads = 4, or tell head_width"),
@@ -184,3 +191,32 @@ def test_the_door_plans_it_too(problem: Path) -> None:
     assert found.winner is not None
     assert found.plan is not None
     assert found.value == (found.plan.value or 0) + found.step_end
+
+
+CARD = """
+[model]
+name = "llama-2-7b"
+[cluster]
+card = "a100-80gb"
+cards = 8
+[batch]
+samples = 16
+sequence = 4096
+[plan]
+pipeline = [2]
+micro_batch = [1]
+zero = [1]
+scope = ["none"]
+"""
+
+
+def test_a_card_by_name_and_what_is_told_of_it(command: Run, problem: Path) -> None:
+    """Less memory fits less; a slower network takes longer, higher efficiency less long."""
+    values = []
+    for more in ("", 'network = "1 GB/s"\nper_node = 2', "efficiency = 1.0"):
+        problem.write_text(CARD.replace("cards = 8", f"cards = 8\n{more}"))
+        found = json.loads(command("plan", problem, "--json").out)
+        values.append(found["value"])
+    assert values[2] < values[0] < values[1]
+    problem.write_text(CARD.replace("cards = 8", 'cards = 8\nmemory = "12 GiB"'))
+    assert command("plan", problem).status == 1

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bubbleproof.costs import Deployment, transformer
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.combinations import Counted, Lists, Training, combinations, counted
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.constants import starts
 
 MODEL = transformer("llama", layers=4, hidden=256, heads=4, feed_forward=512, vocabulary=1000)
-CARDS = Cluster(
-    cards=4,
-    per_node=2,
-    flops=1e12,
-    memory=64 << 20,
-    memory_bandwidth=1e11,
-    node_link=1e10,
-    network=1e9,
-    reserve=0,
+CARD = Card(
+    name="small",
+    title="small",
+    memory_gib=1 / 8,  # half of it for the framework's workspace
+    memory_gbs=100,
+    link_gbs=10,
+    network_gbs=2,
+    cards_per_node=2,
+    reached=0.5,
+    tflops={"bf16": 1.0},
 )
+# The host is never waited for, so that times are those of the card.
+QUICK = {**starts(CARD), "launch": 1e-6, "wait_2": 1e-6, "wait_4": 1e-6, "wait_8": 1e-6}
+CARDS = Cluster(card=CARD, cards=4, constants=QUICK, reserve=0, framework="megatron-core")
 TRAINING = Training(
     model=MODEL,
     cluster=CARDS,
     samples=8,
     deployment=Deployment(sequence=256, accounting="fused"),
 )
+
+
+def with_memory(memory: int) -> Training:
+    """The same on cards of so many bytes."""
+    card = replace(CARD, memory_gib=memory / 2**30)
+    return replace(TRAINING, cluster=CARDS.with_changes(card=card))
 
 
 def all_counted(training: Training, lists: Lists) -> list[Counted]:

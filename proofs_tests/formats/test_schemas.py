@@ -15,6 +15,7 @@ from bubbleproof.formats import (
     replay_schema,
     schedule_schema,
 )
+from bubbleproof.formats.cluster_layout import cluster_schema
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -27,6 +28,7 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
         ("problem-1", problem_schema()),
         ("certificate-1", certificate_schema()),
         ("replay-1", replay_schema()),
+        ("cluster-1", cluster_schema()),
     ],
 )
 def test_schema_is_up_to_date(name: str, schema: dict[str, object]) -> None:

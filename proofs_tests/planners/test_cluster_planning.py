@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
-from bubbleproof.costs.combinations import Counted, Lists, Training, combinations, counted
+from bubbleproof.costs.combinations import Counted, Lists, combinations, counted
 from bubbleproof.formats.cluster_toml import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, plan
@@ -16,7 +17,7 @@ from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from proofs_tests.costs.cluster_cases import TRAINING, all_counted
+from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 
@@ -39,11 +40,7 @@ def space_of(one: Counted) -> PlanSpace:
     return space
 
 
-def with_memory(memory: int) -> Training:
-    return replace(TRAINING, cluster=TRAINING.cluster.with_changes(memory=memory))
-
-
-@pytest.mark.parametrize("mebibytes", [64, 40])
+@pytest.mark.parametrize("mebibytes", [128, 104])
 def test_nothing_is_lost_by_pruning(mebibytes: int) -> None:
     """Each deployment planned for itself, without a thought for the others: the same best."""
     counts = all_counted(with_memory(mebibytes << 20), LISTS)
@@ -68,7 +65,7 @@ def test_nothing_is_lost_by_pruning(mebibytes: int) -> None:
 
 def test_what_does_not_fit_has_no_schedule() -> None:
     """By the joint planner's own word, which does not know the combination's count."""
-    counts = [one for one in all_counted(with_memory(24 << 20), LISTS) if one.is_legal]
+    counts = [one for one in all_counted(with_memory(88 << 20), LISTS) if one.is_legal]
     full = [one for one in counts if one.reason]
     assert full
     for one in full:
@@ -76,7 +73,7 @@ def test_what_does_not_fit_has_no_schedule() -> None:
 
 
 def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
-    none = plan_cluster(all_counted(with_memory(8 << 20), LISTS), space_of)
+    none = plan_cluster(all_counted(with_memory(72 << 20), LISTS), space_of)
     assert none.status is Status.INFEASIBLE
     assert none.winner is None
     assert none.least_memory is not None
@@ -86,10 +83,23 @@ def test_the_nearest_memory_is_enough_and_one_byte_less_is_not() -> None:
         assert (found.value is not None) is is_enough
 
 
+def test_a_search_that_is_stopped_has_the_best_so_far() -> None:
+    stop = Event()
+    options = PlanOptions(time_limit=PATIENCE, stop=stop, tell=lambda _: stop.set())
+    found = plan_cluster(all_counted(TRAINING, LISTS), space_of, options)
+    assert found.reason == "interrupted: the best so far"
+    assert found.plan is not None
+    assert found.plan.value is not None
+    assert found.value == found.plan.value + found.step_end
+    assert found.plan.verdict is not None
+    assert found.plan.verdict.ok
+
+
 def test_reasons_name_the_number() -> None:
     lists = Lists(tensor=(1,), data=(1, 4), pipeline=(1, 4), micro_batch=(3, 1), zero=(0,),
                   scope=("none",))  # fmt: skip
-    found = {str(one.combination): one.reason for one in all_counted(TRAINING, lists)}
+    roomy = with_memory(256 << 20)
+    found = {str(one.combination): one.reason for one in all_counted(roomy, lists)}
     samples = "8 samples are not divisible by data x micro_batch"
     assert found == {
         "t=1 d=1 p=4 b=3 zero=0 none": f"{samples} = 3; use samples = 9",
@@ -107,14 +117,9 @@ def test_reasons_name_the_number() -> None:
         tensor=(1,), data=(1,), pipeline=(4,), micro_batch=(1,), zero=(0,), scope=("full",)
     )
     (one,) = combinations(TRAINING, deep)
-    shallow = Training(
-        model=TRAINING.model.with_changes(layers=6),
-        cluster=TRAINING.cluster,
-        samples=8,
-        deployment=TRAINING.deployment,
-    )
+    shallow = replace(TRAINING, model=TRAINING.model.with_changes(layers=6))
     told = counted(shallow, one)
-    assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 3"
+    assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 2"
     assert not told.is_legal
 
 

@@ -1,0 +1,119 @@
+"""What a deployment takes on a cluster: the model of times, sharding beside it, ticks and bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from bubbleproof.costs import Deployment
+from bubbleproof.costs.cluster_layers import cluster_layers
+from bubbleproof.costs.cluster_times import cluster_times
+from bubbleproof.costs.times.iteration import iteration_plan
+from bubbleproof.costs.times.software import software
+from proofs_tests.costs.cluster_cases import CARDS, MODEL
+
+ONE = Deployment(sequence=256, accounting="fused", data=4)
+DENSE = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256  # weights of a layer
+# Bytes that a layer keeps of a token: two norms, q, k, v, attention, output, 4 x 512 and down, in
+# 16 bits; in 32 one number of each norm and head.
+KEPT = 256 * (2 * (2 * 256 + 3 * 256 + 256 + 256 + 4 * 512 + 256) + 4 * (2 + 4))
+
+
+@pytest.mark.parametrize("pipeline", [1, 2, 4])
+def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
+    """``estimate`` makes stages of the same passes: forward and full backward, to a microsecond."""
+    at = Deployment(sequence=256, accounting="fused", pipeline=pipeline, data=4 // pipeline)
+    whole = iteration_plan(
+        MODEL, at, microbatches=4, runs=software("megatron-core"), constants=CARDS.constants,
+        cards_per_node=2,
+    ).pipeline  # fmt: skip
+    layers = cluster_layers(MODEL, at, CARDS).layers
+    for stage in range(pipeline):
+        part = layers.stage((4 // pipeline,) * pipeline, stage)
+        ticks = whole.ticks  # nanoseconds; each of 4 layers is rounded to microseconds
+        assert part.forward == pytest.approx(ticks.forward[stage, 0] / 1000, abs=4)
+        assert part.backward == pytest.approx(ticks.backward[stage, 0] / 1000, abs=8)
+        assert part.input_backward + part.weight_backward == part.backward
+
+
+def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:
+    """Four replicas on two nodes of two: 3/4 of the layer's bytes over a node's network."""
+    once = 3 / 4 * DENSE * 2 / (CARDS.constants["network_gradient"] * 1e6)
+    plain = cluster_times(MODEL, ONE.with_changes(zero=1), CARDS).layer
+    two = cluster_times(MODEL, ONE.with_changes(zero=2), CARDS).layer
+    three = cluster_times(MODEL, ONE.with_changes(zero=3), CARDS).layer
+    assert (two.forward, two.input_backward) == (plain.forward, plain.input_backward)
+    assert two.weight_backward == pytest.approx(max(plain.weight_backward, once))
+    assert three.forward == pytest.approx(max(plain.forward, once))
+    slow = CARDS.with_changes(constants={**CARDS.constants, "network_gradient": 1e-3})
+    hours = 3 / 4 * DENSE * 2 / 1e3
+    held = cluster_times(MODEL, ONE.with_changes(zero=3), slow).layer
+    assert held.forward == held.input_backward == held.weight_backward == pytest.approx(hours)
+
+
+def test_a_step_ends_with_what_no_microbatch_has_moved() -> None:
+    """Of each weight 3/4 of 4 bytes reduced, and gathered: 4 without ZeRO, else 2; then none."""
+    weights = 4 * DENSE + 2 * 1000 * 256 + 256
+    constants = {**CARDS.constants, "memory": 1e12, "iteration": 1e-12}  # network alone
+    alone = CARDS.with_changes(constants=constants)
+    moved = (4 + 4, 4 + 2, 2, 0)
+    for zero, each in enumerate(moved):
+        wanted = 3 / 4 * weights * each / (constants["network_gradient"] * 1e6)
+        found = cluster_times(MODEL, ONE.with_changes(zero=zero), alone).step_end
+        assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_experts_exchange_tokens() -> None:
+    mixture = MODEL.with_changes(experts=4, experts_per_token=2)
+    alone = cluster_times(mixture, ONE, CARDS).layer
+    spread = cluster_times(mixture, ONE.with_changes(expert=4), CARDS).layer
+    # Two copies of 256 tokens' 256 numbers of 2 bytes, 3/4 of them elsewhere; twice a direction.
+    copies = 2 * 256 * 256 * 2 * 3 / 4
+    more = 2 * copies / (CARDS.constants["network_gradient"] * 1e6)
+    assert spread.forward - alone.forward == pytest.approx(more)
+
+
+def test_numbers_are_ticks_and_bytes() -> None:
+    at = ONE.with_changes(data=2, pipeline=2, micro_batch=2)
+    found, times = cluster_layers(MODEL, at, CARDS), cluster_times(MODEL, at, CARDS)
+    assert found.layers.number == 4
+    assert found.layers.layer.forward == round(times.layer.forward * 1000)
+    assert found.layers.layer.activation == 2 * KEPT
+    assert found.layers.layer.static == 18 * DENSE
+    assert found.layers.head.static == 18 * (1000 * 256 + 256)  # the norm, and its own words
+    # The last norm's output and its statistic; the logits are room that the card keeps.
+    assert found.layers.head.activation == 2 * 256 * (2 * 256 + 4)
+    assert found.message == 2 * 256 * 256 * 2
+    assert found.capacity < CARDS.memory - 2 * 256 * 1000 * 6  # logits in 16 bits and in 32
+
+
+def test_recomputation_leaves_room_for_one_layer_whole() -> None:
+    plain, again = (
+        cluster_layers(MODEL, ONE.with_changes(scope=scope), CARDS) for scope in ("none", "full")
+    )
+    assert again.layers.layer.activation == 256 * 256 * 2
+    assert plain.capacity - again.capacity == KEPT - 256 * 256 * 2
+    assert again.layers.layer.input_backward > plain.layers.layer.input_backward
+    assert again.layers.layer.weight_backward == plain.layers.layer.weight_backward
+
+
+def test_efficiency_is_the_rate_of_products() -> None:
+    twice = CARDS.with_efficiency(1.0)
+    half = CARDS.with_efficiency(0.5)
+    assert twice.constants["matmul"] == 2 * half.constants["matmul"] == 1.0
+    fast = cluster_times(MODEL, ONE, twice).layer
+    assert fast.forward < cluster_times(MODEL, ONE, half).layer.forward
+
+
+@pytest.mark.parametrize("efficiency", [-0.5, 0.0, 1.5])
+def test_an_efficiency_that_is_none(efficiency: float) -> None:
+    with pytest.raises(ValueError, match=r"above 0 and at most 1, got .*; use such as"):
+        CARDS.with_efficiency(efficiency)
+
+
+def test_a_cluster_that_is_none() -> None:
+    with pytest.raises(ValueError, match="cluster cards must be 1 or more, got 0"):
+        CARDS.with_changes(cards=0)
+    with pytest.raises(ValueError, match="cluster reserve must be less than memory"):
+        CARDS.with_changes(reserve=128 << 20)
+    with pytest.raises(ValueError, match="must be the 4 cards, got 2 x 1 x 1 = 2"):
+        cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS)
