@@ -3,10 +3,11 @@
 What the planner and a problem file need: one layer, the embedding and the head with their ticks,
 activation and state; the latency of a message; the memory that is left to them on a card; and what
 follows the pipeline at the end of a step. A layer that is recomputed keeps what its scope leaves.
-Beside, each card has room for one layer in full while it is made again, under ZeRO 3 for the
-gathered weights of two, and for what ``costs.times.allocated`` counts: the software's, and what the
-loss and a block's backward need for a moment, the logits among it. All that comes off the card's
-memory, as does the reserve.
+What ``costs.times.allocated`` counts beside state and saved bytes is counted here too: the head
+holds what the loss needs for a moment, its logits among it, as long as a microbatch is there, which
+in 1F1B is that moment; each card has room for the software's bytes, for what a block's backward
+needs, for one layer in full while it is made again, and under ZeRO 3 for the gathered weights of
+two. Those come off the card's memory, as does the reserve.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved, message_bytes
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import allocated
+from bubbleproof.costs.times.allocated import StageBytes, allocated
 from bubbleproof.costs.times.software import software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import (
@@ -64,7 +65,7 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
             ),
             head=_part(
                 times.head,
-                head_saved(model, at) - _logits(model, at),
+                _head_bytes(model, once, cluster.framework),
                 head_weights(model, at, is_copied=not is_alone),
                 at,
             ),
@@ -92,14 +93,19 @@ def _ticks(milliseconds: float) -> int:
     return round(milliseconds * TICKS)
 
 
-def _logits(model: Transformer, at: Deployment) -> Number:
-    return Fraction(LOGIT * at.micro_batch * at.sequence * words(model, at), at.context)
+def _head_bytes(model: Transformer, once: Deployment, framework: str) -> Number:
+    """What the head holds of a microbatch: of the loss's moment what no block needs anyway."""
+    tokens = Fraction(once.micro_batch * once.sequence, once.context)
+    kept = head_saved(model, once) - LOGIT * tokens * words(model, once)
+    first, last = _ends(model, once, framework)
+    return max(Fraction(kept), Fraction(last.moment - first.moment))
 
 
 def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     """Bytes that a card needs now and then beside state and kept activations."""
     once = at.of_microbatch
-    found = _moments(model, once, cluster.framework)
+    first, _ = _ends(model, once, cluster.framework)
+    found = first.software + first.moment
     if at.scope != "none":
         found += ceil(layer_saved(model, once, "none") - layer_saved(model, once))
     if at.zero == 3:
@@ -108,7 +114,6 @@ def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _moments(model: Transformer, once: Deployment, framework: str) -> int:
-    """What the software holds and what is needed for a moment, on a stage with both ends."""
-    (both_ends,) = allocated(model, once, software(framework), 1)
-    return both_ends.software + both_ends.moment
+def _ends(model: Transformer, once: Deployment, framework: str) -> tuple[StageBytes, ...]:
+    """A stage without the head, and one with it."""
+    return allocated(model, once.with_changes(pipeline=2), software(framework), 1)
