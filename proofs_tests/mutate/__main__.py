@@ -28,7 +28,7 @@ TESTS = (
         "actions", "timing", "problem", "memory", "lowering", "index_order", "forced_order",
         "hypotheses", "pipeline", "parameters", "tpipe_offload", "tpipe_recompute",
         "pipemesh_collectives", "bidirectional", "slides", "bpipe_transfers", "links", "layer_cuts",
-        "plan_space", "shaping",
+        "plan_space", "shaping", "overlaps", "measures",
     )),
     "proofs_tests/papers/test_retiming.py",
     "proofs_tests/test_door.py",

@@ -6,6 +6,9 @@ An entry that is no mutant of the tree any more is an error.
 from __future__ import annotations
 
 _ONE_LENGTH = "the columns zipped are of one table, which checks that they are of one length"
+_WIDER = "a wider span of times leaves the order as it is"
+_EITHER = "the packed key fits up to there, and both ways of sorting give one order"
+_NOTHING = "a change by 0 may stand anywhere in its instant"
 SAME: dict[tuple[str, str, str], str] = {
     ("theory/model/actions.py", "ActionTable._of_columns", "True -> False"): _ONE_LENGTH,
     ("verify/spec.py", "plain_problem", "True -> False"): _ONE_LENGTH,
@@ -57,5 +60,50 @@ SAME: dict[tuple[str, str, str], str] = {
     ),
     ("verify/explain/schedules.py", "_beyond_memory", "level < 0 -> level <= 0"): (
         "a level of 0 is within every capacity, and is never asked about"
+    ),
+    ("theory/model/actions.py", "ActionTable.require_actions", "1 -> 2"): (
+        "the first wrong row raises"
+    ),
+    ("theory/model/measures.py", "measure_rows", "first <= last -> first < last"): (
+        "a rank whose first start is its last end has a span of 0 either way"
+    ),
+    ("theory/model/memory.py", "_by_store_and_time", "0 -> 1"): _WIDER,
+    ("theory/model/memory.py", "_by_store_and_time", "0 -> 1 (no. 2)"): _WIDER,
+    ("theory/model/memory.py", "_by_store_and_time", "0 -> 1 (no. 3)"): _WIDER,
+    ("theory/model/memory.py", "_by_store_and_time", "1 -> 2"): _WIDER,
+    ("theory/model/memory.py", "_by_store_and_time", "1 -> 2 (no. 2)"): _EITHER,
+    ("theory/model/memory.py", "_by_store_and_time", "1 -> 2 (no. 3)"): _EITHER,
+    ("theory/model/memory.py", "_by_store_and_time", "1 << 61 -> 1 >> 61"): _EITHER,
+    ("theory/model/memory.py", "_by_store_and_time", "61 -> 62"): _EITHER,
+    (
+        "theory/model/memory.py",
+        "_by_store_and_time",
+        "span * (int(store.max(initial=0)) + 1) < 1 << 61 -> "
+        "span * (int(store.max(initial=0)) + 1) <= 1 << 61",
+    ): _EITHER,
+    ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0"): _NOTHING,
+    ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0 (no. 2)"): _NOTHING,
+    ("theory/model/schedule.py", "Program.orders", "True -> False"): (
+        "a program's actions and resources are of one length, which it checks"
+    ),
+    ("theory/pipelines/pipeline.py", "Pipeline._check_memory", "True -> False"): (
+        "both have a number for each stage"
+    ),
+    ("theory/pipelines/lowering.py", "_events", "1 -> 2"): "any number above 0 marks a start",
+    ("verify/communication/collective_order.py", "check_one_at_a_time", "True -> False"): (
+        "a program's actions and resources are of one length, which it checks"
+    ),
+    (
+        "verify/communication/evict_load.py",
+        "PeerTransfers._in_order",
+        "post < self._row_of[forward] -> post <= self._row_of[forward]",
+    ): "two actions do not stand in one row",
+    (
+        "verify/communication/evict_load.py",
+        "PeerTransfers._in_order",
+        "post < evicted.wait[transfer.peer] -> post <= evicted.wait[transfer.peer]",
+    ): "two actions do not stand in one row",
+    ("verify/dataflow/activations.py", "Activations.of_backward", "0 -> 1"): (
+        "every microbatch that has a backward has a last slice"
     ),
 }

@@ -149,6 +149,9 @@ def test_columns_out_of_range_are_refused(column: str, value: int, message: str)
     ("table", "message"),
     [
         (ActionTable.of(int(Kind.F), NONE, NONE), "stage must be 0 to 65534, got -1 in row 0"),
+        (ActionTable.of(int(Kind.F), NONE, 0), "stage must be 0 to 65534, got -1 in row 0"),
+        (ActionTable.of(int(Kind.F), 0, 0, 0, 1),
+         "only W is cut into parts, got part 1 of F in row 0"),
         (ActionTable.of(int(Kind.F), 0, np.array([0, NONE])),
          "F takes a microbatch, got -1 in row 1"),
         (ActionTable.of(int(Kind.STEP), 0, 3), "STEP takes no microbatch, got 3 in row 0"),

@@ -17,8 +17,8 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.visits import visits
+from bubbleproof.theory.pipelines.sharding import Computations, Sharding
+from bubbleproof.theory.pipelines.visits import Visit, visits
 from bubbleproof.verify import Rule, check, check_communication
 from proofs_tests.sized import sized
 from proofs_tests.theory.test_pipemesh import Parts, filled
@@ -289,3 +289,14 @@ def test_collectives_and_order_must_follow_the_same_sequences() -> None:
         PipeMesh((2, 2), (2, 2)).schedule(pipeline)
     with pytest.raises(ValueError, match="e must be numbers of 1 or more that add up to the 4"):
         PipeMesh((3,)).sharded(pipeline, Sharding(zero=1, gather=1, reduce=1))
+
+
+def test_forwards_go_by_slice_and_backwards_the_other_way() -> None:
+    problem = Pipeline(num_ranks=1, num_microbatches=2, num_slices=2).problem()
+    computations = Computations(problem)
+    for is_forward, expected in (
+        (True, ["0F0.0", "0F0.1", "0F1.0", "0F1.1"]),
+        (False, ["0B0.1", "0B0.0", "0B1.1", "0B1.0"]),
+    ):
+        visit = Visit(rank=0, number=0, is_forward=is_forward, operation=0, stage=0, first=0, end=2)
+        assert [problem.label(task) for task in computations.of(visit).tolist()] == expected

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.explain import grid
 from bubbleproof.verify.explain.grid import MAX_ROWS, step_grid, time_grid
 
 
@@ -115,3 +118,10 @@ def test_a_picture_of_steps_shows_four_on_either_side() -> None:
     assert step_grid(problem, program, np.array([7, 8])) == (
         "  rank 0  ... 0F3  0F4  0F5  0F6  [0F7]  [0F8]  0F9  0F10  0F11"
     )
+
+
+def test_a_line_is_shortened_beyond_twice_the_width() -> None:
+    short: Callable[[str], str] = grid._shortened
+    text = "".join(chr(97 + i % 26) for i in range(2 * grid.WIDTH))
+    assert short(text) == text
+    assert short(f"{text}!") == f"{text[: grid.WIDTH]} ... {text[1 - grid.WIDTH :]}!"

@@ -128,7 +128,7 @@ class Case:
             recompute=recompute,
             evictions=tuple(evictions),
             offloads=tuple(offloads),
-            host_capacity=offload.host_capacity if offload is not None and offloads else None,
+            host_capacity=None if offload is None else offload.host_capacity,
         )
 
     def _open(self) -> Allowed:

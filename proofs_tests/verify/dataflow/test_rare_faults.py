@@ -181,3 +181,20 @@ def test_a_gradient_is_shown_where_it_went_wrong(order: str, tasks: tuple[str, .
     problem = Pipeline(num_ranks=1, num_microbatches=1, split_backward=True).problem()
     finding = check_dataflow_of_program(problem, Program.from_orders([order.split()]))
     assert tuple(t for v in finding.violations for t in v.tasks)[: len(tasks)] == tasks
+
+
+def test_what_is_parked_over_one_link_does_not_come_back_over_another() -> None:
+    problem = Pipeline(
+        num_ranks=4,
+        num_microbatches=1,
+        evictions=(
+            Eviction(stage=0, microbatch=0, source=0, target=3, duration=1),
+            Eviction(stage=1, microbatch=0, source=1, target=2, duration=1),
+        ),
+    ).problem()
+    ranks = [f"{rank}F0 {rank}B0" for rank in range(4)]
+    assert found(problem, *ranks, "0EVICT0 0LOAD0", "1EVICT0 1LOAD0") == []
+    assert found(problem, *ranks, "0EVICT0", "1EVICT0 1LOAD0 0LOAD0") == [
+        "0LOAD0 on link 1-2 needs the activations of 0F0, parked over the same link: "
+        "0EVICT0 has evicted them"
+    ]
