@@ -19,6 +19,7 @@ from bubbleproof.costs.transformer import Transformer
 SCOPES = ("none", "attention", "full")
 COUNTS = ("tensor", "pipeline", "data", "context", "expert", "micro_batch", "sequence")
 HIGHEST_ZERO = 3
+LARGEST = 1 << 24  # of any count; sequences of so many tokens are not trained on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,8 @@ class Deployment:
         for name in COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+            if getattr(self, name) > LARGEST:
+                raise ValueError(f"{name} must be at most {LARGEST}, got {getattr(self, name)}")
         if not 0 <= self.zero <= HIGHEST_ZERO:
             raise ValueError(f"zero must be 0 to {HIGHEST_ZERO}, got {self.zero}")
         _one_of("scope", self.scope, SCOPES)

@@ -20,6 +20,8 @@ from typing import Any, Literal
 
 Norm = Literal["layer", "rms"]
 Biases = Literal["none", "inputs", "all"]
+MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
+LARGEST = 1 << 32  # of any other number of a shape
 _POSITIVE = ("layers", "hidden", "heads", "feed_forward", "vocabulary", "norms")
 _NATURAL = ("kv_heads", "head_width", "positions", "experts", "experts_per_token")
 
@@ -61,9 +63,11 @@ class Transformer:
     def __post_init__(self) -> None:
         for names, least in ((_POSITIVE, 1), (_NATURAL, 0)):
             for name in names:
-                if getattr(self, name) < least:
-                    given = getattr(self, name)
+                given, most = getattr(self, name), MOST.get(name, LARGEST)
+                if given < least:
                     raise ValueError(f"model {name} must be {least} or more, got {given}")
+                if given > most:
+                    raise ValueError(f"model {name} must be at most {most}, got {given}")
         self._set_heads()
         self._require_experts()
 

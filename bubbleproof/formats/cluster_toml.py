@@ -23,6 +23,7 @@ from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.model_toml import model_of
+from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.problem_toml import problem_file_of_text, problem_text
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
@@ -199,7 +200,7 @@ def deployed_text(file: ClusterFile, one: Counted) -> str:
     """The problem file of one deployment of a cluster file."""
     assert one.numbers is not None
     training, at = file.training, one.combination
-    model = training.model.name or "a model"
+    model = harmless(training.model.name) or "a model"
     content = deployed_content(
         one.numbers,
         ranks=at.pipeline,

@@ -140,7 +140,11 @@ class _ClusterPlanning:
 
     def _bound(self) -> None:
         for one in self.open_ones:
-            one.space = self.space_of(one.counted)
+            try:
+                one.space = self.space_of(one.counted)
+            except ValueError as why:  # such as more microbatches than a problem may have
+                one.reason, one.counted = str(why), replace(one.counted, is_legal=False)
+                continue
             reasons = []
             for candidate in one.space.candidates():
                 try:

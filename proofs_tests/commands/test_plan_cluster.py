@@ -140,6 +140,8 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
         ("chunks = [1, 2]", 'accounting = "x"', "accounting must be one of megatron"),
         ("flops = 1e12", 'flops = "fast"', "cluster.flops"),
         ("layers = 4", "layers = 0", "model.layers"),
+        ("layers = 4", "layers = 9_000_000_000", "model layers must be at most 10000"),
+        ("hidden = 256", "hidden = 9_000_000_000_000", "model hidden must be at most"),
         ("micro_batch = [1, 2]", "micro_batch = []", "plan.micro_batch"),
         (
             "chunks = [1, 2]",
@@ -220,3 +222,19 @@ def test_a_card_by_name_and_what_is_told_of_it(command: Run, problem: Path) -> N
     assert values[2] < values[0] < values[1]
     problem.write_text(CARD.replace("cards = 8", 'cards = 8\nmemory = "12 GiB"'))
     assert command("plan", problem).status == 1
+
+
+def test_a_name_of_any_characters_is_told_and_written(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    odd = 'name = "a\\u0007\\n[plan]\\u001b[31m"\nfamily = "llama"'
+    problem.write_text(TEXT.replace('family = "llama"', odd))
+    assert command("plan", problem, "-o", tmp_path / "out").status == 0
+    assert command("plan", tmp_path / "out" / "problem.toml").status == 0
+
+
+def test_a_batch_beyond_any_problem_is_refused_in_a_line(command: Run, problem: Path) -> None:
+    problem.write_text(TEXT.replace("samples = 8", "samples = 8_000_000_000_000"))
+    answer = command("plan", problem)
+    assert (answer.status, answer.out) == (2, "")
+    assert "found" in answer.err
