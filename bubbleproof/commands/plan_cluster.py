@@ -30,8 +30,7 @@ from bubbleproof.commands.plan import DEFAULT_TIME_LIMIT as SECONDS
 from bubbleproof.commands.plan import EXIT, run_plan, write_plan_files
 from bubbleproof.commands.plan_paper import (
     Beside,
-    beside,
-    chosen_by,
+    beside_deployments,
     paper_rows,
     paper_to_json,
     write_paper_schedules,
@@ -107,7 +106,7 @@ def run_any_plan(
         _tell_nothing(file, found, json)
         return EXIT[found.status]
     deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
-    shown = beside(found.plan, chosen_by(paper, deployed), options, after=found.step_end)
+    shown = beside_deployments(paper, file, counts, found, deployed, options)
     timed = timed_candidates(found.plan, deployed)
     if output is not None:
         _write(Path(output), file, deployed, found, timed, shown)

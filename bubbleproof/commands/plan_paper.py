@@ -9,16 +9,21 @@ file's candidates, that as ``joint.json``; ``verify`` takes both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bubbleproof.commands.results import with_claims
+from bubbleproof.costs.combinations import Counted
 from bubbleproof.formats import UnusableInput, write_schedule
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Plan, PlanOptions
+from bubbleproof.planners.cluster_planning import ClusterPlan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.papers import paper_choice, require_paper
+from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of
 from bubbleproof.planners.papers.paper_choice import (
     Given,
     Joint,
@@ -81,6 +86,50 @@ def beside(
         return None
     chosen = with_shorter_order(chosen, options or PlanOptions())
     return Beside(chosen=chosen, best=joint(found, chosen), after=after)
+
+
+def beside_deployments(
+    name: str | None,
+    file: ClusterFile,
+    counts: Sequence[Counted],
+    found: ClusterPlan,
+    deployed: ProblemFile,
+    options: PlanOptions,
+) -> Beside | None:
+    """The same for a model on a cluster.
+
+    A paper with a grid of deployments takes its own; what its iteration takes more or less after
+    the pipeline than the winner's is part of its value. Others plan the winner's deployment.
+    """
+    if name is None or found.plan is None:
+        return None
+    if not chooses_deployments(name):
+        return beside(found.plan, chosen_by(name, deployed), options, after=found.step_end)
+    own = deployment_of(name, counts, lambda one: deployed_space(file, one), file.training.cluster)
+    if own is None:
+        nothing = PaperChoice(
+            paper=name, choice={"deployment": None}, executable=False, value=None, run=None,
+            note="nothing of the grid fits on paper",
+        )  # fmt: skip
+        return Beside(chosen=nothing, best=_best(found.plan, nothing), after=found.step_end)
+    chosen = paper_choice(name, own.given)
+    later = own.step_end - found.step_end
+    run = None if chosen.run is None else replace(chosen.run, candidate=None)
+    chosen = replace(
+        chosen,
+        choice={"deployment": str(own.counted.combination), **chosen.choice},
+        value=None if chosen.value is None else chosen.value + later,
+        run=run,
+    )
+    return Beside(chosen=chosen, best=_best(found.plan, chosen), after=found.step_end)
+
+
+def _best(found: Plan, chosen: PaperChoice) -> Joint | None:
+    """The best of the plan's schedules and of what runs of the paper."""
+    best = joint(found, replace(chosen, value=None))
+    if chosen.value is None or (best is not None and best.value <= chosen.value):
+        return best
+    return Joint(value=chosen.value, name=chosen.paper, run=chosen.run)
 
 
 def paper_to_json(shown: Beside) -> dict[str, object]:

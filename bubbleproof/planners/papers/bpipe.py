@@ -9,8 +9,9 @@ W_0 + A_0 min(p, m) within a rank's memory, ends that. With transfers those are 
 cannot execute (section 4.2): W_0 + A_0 min(p, m, mu_opt) must fit, and a transfer must hide behind
 computation: within a forward (Eq. 7 to 9) or, an evict and a load in turn, two of them within a
 forward and a backward (Eq. 10 to 12). A step takes (m + p - 1) forwards and backwards,
-recomputation included; the shortest is chosen. W_0 is that of a stage with neither embedding nor
-head (the least of the file), since the paper's stages are alike; ticks and A_0 are the largest.
+recomputation included; the shortest is chosen. W_0 and A_0 are those of a stage with neither
+embedding nor head (the least of the file), since the paper's stages are alike; ticks are the
+largest.
 
 *As it should be.* The same combinations as schedules: memory on every rank by the checker, with
 what embedding and head take and with a transfer counted on both its ends, and the makespan with the
@@ -78,8 +79,7 @@ def bpipe_choice(given: Given) -> PaperChoice:
     """
     planner = _Planner(given)
     tried = planner.combinations()
-    printed = [one for one in tried if not planner.refusal(one)]
-    chosen = min(printed, key=planner.predicted, default=None)
+    chosen = planner.chosen()
     runs = {one: planner.run(one) for one in tried}
     working = {one: run for one, run in runs.items() if isinstance(run, Run)}
     best = min(working, key=lambda one: working[one].measured.makespan, default=None)
@@ -93,6 +93,13 @@ def bpipe_choice(given: Given) -> PaperChoice:
         value=None if run is None else run.measured.makespan,
         run=run,
     )
+
+
+def predicted_ticks(given: Given) -> int | None:
+    """The paper's count of a step of its choice; None where nothing fits on paper."""
+    planner = _Planner(given)
+    chosen = planner.chosen()
+    return None if chosen is None else planner.predicted(chosen)
 
 
 class _Planner:
@@ -130,6 +137,11 @@ class _Planner:
             return plain
         return (*plain, Combination(is_balanced=True, is_recomputed=False))
 
+    def chosen(self) -> Combination | None:
+        """What the paper runs."""
+        printed = [one for one in self.combinations() if not self.refusal(one)]
+        return min(printed, key=self.predicted, default=None)
+
     @property
     def forward(self) -> int:
         return int(self.pipeline.ticks.forward.max())
@@ -147,7 +159,7 @@ class _Planner:
     def memory(self, one: Combination) -> int:
         """W_0 + A_0 mu, in memory units."""
         per_stage = self.pipeline.per_stage
-        activation = int(per_stage.activation.max())
+        activation = int(per_stage.activation.min())
         if one.is_recomputed and self.again is not None:
             activation = self.again.kept
         return int(per_stage.static.min()) + activation * self.saved(one)

@@ -9,9 +9,9 @@ a rank's capacity M
 
     f <= floor((M - static - temporary) v s / (A/p)),    v s <= f <= v max(p,s) + min(p,s) - 1
 
-(sections 4.2 and 4.4, Table 3); below v s nothing runs. ``static`` is the least of the file, a
-stage with neither embedding nor head, since the paper's stages are alike; ``[paper.mepipe]`` may
-tell ``temporary`` in memory units.
+(sections 4.2 and 4.4, Table 3); below v s nothing runs. ``static`` and A/p are the least of the
+file, a stage with neither embedding nor head, since the paper's stages are alike;
+``[paper.mepipe]`` may tell ``temporary`` in memory units.
 
 *As printed*, of the (v, s) that the file lists the one with the lowest bubble ratio is chosen, with
 the largest f that fits, among equals the fewest pieces v s. With the f of Table 3 the bubble is
@@ -102,7 +102,7 @@ def mepipe_choice(given: Given) -> PaperChoice:
     """What MEPipe would run, or its repair."""
     shapes = tuple(_variants(given))
     fitting = [one for one in shapes if one.forwards >= one.least]
-    chosen = min(fitting, key=lambda one: one.place, default=None)
+    chosen = _chosen(shapes)
     own = None if chosen is None else printed_run(chosen)
     nearest = None if chosen is None else largest_that_runs(chosen)
     ours = [run for one in fitting if (run := largest_that_runs(one)) is not None]
@@ -116,6 +116,28 @@ def mepipe_choice(given: Given) -> PaperChoice:
         value=None if run is None else run.measured.makespan,
         run=run,
     )
+
+
+def predicted_ticks(given: Given) -> int | None:
+    """The paper's count of a step of its choice; None where nothing fits on paper.
+
+    The work of the slowest stage over what the bubble leaves: n v s forwards and backwards.
+    """
+    chosen = _chosen(tuple(_variants(given)))
+    if chosen is None:
+        return None
+    ticks = chosen.pipeline.ticks
+    backward = ticks.backward
+    if chosen.is_split:
+        backward = ticks.input_backward + ticks.weight_backward
+    each = int((ticks.forward + backward).max())
+    work = chosen.pipeline.num_microbatches * chosen.least * each
+    return -(-work // (1 - chosen.bubble))
+
+
+def _chosen(shapes: tuple[Variant, ...]) -> Variant | None:
+    fitting = [one for one in shapes if one.forwards >= one.least]
+    return min(fitting, key=lambda one: one.place, default=None)
 
 
 def table_3_slots(pipeline: Pipeline) -> int:
@@ -194,7 +216,7 @@ def _forwards(pipeline: Pipeline, temporary: int) -> int:
     capacity = pipeline.capacity
     caps = capacity if isinstance(capacity, tuple) else (capacity,)
     known = [cap for cap in caps if cap is not None]
-    activation = int(pipeline.per_stage.activation.max())
+    activation = int(pipeline.per_stage.activation.min())
     if not known or not activation:
         return most
     left = min(known) - temporary - min(_static_of_ranks(pipeline))

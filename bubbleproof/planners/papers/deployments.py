@@ -1,0 +1,93 @@
+"""Which deployment a paper's planner takes, of those that a model on a cluster allows.
+
+BPipe's grid is (t, p, d, microbatch, scope) (section 4.2, Table 2), MEPipe's (PP, SPP, VP, DP, CP)
+(section 7.2); both papers try their grids on machines. Here each deployment that fits on paper has
+the paper's own count of a step, (m + p - 1) (F + B) or Table 3's slots, at the estimated times of a
+rank, and what follows the pipeline (gradients, weights, optimizer). The least is chosen. Both
+papers share optimizer state among replicas, so of the ZeRO levels listed 1 is taken where it is
+listed. Slices and chunks are those of the file's ``[plan]``, context parallelism is the file's.
+
+BPipe's transfers move a rank's activation of a microbatch, at a card's bandwidth within its node,
+or at its share of a node's to others where a pair stands on two (Appendix B).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.combinations import Counted
+from bubbleproof.planners.papers.bpipe import predicted_ticks as of_bpipe
+from bubbleproof.planners.papers.mepipe import predicted_ticks as of_mepipe
+from bubbleproof.planners.papers.paper_choice import Given
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+
+BYTES_PER_TICK = 1000  # of a GB/s: ticks are microseconds
+SpaceOf = Callable[[Counted], PlanSpace]
+PREDICTED: dict[str, Callable[[Given], int | None]] = {"bpipe": of_bpipe, "mepipe": of_mepipe}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deployed:
+    """A deployment as a paper's planner sees it, and its count of an iteration in ticks."""
+
+    counted: Counted
+    given: Given
+    predicted: int
+
+    @property
+    def step_end(self) -> int:
+        """Ticks after the pipeline."""
+        return 0 if self.counted.numbers is None else self.counted.numbers.step_end
+
+
+def chooses_deployments(paper: str) -> bool:
+    """Whether the paper's planner has a grid of deployments."""
+    return paper in PREDICTED
+
+
+def deployment_of(
+    paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
+) -> Deployed | None:
+    """The deployment of the least count, among equals the first; None where nothing fits."""
+    found = _predictions(paper, counts, space_of, cluster)
+    return min(found, key=lambda one: one.predicted, default=None)
+
+
+def _predictions(
+    paper: str, counts: Sequence[Counted], space_of: SpaceOf, cluster: Cluster
+) -> Iterator[Deployed]:
+    levels = {one.combination.zero for one in counts}
+    for one in counts:
+        is_out = one.numbers is None or (1 in levels and one.combination.zero != 1)
+        if one.reason or is_out:
+            continue
+        given = Given(space=space_of(one), table={})
+        if paper == "bpipe":
+            given = with_transfers(given, one, cluster)
+        if (ticks := PREDICTED[paper](given)) is not None:
+            deployed = Deployed(counted=one, given=given, predicted=ticks)
+            yield replace(deployed, predicted=ticks + deployed.step_end)
+
+
+def with_transfers(given: Given, one: Counted, cluster: Cluster) -> Given:
+    """The space with evictions to the mirrored rank, and where the stages stand."""
+    at, pipeline = one.combination, given.space.pipeline
+    last, moved = pipeline.num_ranks - 1, int(pipeline.per_stage.activation.min())
+    card = cluster.card
+    within, between = (
+        max(1, ceil(moved / (gbs * BYTES_PER_TICK)))
+        for gbs in (card.link_gbs, card.network_gbs / card.cards_per_node)
+    )
+    pairs = tuple((rank, last - rank) for rank in range(last + 1) if 2 * rank != last)
+    allowed = Allowed(evict=AllowedEvictions(pairs=pairs, duration=within))
+    table = {
+        "tensor": at.tensor,
+        "replicas": at.data,
+        "node": card.cards_per_node,
+        "transfer_between_nodes": between,
+    }
+    return Given(space=replace(given.space, allowed=allowed), table=table)

@@ -1,0 +1,136 @@
+"""The deployments that papers' planners take, against counts of every deployment by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bubbleproof.costs.combinations import Counted, combinations, counted
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space, read_cluster_file
+from bubbleproof.planners.papers import paper_choice
+from bubbleproof.planners.papers.deployments import Deployed, chooses_deployments, deployment_of
+from proofs_tests.sized import sized
+
+TEXT = """
+[model]
+family = "llama"
+layers = 4
+hidden = 256
+heads = 4
+feed_forward = 512
+vocabulary = 1000
+sequence = 256
+[cluster]
+cards = 8
+per_node = 4
+flops = 1e12
+memory = "{memory} KiB"
+reserve = 0
+memory_bandwidth = "100 GB/s"
+node_link = "{link} GB/s"
+network = "1 GB/s"
+[batch]
+samples = 32
+[plan]
+pipeline = [4]
+micro_batch = [1, 2]
+zero = [0, 1]
+scope = ["none", "full"]
+"""
+
+
+def file_of(tmp_path: Path, memory: int, link: int = 10) -> ClusterFile:
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT.format(memory=memory, link=link))
+    return read_cluster_file(path)
+
+
+def counts_of(file: ClusterFile) -> list[Counted]:
+    return [counted(file.training, one) for one in combinations(file.training, file.lists)]
+
+
+def chosen(paper: str, file: ClusterFile) -> Deployed | None:
+    cluster = file.training.cluster
+    return deployment_of(paper, counts_of(file), lambda one: deployed_space(file, one), cluster)
+
+
+def by_hand(one: Counted) -> tuple[int, bool] | None:
+    """BPipe's count of an iteration, and whether with transfers; None where nothing fits.
+
+    Four stages of a layer each, the first with the embedding and the last with the head; mu is
+    min(4, m), with transfers 3; two transfers of A_0 within a forward and a backward.
+    """
+    numbers = one.numbers
+    if numbers is None or one.reason or one.combination.zero != 1:
+        return None
+    parts = [numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
+    forward, backward = max(p.forward for p in parts), max(p.backward for p in parts)
+    static, kept = min(p.static for p in parts), min(p.activation for p in parts)
+    total = (one.microbatches + 3) * (forward + backward) + numbers.step_end
+    if static + kept * min(4, one.microbatches) <= numbers.capacity:
+        return total, False
+    # t groups of a node of 4 cards: 4/t stages share a node; only stages 0 and 3 move.
+    link = 10_000 if one.combination.tensor <= 2 else 250  # bytes a microsecond
+    is_hidden = 2 * -(-kept // link) <= forward + backward
+    if static + kept * min(3, one.microbatches) <= numbers.capacity and is_hidden:
+        return total, True
+    return None
+
+
+def test_bpipe_takes_the_least_count_of_its_grid(tmp_path: Path) -> None:
+    seen = set()
+    for memory in range(74_000, 90_000, sized(1500, full=250)):
+        file = file_of(tmp_path, memory)
+        found = chosen("bpipe", file)
+        hand = {one.combination: told for one in counts_of(file) if (told := by_hand(one))}
+        if found is None:
+            assert not hand
+            continue
+        assert found.predicted == min(total for total, _ in hand.values()), memory
+        total, is_balanced = hand[found.counted.combination]
+        assert total == found.predicted
+        choice = paper_choice("bpipe", found.given)
+        assert choice.choice["schedule"] == ("bpipe" if is_balanced else "1f1b")
+        seen.add(is_balanced)
+        assert found.counted.combination.zero == 1
+    assert seen == {False, True}
+
+
+def test_transfers_take_the_link_of_their_pair(tmp_path: Path) -> None:
+    file = file_of(tmp_path, 200_000)
+    found = chosen("bpipe", file)
+    assert found is not None
+    allowed = found.given.space.allowed
+    assert allowed is not None
+    assert allowed.evict is not None
+    kept = int(found.given.space.pipeline.per_stage.activation.min())
+    # 10 GB/s within a node are 10,000 bytes a microsecond, 1 GB/s of a node's four cards 250 each.
+    assert allowed.evict.duration == -(-kept // 10_000)
+    assert found.given.table["transfer_between_nodes"] == -(-kept // 250)
+
+
+def test_mepipe_takes_the_least_of_table_3(tmp_path: Path) -> None:
+    file = file_of(tmp_path, 200_000)
+    found = chosen("mepipe", file)
+    assert found is not None
+    hand = []
+    for one in counts_of(file):
+        if one.numbers is None or one.reason or one.combination.zero != 1:
+            continue
+        parts = [one.numbers.layers.stage((1, 1, 1, 1), stage) for stage in range(4)]
+        slots = one.microbatches + 3  # v = s = 1
+        each = max(p.forward + p.backward for p in parts)
+        hand.append(slots * each + one.numbers.step_end)
+    assert found.predicted == min(hand)
+
+
+def test_where_nothing_fits_nothing_is_taken(tmp_path: Path) -> None:
+    file = file_of(tmp_path, 100)
+    assert chosen("bpipe", file) is None
+    assert chosen("mepipe", file) is None
+
+
+@pytest.mark.parametrize(("paper", "has"), [("bpipe", True), ("mepipe", True), ("tpipe", False)])
+def test_papers_with_a_grid_choose_deployments(paper: str, has: bool) -> None:
+    assert chooses_deployments(paper) is has
