@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 from benchmarks.bpipe_settings import NAMES
 from benchmarks.markdown import markdown_table
@@ -19,6 +20,8 @@ from bubbleproof.planners.papers.bpipe_grid import (
     least_recomputed,
     link,
 )
+from bubbleproof.planners.papers.pair_placement import least_crossing, pair_placement
+from bubbleproof.theory.pipelines.node_places import Mesh, in_order, pair_adjacent
 
 # Table 2: (t, p, microbatch) and the scope; the ones that Table 7 marks BPipe.
 TABLE_2 = {
@@ -52,9 +55,43 @@ p = 4, one sample and attention recomputed is listed and keeps 4 * 3.24 = 12.95 
 """
 
 
+PAIRS = """
+## Section 3.5: pairs on one node
+
+Groups of t GPUs on nodes of g, p stages and d replicas: where can every pair that moves activations
+share a node? *Exists* is exact (a node of c = floor(g/t) places takes floor(c/2) pairs, and
+`planners/papers/pair_placement.py` proves that no more is needed); *BPipe's order* is 0, p-1, 1,
+p-2, ... replica after replica. Where none exists the planner places as few pairs on two nodes as
+any placement must, the inner ones. Of 4 <= p <= 16 and d <= 4:
+
+"""
+
+
 def grid_section() -> str:
-    """The section."""
-    return f"{GRID}{number_table(grid_numbers())}\n{grid_table()}"
+    """The sections on deployments."""
+    grid_part = f"{GRID}{number_table(grid_numbers())}\n{grid_table()}"
+    return f"{grid_part}{PAIRS}{pair_table()}"
+
+
+def pair_table() -> str:
+    """For each (g, t): of how many (p, d) a pair-adjacent placement exists, and what reaches it."""
+    rows = []
+    for node, tensor in product((4, 6, 8, 16), (1, 2, 4, 8)):
+        if tensor > node:
+            continue
+        found = [_placed(p, d, tensor, node) for p in range(4, 17) for d in range(1, 5)]
+        exists, own, ours = (sum(column) for column in zip(*found, strict=True))
+        rows.append((node, tensor, len(found), exists, own, ours))
+    return markdown_table(("g", "t", "(p, d)", "exists", "BPipe's order", "ours"), rows)
+
+
+def _placed(p: int, d: int, tensor: int, node: int) -> tuple[bool, bool, bool]:
+    """Whether every pair can share a node, does in BPipe's order, and does in ours."""
+    mesh = Mesh(stages=p, tensor=tensor, replicas=d, node=node)
+    ours = pair_placement(mesh, 2 * p)
+    own = in_order(mesh, pair_adjacent(p))
+    cut = [own[r, s] != own[r, p - 1 - s] for r in range(d) for s in ours.pairs]
+    return not least_crossing(mesh, len(ours.pairs)), not any(cut), not ours.crossing
 
 
 def cells(name: str) -> dict[tuple[int, int, int], str]:
