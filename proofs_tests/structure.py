@@ -26,6 +26,7 @@ CERTIFICATES = (
     "verify.certificates.certificate",
     "verify.certificates.drup_replay",
     "verify.certificates.one_store",
+    "verify.certificates.volume",
 )
 _QUIET = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -19,6 +19,7 @@ MOST = {
     "verify.certificates.certificate": 500,
     "verify.certificates.drup_replay": 500,
     "verify.certificates.one_store": 500,
+    "verify.certificates.volume": 500,
 }
 MOST_CIRCLES = 0
 

@@ -11,6 +11,7 @@ from bubbleproof.theory.model.schedule import Claim, Schedule
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.volume import Volume
 
 FOR_SHAPE, OVER_CHOICES = "for this shape", "over these choices"
 
@@ -51,6 +52,8 @@ def bound_text(source: ProblemInput, result: Result) -> str:
     if isinstance(certificate, OneStore):
         where = problem.resources[certificate.resource].name
         by = f" by what {where} has room for in {problem.stores[certificate.store].name}"
+    if isinstance(certificate, Volume):
+        by = f" by how long {problem.stores[certificate.store].name} is taken"
     by += "" if source.choices is None else " whatever is chosen"
     return f"bound {result.lower_bound}{by}, certificate checked"
 
@@ -140,6 +143,9 @@ def _certificate_to_json(
             "end": certificate.end,
             "bound": certificate.bound,
         }
+    if isinstance(certificate, Volume):
+        store = problem.stores[certificate.store].name
+        return {"kind": "volume", "store": store, "bound": certificate.bound}
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
 
 

@@ -18,6 +18,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
 - ``one-machine``: see ``verify.certificates.one_machine``.
 - ``one-store``: see ``verify.certificates.one_store``; ``resource`` and ``store`` by their names,
   ``begin`` and ``end`` in ticks.
+- ``volume``: see ``verify.certificates.volume``; ``store`` by its name.
 - ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
   ``verify.certificates.certificate``: ``0F3>=12`` (0F3 starts at 12 or later), ``0F3<=12``,
   ``0B1<0F3`` (0B1 ends by the start of 0F3), with ``rank1`` for the first start of a computation on
@@ -50,6 +51,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.volume import Volume
 
 ObjectiveName = Literal["makespan", "span_idle"]
 
@@ -93,6 +95,13 @@ class OneStoreLayout(CertificateLayout):
     end: Natural
 
 
+class VolumeLayout(CertificateLayout):
+    """What a store must hold, and for how long."""
+
+    kind: Literal["volume"]
+    store: str
+
+
 class DrupLayout(CertificateLayout):
     """Lemmas, one text each, or all of them compressed; exactly one of the two."""
 
@@ -102,16 +111,19 @@ class DrupLayout(CertificateLayout):
     packed: str | None = None
 
 
-LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | DrupLayout]] = {
+LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout]] = {
     "one-machine": OneMachineLayout,
     "one-store": OneStoreLayout,
+    "volume": VolumeLayout,
     "drup": DrupLayout,
 }
 
 
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
-    either = Annotated[OneMachineLayout | OneStoreLayout | DrupLayout, Field(discriminator="kind")]
+    either = Annotated[
+        OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout, Field(discriminator="kind")
+    ]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -139,6 +151,8 @@ def certificate_of(data: Mapping[str, object], problem: Problem) -> Certificate:
         return names.one_machine(layout)
     if isinstance(layout, OneStoreLayout):
         return names.one_store(layout)
+    if isinstance(layout, VolumeLayout):
+        return names.volume(layout)
     return names.drup(layout, _lemma_lines(layout))
 
 
@@ -177,6 +191,9 @@ def certificate_content(
                 "store": problem.stores[certificate.store].name,
                 "begin": certificate.begin, "end": certificate.end,
             }  # fmt: skip
+        case Volume():
+            store = problem.stores[certificate.store].name
+            body = {"kind": "volume", **claim, "store": store}
         case Drup():
             lines = [_lemma_text(lemma, texts) for lemma in certificate.lemmas]
             body = {"kind": "drup", **claim, "rank": certificate.rank, **_lines_to_json(lines)}
@@ -254,6 +271,10 @@ class _Names:
             bound=layout.bound,
             objective=layout.objective,
         )
+
+    def volume(self, layout: VolumeLayout) -> Volume:
+        store = self.stores.number(layout.store, "store")
+        return Volume(store=store, bound=layout.bound, objective=layout.objective)
 
     def drup(self, layout: DrupLayout, lines: list[str]) -> Drup:
         lemmas = tuple(self._lemma(line, row) for row, line in enumerate(lines))

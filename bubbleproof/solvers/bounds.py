@@ -14,14 +14,16 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from bubbleproof.solvers.store_bounds import acquiring, store_bound
+from bubbleproof.solvers.store_bounds import acquiring, store_bound, volumes
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.timing import earliest_starts
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order, sure_edges
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
+from bubbleproof.verify.certificates.volume import Volume
 
+ByResource = OneMachine | OneStore | Volume
 NEVER = -(1 << 61)  # no path: all durations and lags add up to less than 2**60 ticks
 
 
@@ -36,7 +38,7 @@ class Bounds:
     edges: Edges
     heads: Ints
     tails: Ints
-    best: OneMachine | OneStore
+    best: ByResource
     is_cyclic: bool = False
 
 
@@ -63,20 +65,21 @@ def lower_bounds(problem: Problem, objective: str = "makespan") -> Bounds:
         used = np.unique(problem.occupancy.resource).tolist()
         found = [machine_bound(problem, resource, *inside) for resource in used]
         found += [b for pair in acquiring(problem) if (b := store_bound(problem, *inside, *pair))]
+        found += volumes(problem, order, *inside)
     best = max(found, key=lambda certificate: certificate.bound)
     return Bounds(order=order, edges=edges, heads=heads, tails=tails, best=best)
 
 
-def _spans(problem: Problem, edges: Edges) -> list[OneMachine | OneStore]:
+def _spans(problem: Problem, edges: Edges) -> list[ByResource]:
     """The best bounds on the idle time within the span of each rank that computes."""
-    found: list[OneMachine | OneStore] = []
+    found: list[ByResource] = []
     pairs = acquiring(problem)
     occupancy = problem.occupancy
     for rank in np.unique(occupancy.resource[occupancy.resource < problem.num_ranks]).tolist():
         tasks = occupancy.task[occupancy.resource == rank]
         here = np.isin(np.arange(problem.num_tasks), tasks)
         inside = _from(problem, edges, here)
-        spans: list[OneMachine | OneStore] = [machine_bound(problem, rank, *inside)]
+        spans: list[ByResource] = [machine_bound(problem, rank, *inside)]
         spans += [b for r, s in pairs if r == rank and (b := store_bound(problem, *inside, r, s))]
         work = int(problem.duration[tasks].sum())
         found += [replace(b, bound=b.bound - work, objective="span_idle") for b in spans]

@@ -1,4 +1,4 @@
-"""Lower bounds by what a store has room for (``verify.certificates.one_store``).
+"""Lower bounds by what a store has room for (``verify.certificates.one_store``, ``volume``).
 
 Of each resource whose tasks acquire in a store with a capacity two instants are sought, with the
 most idle time that is sure before the one and after the other. What is sure to be idle before an
@@ -10,15 +10,19 @@ nothing else to be done.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.certificates.one_store import Changes, OneStore, changes, mirrored
+from bubbleproof.verify.certificates.volume import Volume, volume_bound
 
 INSTANTS = 16
+MOST_TASKS = 50_000  # beyond, volumes take seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,6 +94,15 @@ def store_bound(
             if begin - idle + end - other < work and (best is None or bound > best.bound):
                 best = OneStore(resource=resource, store=store, begin=begin, end=end, bound=bound)
     return best
+
+
+def volumes(problem: Problem, order: IndexOrder, heads: Ints, tails: Ints) -> Iterator[Volume]:
+    """The bounds on the makespan of all stores that have one."""
+    paths = heads.tolist(), tails.tolist()
+    for store in range(len(problem.stores) if problem.num_tasks <= MOST_TASKS else 0):
+        bound = volume_bound(problem, order, store, *paths)
+        if bound is not None:
+            yield Volume(store=store, bound=bound)
 
 
 def _side(problem: Problem, heads: Ints, users: Ints, store: Changes) -> _Side:

@@ -16,6 +16,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.cases import hand_built, overlapped
 
 PROBLEM = Pipeline(num_ranks=2, num_microbatches=2).problem()
@@ -43,7 +44,7 @@ LEMMAS = Drup(
 )
 
 
-@pytest.mark.parametrize("certificate", [ONE, ROOM, STEPS, LEMMAS])
+@pytest.mark.parametrize("certificate", [ONE, ROOM, Volume(store=1, bound=7), STEPS, LEMMAS])
 def test_what_is_written_is_read_back(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(tmp_path / "c.json", PROBLEM, certificate, name="small")
     assert read_certificate(tmp_path / "c.json", PROBLEM) == certificate
@@ -102,7 +103,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
     assert changed(tmp_path, kind="oracle") == (
-        "kind: expected one of one-machine, one-store, drup, found 'oracle'"
+        "kind: expected one of one-machine, one-store, volume, drup, found 'oracle'"
     )
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):

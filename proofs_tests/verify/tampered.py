@@ -33,6 +33,7 @@ from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.volume import Volume
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 
@@ -132,7 +133,8 @@ def _certificates(problem: Problem, bound: int) -> Iterator[tuple[str, Certifica
     bounds = lower_bounds(problem)
     if bounds.is_cyclic:
         return
-    yield "one-store" if isinstance(bounds.best, OneStore) else "one-machine", bounds.best
+    names = {OneMachine: "one-machine", OneStore: "one-store", Volume: "volume"}
+    yield names[type(bounds.best)], bounds.best
     deadline = time.perf_counter() + SECONDS
     found = improve(problem, bounds, bound, deadline)
     if found is not None:
@@ -192,6 +194,8 @@ def _of_another(rng: Random, case: Case) -> Certificate | None:
 def _damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certificate:
     if isinstance(certificate, OneMachine):
         return _damaged_machine(rng, problem, certificate)
+    if isinstance(certificate, Volume):
+        return replace(certificate, store=rng.randrange(len(problem.stores)))
     if isinstance(certificate, OneStore):
         return _damaged_store(rng, problem, certificate)
     if not certificate.lemmas or rng.random() < 0.15:

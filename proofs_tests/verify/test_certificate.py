@@ -114,6 +114,17 @@ def test_paths_of_transfers_alone_prove_nothing() -> None:
     assert refusal(problem, OneMachine(resource=1, tasks=(link,), bound=5)).endswith("a bound of 5")
 
 
+def test_the_span_of_a_rank_has_no_head_and_its_work_is_taken_off() -> None:
+    # Rank 0: 0F0 and 0F1 (1 each), then 1F1's return: 0B0 waits for 1F0 1 and 1B0 2, and 0B1 takes
+    # 2 after 0B0 or 1B1. From 0F0's start 1 + 1 + 2 to 0B0, then 2 + 2; 0F1 fits between.
+    rank = OneMachine(
+        resource=0, tasks=(PROBLEM.task("0B0"), PROBLEM.task("0B1")), bound=2, objective="span_idle"
+    )
+    # The span is 4 + 4 or more, the work 1 + 1 + 2 + 2.
+    assert refusal(PROBLEM, rank) == ""
+    assert refusal(PROBLEM, replace(rank, bound=3)) == "the tasks do not prove a bound of 3"
+
+
 def test_a_transfer_between_computations_counts() -> None:
     problem = by_hand(
         [("0F0", 1, (0,)), ("0OFFLOAD0", 5, (1,)), ("0B0", 2, (0,))],

@@ -18,7 +18,7 @@ import pytest
 
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.store_bounds import acquiring
-from bubbleproof.theory.model.problem import Problem, Store
+from bubbleproof.theory.model.problem import Edges, Problem, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.one_machine import longest_paths
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -48,7 +48,9 @@ def test_a_true_certificate_is_accepted_and_so_is_a_modest_one() -> None:
     assert refusal(QUEUE, replace(TRUE, bound=23)) is None
     assert refusal(QUEUE, replace(TRUE, end=0, bound=20)) is None
     # The span of the rank is the makespan, and its work 16.
-    assert refusal(QUEUE, replace(TRUE, objective="span_idle", bound=24 - 16)) is None
+    span = replace(TRUE, objective="span_idle", bound=24 - 16)
+    assert refusal(QUEUE, span) is None
+    assert refusal(QUEUE, replace(span, bound=9)) == "the store does not prove a bound of 9"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,19 @@ def test_what_a_capacity_proves_does_not_hold_without_it() -> None:
         # With room for three F, 6 of 8 ticks are work; without a limit, 8 are.
         assert refusal(QUEUE.with_capacity(capacity), TRUE) is not None
     assert refusal(QUEUE.with_capacity(1), TRUE) is None  # a tighter problem is no shorter
+    # With no room for any, nothing is done in either 8 ticks: 16 + 16.
+    assert refusal(QUEUE.with_capacity(0), replace(TRUE, bound=32)) is None
+
+
+def test_a_cycle_proves_nothing() -> None:
+    edges = QUEUE.edges
+    back = Edges(
+        before=np.append(edges.before, QUEUE.task("0B0")),
+        after=np.append(edges.after, QUEUE.task("0F0")),
+        lag=np.append(edges.lag, 0),
+    )
+    sentence = "the problem's precedences have a cycle"
+    assert refusal(replace(QUEUE, edges=back), TRUE) == sentence
 
 
 def test_the_bound_of_a_long_pipeline_in_closed_form() -> None:

@@ -101,10 +101,10 @@ def longest_paths(
     columns = edges.after, edges.before, edges.lag
     back = zip(*(column[by_after].tolist() for column in columns), strict=True)
     ticks = problem.duration.tolist()
-    return _longest(onward, ticks, nothing), _longest(back, ticks, nothing)
+    return longest(onward, ticks, nothing), longest(back, ticks, nothing)
 
 
-def _longest(rows: Iterable[Row], ticks: list[int], least: list[int]) -> list[int]:
+def longest(rows: Iterable[Row], ticks: list[int], least: list[int]) -> list[int]:
     """The longest path to each task, whose edges come after all edges that lead to their origin."""
     found = least.copy()
     for before, after, lag in rows:

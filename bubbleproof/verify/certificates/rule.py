@@ -1,7 +1,8 @@
 """Rule 9: does this certificate prove that no schedule does better than its bound?
 
 ``certificate`` judges proofs by propagation, ``one_machine`` those by one resource, and
-``one_store`` those by one resource and what a store has room for.
+``one_store`` those by one resource and what a store has room for, ``volume`` those by how long a
+store holds what it holds.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
+from bubbleproof.verify.certificates.volume import Volume, volume_refusal
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import Decision
 
-Certificate = OneMachine | OneStore | Drup
+Certificate = OneMachine | OneStore | Volume | Drup
 
 
 def refusal(problem: Problem, certificate: Certificate) -> str | None:
@@ -22,6 +24,8 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
         return drup_refusal(problem, certificate)
     if isinstance(certificate, OneStore):
         return one_store_refusal(problem, certificate)
+    if isinstance(certificate, Volume):
+        return volume_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
 
 
