@@ -80,8 +80,8 @@ def test_a_use_that_holds_nothing_for_a_while_proves_nothing() -> None:
     early.task[early.at_end] = [problem.task(f"0F{j}") for j in range(4)]
     short = replace(problem, events=early)
     assert refusal(short, TRUE) == "the volume does not prove a bound of 22"
-    # Four uses of 2 ticks in room for 2, 6 + 2 ticks behind the last, and since 8 >= 2 * 1 * 4, room
-    # for 1 is missing in 2 + 2 ticks: (8 + 4) / 2 + 8.
+    # Four uses of 2 ticks in room for 2, 6 + 2 ticks behind the last; since 8 >= 2 * 1 * 4, room for
+    # 1 is missing in 2 + 2 ticks: (8 + 4) / 2 + 8.
     assert refusal(short, Volume(store=0, bound=14)) is None
     assert refusal(short, Volume(store=0, bound=15)) is not None
 
