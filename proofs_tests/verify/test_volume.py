@@ -80,7 +80,7 @@ def test_a_use_that_holds_nothing_for_a_while_proves_nothing() -> None:
     early.task[early.at_end] = [problem.task(f"0F{j}") for j in range(4)]
     short = replace(problem, events=early)
     assert refusal(short, TRUE) == "the volume does not prove a bound of 22"
-    # Four uses of 2 ticks in room for 2, 6 + 2 ticks behind the last; since 8 >= 2 * 1 * 4, room for
+    # Four uses of 2 ticks in room for 2, 6 + 2 ticks behind the last; as 8 >= 2 * 1 * 4, room for
     # 1 is missing in 2 + 2 ticks: (8 + 4) / 2 + 8.
     assert refusal(short, Volume(store=0, bound=14)) is None
     assert refusal(short, Volume(store=0, bound=15)) is not None
@@ -96,7 +96,7 @@ def test_a_store_that_is_never_filled_has_no_two_ends() -> None:
 
 
 def test_firsts_on_two_ranks_begin_together() -> None:
-    """Two ranks fill one store of 2 units at once: 4 uses of 10 ticks take 20, and (40 + 4) / 2 not."""
+    """Two ranks fill one store of 2 units at once: 4 uses of 10 ticks take 20, not (40 + 4) / 2."""
     problem = queue(2, 2, ranks=2)
     assert Exhaustive(problem).optimum() == 20
     assert refusal(problem, Volume(store=0, bound=20)) is None
