@@ -23,32 +23,6 @@ from bubbleproof.theory.model.schedule import Program
 Starts = Sequence[tuple[str, Program]]
 
 
-def makespan_then_peak(
-    problem: Problem,
-    options: SolveOptions,
-    starts: Starts,
-    demands: Demands | None = None,
-    whole: Budget | None = None,
-) -> Result:
-    """The least makespan, and the least peak that a schedule of that makespan reaches."""
-    began, whole = time.perf_counter(), whole or whole_of(options)
-    done = whole.meter.units
-    first = Search(problem, options, demands=demands, whole=whole).run(starts)
-    if first.schedule is None or options.stop.is_set():
-        return _unfinished(first, "makespan-then-peak")
-    found = _lowered(problem, replace(options, within=first.makespan), first, demands, whole)
-    return replace(
-        found,
-        objective="makespan-then-peak",
-        status=first.status if found.status is Status.OPTIMAL else found.status,
-        lower_bound=first.lower_bound,
-        certificate=first.certificate,
-        engine_bound=first.engine_bound,
-        seconds=time.perf_counter() - began,
-        work=whole.meter.units - done,
-    )
-
-
 def least_peak(
     problem: Problem,
     options: SolveOptions,
@@ -56,15 +30,29 @@ def least_peak(
     demands: Demands | None = None,
     whole: Budget | None = None,
 ) -> Result:
-    """The least peak of any schedule whose makespan is at most ``options.within`` (None: any)."""
+    """The least peak of any schedule whose makespan is at most ``options.within`` (None: any).
+
+    For ``makespan-then-peak`` that is the least makespan, whose bounds the result then tells.
+    """
     began, whole = time.perf_counter(), whole or whole_of(options)
-    done = whole.meter.units
-    first = Search(problem, options, demands=demands, is_enough=True, whole=whole).run(starts)
+    done, is_second = whole.meter.units, options.objective == "makespan-then-peak"
+    search = Search(problem, options, demands=demands, is_enough=not is_second, whole=whole)
+    first = search.run(starts)
     if first.schedule is None or options.stop.is_set():
-        return _unfinished(first, "peak")
+        return _unfinished(first, options.objective)
+    if is_second:
+        options = replace(options, within=first.makespan)
     found = _lowered(problem, options, first, demands, whole)
-    seconds, work = time.perf_counter() - began, whole.meter.units - done
-    return replace(found, objective="peak", seconds=seconds, work=work)
+    if is_second:
+        found = replace(
+            found,
+            status=first.status if found.status is Status.OPTIMAL else found.status,
+            lower_bound=first.lower_bound,
+            certificate=first.certificate,
+            engine_bound=first.engine_bound,
+            objective="makespan-then-peak",
+        )
+    return replace(found, seconds=time.perf_counter() - began, work=whole.meter.units - done)
 
 
 def _unfinished(first: Result, objective: Goal) -> Result:
@@ -110,5 +98,5 @@ def _lowered(
             bound = PeakBound(value=best.peak, proof=found.proof, reason=found.reason)
             return replace(best, objective="peak", status=Status.OPTIMAL, peak_bound=bound)
         if found.schedule is None:
-            return replace(best, status=Status.FEASIBLE, reason=found.reason)
+            return replace(best, objective="peak", status=Status.FEASIBLE, reason=found.reason)
         best = found

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.objectives import least_peak, makespan_then_peak
+from bubbleproof.solvers.objectives import least_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.solvers.search import Search
@@ -39,9 +39,7 @@ def solve(
     if (problem.rank_of_task == NONE).all():
         raise ValueError("a problem to solve needs at least one task on a rank, got none")
     starts = tuple(starts)
-    if options.objective == "makespan-then-peak":
-        return makespan_then_peak(problem, options, starts, demands, whole)
-    if options.objective == "peak":
+    if options.objective == "makespan-then-peak" or options.objective == "peak":
         return least_peak(problem, options, starts, demands, whole)
     search = Search(problem, options, options.objective, demands=demands, whole=whole)
     return search.run(starts)
