@@ -143,7 +143,8 @@ class Search(SearchState):
         is_meant = self.options.engine == "auto" and self.objective == "makespan"
         is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
         is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
-        if is_meant and is_large and self.best is not None and not (is_seen and share > GLANCING):
+        is_meant = is_meant and is_large and not (is_seen and share > GLANCING)
+        if is_meant and self.best is not None and self.whole.seconds:
             self.improving.budget = self.budget(share)
             found = self.improving.improve(self.best.schedule, self.lower_bound)
             self._try_each("windows", found)
@@ -160,23 +161,24 @@ class Search(SearchState):
             self._narrow_if_open()
 
     def _try_lists(self) -> None:
-        """List scheduling."""
-        listing = self.budget(LISTING)
+        """List scheduling, as long as there is time for one more run, or nothing was found."""
+        listing, units = self.budget(LISTING), LISTED * self.problem.num_tasks
 
         def is_enough() -> bool:
-            return self.is_done or (self.best is not None and not listing.seconds)
+            return self.is_done or (self.best is not None and units > listing.seconds)
 
-        for name, program in listed_programs(
-            self.problem, self.bounds, self.lower_bound, is_enough
-        ):
-            self.meter.spend(LISTED * self.problem.num_tasks)
+        if is_enough():
+            return
+        least = self.lower_bound
+        for name, program in listed_programs(self.problem, self.bounds, least, is_enough):
+            self.meter.spend(units)
             self._try_program(name, program)
 
     def _lengthen(self) -> None:
         """For many microbatches lengthened schedules, and those that repeat."""
-        alike = identical(self.bounds.order)
         is_meant = self.options.engine == "auto" and self.objective == "makespan"
-        if not is_meant or alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
+        alike = identical(self.bounds.order) if is_meant and self.whole.seconds else None
+        if alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
             return
         budget = self.budget(LENGTHENING)
         large = LargeSearch(self.problem, alike, budget, lambda: self.value)
