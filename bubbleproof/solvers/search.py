@@ -44,7 +44,8 @@ LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glan
 GLANCING, IMPROVING = 0.1, 0.7  # of the time left, for windows: at once, and again, unless an
 MOST_GLANCED = 1_200  # engine sees the whole problem: so many tasks, where no chunks share a store
 MOST_SEARCHED = 10_000  # tasks: beyond, an engine has not found anything in minutes
-MOST_BOUNDED_FIRST = 50_000  # tasks: beyond, bounds take longer than a first schedule
+MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first schedule
+MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 REPEATING = 0.15  # of the time left, for schedules that repeat
@@ -167,10 +168,8 @@ class Search(SearchState):
         def is_enough() -> bool:
             return self.is_done or (self.best is not None and units > listing.seconds)
 
-        if is_enough():
-            return
-        least = self.lower_bound
-        for name, program in listed_programs(self.problem, self.bounds, least, is_enough):
+        given = self.problem, self.bounds, self.lower_bound, is_enough
+        for name, program in () if is_enough() else listed_programs(*given):
             self.meter.spend(units)
             self._try_program(name, program)
 
@@ -196,11 +195,11 @@ class Search(SearchState):
             self._try_each("stretch", large.above(self.lower_bound))
 
     def _try_repeating(self) -> None:
-        """Modulo lists; of a large problem, which are checked for long, the first alone."""
+        """Modulo lists; of a large problem the first alone."""
         if self.lists is None:
             self.lists = ModuloLists(self.problem)
-            is_large = self.problem.num_tasks > MOST_BOUNDED_FIRST
-            self._try_each("repeating lists", self.lists.schedules(is_brief=is_large))
+            found = self.lists.schedules(is_brief=self.problem.num_tasks > MOST_TURNS)
+            self._try_each("repeating lists", found)
             self.meter.spend(self.lists.work)
 
     @property
