@@ -12,7 +12,6 @@ from bubbleproof.costs.times.cards import card as known_card
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import Judged, mean_error
 from bubbleproof.costs.times.estimate import estimated_ms
-from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.hardware_toml import hardware_path, hardware_text
 from bubbleproof.formats.iteration_rows import read_rows
@@ -22,8 +21,7 @@ def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
     target = hardware_path(output)
     measured = read_rows(rows, measured=True)
-    with about(rows):
-        found = calibrate(measured, known_card(card) if card else None)
+    found = calibrate(measured, known_card(card) if card else None)
     require_writable([str(target)])
     write_text(target, hardware_text(found, _note(rows)))
     times = estimated_ms(measured, found)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bubbleproof.costs.times.job_rows import Row, rows_of
-from bubbleproof.formats.errors import about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 
 
 def read_rows(path: FilePath, *, measured: bool) -> list[Row]:
     """The rows of a file; their measured column is looked at only where that is asked for.
 
-    Raises ``UnusableInput`` with one line that names the file and the row.
+    Raises ``ValueError`` with one line that names the file and the row.
     """
-    with about(path):
-        text = read_text(path, limit=16 * MEBIBYTE)
-        with values_at("rows"):
-            return rows_of(text, measured=measured)
+    text = read_text(path, limit=16 * MEBIBYTE)
+    try:
+        return rows_of(text, measured=measured)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
