@@ -35,9 +35,11 @@ def test_gaps_are_parts_of_the_bound() -> None:
 def test_a_run_writes_a_table(tmp_path: Path) -> None:
     page = tmp_path / "gaps.md"
     assert main(["--only", "V p4", "--time-limit", "0.5", "--write", str(page)]) == 0
-    lines = page.read_text(encoding="utf-8").splitlines()
-    assert "Limit 0.5 s, 2 threads." in lines[0]
-    assert [line.split("|")[1].strip() for line in lines[2:]] == [
+    head, machine, table = page.read_text(encoding="utf-8").rsplit("\n\n", 2)
+    lines = table.splitlines()
+    assert head.startswith("# Gaps")
+    assert "Limit 0.5 s, 2 threads." in machine
+    assert [line.split("|")[1].strip() for line in lines] == [
         "instance",
         "---",
         "V p4 m16 cap6",
