@@ -42,6 +42,7 @@ from bubbleproof.commands.plan_results import (
     summary_rows,
     timed_candidates,
 )
+from bubbleproof.commands.targets import make_folder, require_folder, require_writable
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.plan_json import write_plan
@@ -49,9 +50,11 @@ from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import write_page
 from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.shaping import nearest_chunks
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -78,23 +81,24 @@ def run_plan(
     """Plan one problem file, print the result, and write what is asked for."""
     if not problem.endswith(".toml"):
         raise ValueError(f"plan takes a problem file (.toml), got {problem!r}")
-    if certificate is not None and not certificate.endswith(".json"):
-        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
+    require_targets(certificate, output)
     file = read_problem(problem)
     if file.plan is None:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
     chosen = chosen_by(paper, file)
-    limit = time_limit or file.time_limit or DEFAULT_TIME_LIMIT
+    limit = seconds_of(time_limit, file.time_limit)
     options = PlanOptions(
         time_limit=limit, work=work, threads=threads, seed=seed, tell=None if json else say
     )
     with open_executor(None if cluster else workers, address=cluster) as executor:
         found = planned(file, options, executor, known_to(chosen))
+    _refuse_illegal(problem, found)
     shown = beside(found, chosen, options)
     timed = timed_candidates(found, file)
     if output is not None and found.winner is not None:
         _write(Path(output), problem, file, found, timed, shown)
-    if certificate is not None:
+    if certificate is not None and found.status is not Status.INFEASIBLE:
+        make_folder(certificate)
         write_bundle(certificate, found.space, found.bundle, name=file.name)
     if json:
         told = {} if shown is None else {"paper": paper_to_json(shown)}
@@ -102,6 +106,30 @@ def run_plan(
     else:
         print_plan(file, found, timed, shown)
     return exit_status(found)
+
+
+def require_targets(certificate: str | None, output: str | None) -> None:
+    """Raise ``ValueError`` where the proofs or the folder cannot be written."""
+    if certificate is not None:
+        if not certificate.endswith(".json"):
+            raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
+        require_writable([certificate])
+    if output is not None:
+        require_folder(output)
+
+
+def seconds_of(asked: float | None, in_file: int | None) -> float:
+    """The time limit: what is asked for, else what the file says, else the default."""
+    said = in_file if asked is None else asked
+    return DEFAULT_TIME_LIMIT if said is None else said
+
+
+def _refuse_illegal(problem: str, found: Plan) -> None:
+    """Raise ``ValueError`` where a number forbids every candidate."""
+    if all(one.status == NOT_LEGAL for one in found.judged):
+        nearest = nearest_chunks(found.space)
+        repair = "" if nearest is None else f"; use chunks = [{nearest}]"
+        raise ValueError(f"{problem}: no candidate divides: {found.judged[0].reason}{repair}")
 
 
 def planned(

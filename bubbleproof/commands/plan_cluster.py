@@ -26,8 +26,13 @@ from bubbleproof.commands.cluster_results import (
 )
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
-from bubbleproof.commands.plan import DEFAULT_TIME_LIMIT as SECONDS
-from bubbleproof.commands.plan import EXIT, run_plan, write_plan_files
+from bubbleproof.commands.plan import (
+    EXIT,
+    require_targets,
+    run_plan,
+    seconds_of,
+    write_plan_files,
+)
 from bubbleproof.commands.plan_paper import (
     Beside,
     beside_deployments,
@@ -37,6 +42,7 @@ from bubbleproof.commands.plan_paper import (
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
+from bubbleproof.commands.targets import make_folder
 from bubbleproof.costs.combinations import combinations, counted
 from bubbleproof.formats import write_table
 from bubbleproof.formats.bundle_json import write_bundle
@@ -84,8 +90,7 @@ def run_any_plan(
             problem, time_limit, work, threads, seed, workers, cluster, certificate, paper, output,
             json,
         )  # fmt: skip
-    if certificate is not None and not certificate.endswith(".json"):
-        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
+    require_targets(certificate, output)
     if paper is not None:
         require_paper(paper)
     if work is not None:
@@ -94,7 +99,7 @@ def run_any_plan(
             "DIR/problem.toml"
         )
     file = read_cluster_file(problem)
-    limit = time_limit or file.time_limit or SECONDS
+    limit = seconds_of(time_limit, file.time_limit)
     options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
     with about(problem), values_at("plan"):
         listed = combinations(file.training, file.lists)
@@ -111,6 +116,7 @@ def run_any_plan(
     if output is not None:
         _write(Path(output), file, deployed, found, timed, shown)
     if certificate is not None:
+        make_folder(certificate)
         write_bundle(certificate, found.plan.space, found.plan.bundle, name=file.name)
     if json:
         told = {} if shown is None else {"paper": paper_to_json(shown)}

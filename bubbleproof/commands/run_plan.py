@@ -23,10 +23,10 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.commands.plan import (
-    DEFAULT_TIME_LIMIT,
     exit_status,
     planned,
     print_plan,
+    seconds_of,
     write_plan_files,
 )
 from bubbleproof.commands.plan_report import own_shape, plan_report
@@ -68,7 +68,7 @@ def run_problem(
     tell(f"{file.name}: {counted(len(file.plan.candidates()), 'candidate')}")
     compared = [compare(file, item) for item in file.compare]
     options = PlanOptions(
-        time_limit=time_limit or file.time_limit or DEFAULT_TIME_LIMIT,
+        time_limit=seconds_of(time_limit, file.time_limit),
         tell=None if json else say,
     )
     found = planned(file, options)

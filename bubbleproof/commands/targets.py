@@ -1,4 +1,4 @@
-"""Files that a command writes when its work is done (``-o``): whether they can be, beforehand."""
+"""What a command writes when its work is done (``-o``): whether it can be, beforehand."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ def _require_writable(path: Path) -> None:
         raise UnusableInput("", "a file in a folder", f"{there}, which is none")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UnusableInput("", "a file that can be written", f"{there} is read-only")
+
+
+def require_folder(target: str) -> None:
+    """Raise ``UnusableInput`` where a target is no folder and none can be made there."""
+    path = Path(target).absolute()
+    there = next(each for each in (path, *path.parents) if each.exists())
+    if not there.is_dir():
+        raise UnusableInput("", "a folder to write into", f"{there}, which is none", target)
+    if not os.access(there, os.W_OK | os.X_OK):
+        found = f"{there} is read-only"
+        raise UnusableInput("", "a folder that can be written into", found, target)
 
 
 def make_folder(target: str) -> None:

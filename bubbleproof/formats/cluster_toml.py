@@ -29,7 +29,7 @@ from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
 from bubbleproof.theory.pipelines.layer_cuts import Part
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.plan_space import PlanSpace, require_listed
 
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
 NAMES = {"input_backward": "input", "weight_backward": "weight"}
@@ -80,6 +80,9 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         model, sequence = model_of(layout.model)
         cluster = cluster_of(layout.cluster)
         with values_at("plan"):
+            for key in ("chunks", "placements", "slices", "backward", *SIZES):
+                if (values := getattr(layout.plan, key)) is not None:
+                    require_listed(key, values)
             shared = Deployment(
                 sequence=layout.batch.sequence or sequence,
                 sequence_parallel=cluster.runs.sequence_parallel,

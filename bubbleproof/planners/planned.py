@@ -36,7 +36,7 @@ class PlanOptions:
     time limit.
     ``tell`` is called with a line whenever a candidate was looked at. Setting ``stop`` from another
     thread, or Ctrl-C, ends the search with what it has.
-    Raises ``ValueError`` for a limit that is none.
+    Raises ``ValueError`` for a limit, threads or a seed that are none.
     """
 
     time_limit: float = 60.0
@@ -51,6 +51,10 @@ class PlanOptions:
             raise ValueError(f"time limit must be above 0 seconds, got {self.time_limit}")
         if self.work is not None and not self.work > 0:
             raise ValueError(f"work must be above 0 units, got {self.work}")
+        if self.threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {self.threads}")
+        if not 0 <= self.seed < 1 << 31:
+            raise ValueError(f"seed must be 0 to 2**31 - 1, got {self.seed}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -147,6 +147,8 @@ def test_a_memory_that_nothing_fits_names_the_nearest_that_would(
     ("old", "new", "words"),
     [
         ("[plan]", "[compare]", "one of the keys families"),
+        # 4 ticks and an activation of 2 are no thirds, and each is two halves.
+        ("[1, 2, 3]", "[3]", "forward 4 is not divisible by 3; use chunks = [2]"),
         ("chunks = [1, 2, 3]", "chunks = []", "chunks must list one value or more"),
         ("chunks = [1, 2, 3]", "chunks = [2, 2]", "each once"),
         ("chunks = [1, 2, 3]", "chunks = [0]", "plan.chunks[0]"),
@@ -164,6 +166,40 @@ def test_what_is_no_plan_is_refused_in_a_line(
     assert words in answer.err
     assert answer.err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--time-limit", 0), "time limit must be above 0 seconds, got 0.0"),
+        (("--threads", 0), "threads must be 1 or more, got 0"),
+        (("--seed", -1), "seed must be 0 to 2**31 - 1, got -1"),
+        (("-o", "taken"), "taken: expected a folder to write into"),
+        (("-o", "taken/below"), "taken/below: expected a folder to write into"),
+        (("--certificate", "taken/proofs.json"), "taken/proofs.json: expected a file in a folder"),
+        (("--certificate", "folder.json"), "folder.json: expected a regular file to write"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_written(
+    command: Run, problem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    words: tuple[object, ...], said: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("taken").write_text("mine")
+    Path("folder.json").mkdir()
+    there = sorted(tmp_path.rglob("*"))
+    answer = command("plan", problem, "--certificate", "c.json", "-o", "out", *words)
+    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert said in answer.err
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_where_nothing_fits_no_proofs_are_written(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    problem.write_text(PROBLEM.replace("capacity = 4", "capacity = 1"))
+    assert command("plan", problem, "--certificate", tmp_path / "c.json").status == 1
+    assert not (tmp_path / "c.json").exists()
 
 
 def test_a_file_without_a_plan_says_what_it_lacks(command: Run, problem: Path) -> None:

@@ -64,6 +64,12 @@ def _text(placement: Placement) -> str:
     return placement if isinstance(placement, str) else ",".join(map(str, placement))
 
 
+def require_listed(name: str, values: Sequence[object]) -> None:
+    """Raise ``ValueError`` for a list that is empty or names a value twice."""
+    if not values or len(set(map(str, values))) < len(values):
+        raise ValueError(f"{name} must list one value or more, each once")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSpace:
     """``pipeline`` states a rank's work as one chunk and one slice; the rest lists what to try.
@@ -83,9 +89,7 @@ class PlanSpace:
     def __post_init__(self) -> None:
         given = self.pipeline
         for name in ("chunks", "placements", "backward", "slices"):
-            values: Sequence[object] = getattr(self, name)
-            if not values or len(set(values)) < len(values):
-                raise ValueError(f"{name} must list one value or more, each once")
+            require_listed(name, getattr(self, name))
         if (given.num_chunks, given.num_slices, given.placement) != (1, 1, "loop"):
             raise ValueError(
                 "a plan's problem states a rank's work as one chunk and one slice in a loop, got "
