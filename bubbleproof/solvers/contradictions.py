@@ -27,6 +27,13 @@ def overfull(problem: Problem, order: IndexOrder) -> str | None:
                 f"{store.name}: its base load {store.base} exceeds its capacity "
                 f"{store.capacity} {problem.memory_unit}"
             )
+    for life in order.lifecycles:
+        if (limit := order.limit(life)) is not None and limit <= 0:
+            store = problem.stores[life.store]
+            return (
+                f"{store.name}: {problem.label(life.first)} needs {life.acquired} beside the base "
+                f"load {store.base}, but the capacity is {store.capacity} {problem.memory_unit}"
+            )
     problem = first_of_each(problem, order)
     if problem.num_tasks > MOST_SEEN:
         return None

@@ -85,6 +85,23 @@ def test_room_for_less_than_one_activation_is_infeasible() -> None:
     assert solve(pipeline.with_changes(capacity=7).problem()).status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("engine", ["auto", "sat", "z3"])
+def test_an_activation_held_by_tasks_of_no_ticks_needs_room_as_well(engine: str) -> None:
+    # F and W take nothing, but I, a tick long, runs between them: 4 are held beside 1, of 2.
+    pipeline = Pipeline(
+        num_ranks=3, num_microbatches=2, split_backward=True, forward=0, weight_backward=0,
+        activation=(2, 4, 2), static=1, capacity=(5, 2, 8),
+    )  # fmt: skip
+    options = SolveOptions(engine=engine, time_limit=PATIENCE, threads=1)
+    result = solve(pipeline.problem(), options)
+    assert (result.status, result.proof) == (Status.INFEASIBLE, Proof.ARGUMENT)
+    assert result.reason == (
+        "memory of rank 1: 1F0 needs 4 beside the base load 1, but the capacity is 2 activation"
+    )
+    roomy = solve(pipeline.with_changes(capacity=(5, 5, 8)).problem(), options)
+    assert roomy.status is Status.OPTIMAL
+
+
 def test_a_microbatch_whose_chunks_do_not_fit_together_is_infeasible() -> None:
     # One rank, two chunks: when 1F0 starts, 0F0 is kept for 0B0, so room for one never suffices;
     # neither stage alone needs more.
