@@ -47,6 +47,7 @@ FEW = 3  # short instances tried below
 GLANCE, BRIEF = 0.05, 1.0  # CP-SAT's deterministic seconds for a refutation and for a schedule
 GRAIN = 64  # parts of what is open that are told apart
 MOST_TASKS = 4000  # of a short instance for CP-SAT
+PREPARED = 4e-5  # units of work per task for the bounds and one list of a short instance
 SHARE = 4  # of the time left goes to one short instance
 
 
@@ -99,7 +100,8 @@ class LargeSearch:
         shortest = 5 * self.problem.num_ranks + 2
         counts, sizes = [1], [shortest]
         for size in sizes:
-            if size >= self.microbatches or not self.budget.seconds:
+            units = PREPARED * size * len(self.alike.members)
+            if size >= self.microbatches or units > self.budget.seconds:
                 return
             short = first_microbatches(self.problem, size)
             bounds = lower_bounds(short)

@@ -22,7 +22,7 @@ from bubbleproof.solvers.engines.engine import Budget, Outcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from
 from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.large import LEAST_MICROBATCHES, LargeSearch
+from bubbleproof.solvers.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.listing import LISTED, listed_programs
 from bubbleproof.solvers.modulo import periodic_schedules
 from bubbleproof.solvers.modulo_lists import ModuloLists
@@ -145,7 +145,8 @@ class Search(SearchState):
         is_large = self.problem.num_tasks >= LEAST_IMPROVED and not len(self.latest)
         is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
         is_meant = is_meant and is_large and not (is_seen and share > GLANCING)
-        if is_meant and self.best is not None and self.whole.seconds:
+        begun = PREPARED * self.problem.num_tasks
+        if is_meant and self.best is not None and self.whole.seconds > begun:
             self.improving.budget = self.budget(share)
             found = self.improving.improve(self.best.schedule, self.lower_bound)
             self._try_each("windows", found)
