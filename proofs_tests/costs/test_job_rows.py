@@ -51,6 +51,7 @@ def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> Non
         ("", "columns gpus, global_batch.* missing; there are none"),
         (HEAD, "no rows below the names"),
         (A100.replace("heads,", "h,"), "a column heads missing; there are gpus"),
+        (A100.replace("heads,", "hidden,"), "each column must stand once, hidden stands twice"),
         (B200.replace("iteration_ms", "ms"), "a column iteration_ms missing"),
         (f"{HEAD}\n{LINE}".replace("8,32,4", "8,32,x"), "row 1: micro_batch must be a whole"),
         (f"{HEAD}\n{LINE}".replace("8,32,4", "8,33,4"), "use 32"),

@@ -88,6 +88,8 @@ def rows_of(text: str, *, measured: bool) -> list[Row]:
 
 
 def _require_columns(columns: Sequence[str], *, measured: bool) -> None:
+    if twice := sorted({name for name in columns if name and columns.count(name) > 1}):
+        raise ValueError(f"each column must stand once, {', '.join(twice)} stands twice")
     needed = [*COUNTS, *([MEASURED] if measured else [])]
     needed += [] if "model" in columns else ["hidden", "heads"]
     missing = [name for name in needed if name not in columns]
