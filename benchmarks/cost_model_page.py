@@ -46,11 +46,12 @@ READING = """
 
 - **A100, one node, hidden 2048, micro-batch 2.** A layer took 4.63 ms on 2 cards and 2.75 ms on
   4; with micro-batch 1, 3.40 and 2.99 ms. No sum of FLOPs, bytes and launches falls when the
-  micro-batch doubles, as that of 4 cards does: both steps are bound by the host, whose time
-  differed from one measurement to the next. These two shapes make most of the regret: in jobs of
-  four and eight cards one is the best alternative, and the estimates choose the other.
+  micro-batch doubles, as that of 4 cards does. We suppose that the host bounds both steps and was
+  not equally fast in both measurements; nothing in the rows proves it. These two shapes make most
+  of the regret: in jobs of four and eight cards one is the best alternative, and the estimates
+  choose the other.
 - **A100, one node, tensor 8, micro-batch 1.** A layer took 4.8 to 5.0 ms, with four times the
-  micro-batch 3.7: likewise the host's.
+  micro-batch 3.7: perhaps the host's time as well.
 - **A100, 39.1 B (hidden 8192), tensor 2.** Six rows took 1.2 to 1.6 times the estimate, where
   tensor 1, 4 and 8 do not. The excess is not the gradients' (tensor 4 with as many bytes does not
   have it) and not the bubble's. We know no reason.
