@@ -76,9 +76,9 @@ def volume_bound(
     counts = [len(order.row_of[life.first]) for life in lives]
     lasting = [life.held * _lasting(problem, life) for life in lives]
     volume = sum(count * each for count, each in zip(counts, lasting, strict=True))
-    most: int = max(level for chain in order.chains[store] for _, level in chain)
+    most = max(int(level) for chain in order.chains[store] for _, level in chain)
     steps, slow = (room - 1) // most, _alone(problem, firsts) + _alone(problem, lasts)
-    missing = slow * sum(room - k * most for k in range(1, steps + 1))
+    missing = slow * (steps * room - most * (steps * (steps + 1) // 2))
     if volume >= room * steps * slow:
         volume += missing
     return begin + end - (-volume // room)
