@@ -10,11 +10,11 @@ UNSHARD      before what reads in a stage's first forward visit; at level 3 befo
              ticks. What is not freed serves all visits of the stage.
 RESHARD      at level 3 after what reads in every visit.
 REDUCE_GRAD  after what adds in a stage's last backward visit; from level 2 on after every one. It
-             sums what no other reduces. The first B or I of its visit, which the others wait for,
-             acquires the gradient.
+             sums what no other reduces. From level 2 on the first B or I of its visit, which the
+             others wait for, acquires the gradient; at level 1 it lies whole on its rank.
 
-One buffer computes while the other communicates: UNSHARD of visit n+2 waits for RESHARD of visit n,
-and the Bs and Is of visit n+2 for REDUCE_GRAD of visit n.
+What is sharded has two buffers: UNSHARD of visit n+2 waits for RESHARD of visit n, and from level 2
+on the Bs and Is of visit n+2 for REDUCE_GRAD of visit n.
 """
 
 from __future__ import annotations
@@ -172,12 +172,14 @@ def _gradients(
     for summed in [visit] if sharding.zero >= 2 else alike:
         for name in summed.adders:
             found.wait(name, reduce)
+    if sharding.zero < 2:
+        return
     for name in others:
         found.wait(first, name)
     for later in in_two:
         for name in later.passes:
             found.wait(reduce, name)
-    gradient = _units(sharding.gradient, visit.stage) if sharding.zero >= 2 else 0
+    gradient = _units(sharding.gradient, visit.stage)
     found.change(first, "start", store, gradient)
     found.change(reduce, "end", store, -gradient)
 

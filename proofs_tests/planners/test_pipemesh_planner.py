@@ -9,13 +9,11 @@ from random import Random
 
 import pytest
 
-from bubbleproof.papers.claims.measured_pipelines import last_end
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.buffer_queue import Mesh, Queue, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import Meshed, static_of_rank
 from bubbleproof.planners.papers.mesh_runs import built
-from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
 from bubbleproof.planners.papers.paper_choice import (
     Given,
     PaperChoice,
@@ -28,12 +26,9 @@ from bubbleproof.planners.papers.pipemesh import plans, printed_plan
 from bubbleproof.planners.papers.recomputed_operations import Operation
 from bubbleproof.solvers.engines.cbc import CBC
 from bubbleproof.solvers.engines.pulp_alone import pulp
-from bubbleproof.theory.families import member
-from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify import check_whole
 from proofs_tests.sized import sized
 
@@ -326,27 +321,6 @@ def test_a_queue_that_adds_a_bubble_is_named_and_the_best_other_runs() -> None:
     assert troubled
     for found in troubled:
         assert found.note.startswith(f"q = {found.choice['q']}: ")
-
-
-def test_optimizer_sharding_adds_both_ends_to_1f1b() -> None:
-    # One chunk a rank: all is gathered before the first forward and reduced after the last
-    # backward, rank 0's at the very end: (m + p - 1) (tF + tB) + 2 C.
-    made = member("1f1b", p=3, m=5, tF=2, tB=4)
-    assert with_optimizer_sharding(made.pipeline, made.schedule, 7) == 7 * 6 + 2 * 7
-    both = member("chimera", p=4, m=4)
-    assert with_optimizer_sharding(both.pipeline, both.schedule, 7) is None
-
-
-def test_optimizer_sharding_costs_what_equation_2_says_in_pipemesh_order() -> None:
-    """D_o = 2 C + (M-1) (H(C, e_1 tF) + H(C, d_S tB)), and what the family's collectives take."""
-    made = member("pipemesh", p=2, m=6, v=3, e=(4, 2), d=(3, 3))
-    family = PipeMesh((4, 2), (3, 3))
-    for each in range(9):
-        plain = step_ticks(made.problem, made.schedule)
-        found = with_optimizer_sharding(made.pipeline, made.schedule, 3 * each)
-        assert found == plain + 2 * each + 2 * (max(0, each - 4) + max(0, each - 6))
-        pipeline = family.sharded(made.pipeline, Sharding(zero=1, gather=each, reduce=each))
-        assert found == last_end(family, pipeline)
 
 
 def test_what_a_plan_holds_is_what_is_sharded_and_what_is_not() -> None:

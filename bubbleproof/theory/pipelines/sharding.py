@@ -13,13 +13,15 @@ dequeued together (``theory.pipelines.visits``).
 A forward visit reads parameters in its Fs; a backward visit reads them in its Bs and Is and in the
 Rs of what it recomputes, and adds to the gradient in its Bs, Is and Ws. Precedences, with visits n
 of one rank and direction: UNSHARD(n) before what reads, RESHARD(n) after it, REDUCE_GRAD(n) after
-what adds; UNSHARD(n+2) after RESHARD(n) and the Bs and Is of visit n+2 after REDUCE_GRAD(n),
-because one buffer computes while the other communicates. An UNSHARD without RESHARD comes before
-all forwards of its stage, REDUCE_GRAD also after the visits without one. UNSHARD and REDUCE_GRAD
-occupy the rank's NIC; RESHARD takes 0 ticks of the rank's buffer manager. Memory: UNSHARD acquires
-``parameter`` units at its start and RESHARD gives them back (ZeRO-3); the first B or I of a visit
-(of its first microbatch, the last slice), which the others wait for, acquires ``gradient`` units
-and REDUCE_GRAD gives them back (ZeRO-2 and 3). What is never sharded is static.
+what adds. An UNSHARD without RESHARD comes before all forwards of its stage, REDUCE_GRAD also after
+the visits without one. UNSHARD and REDUCE_GRAD occupy the rank's NIC; RESHARD takes 0 ticks of the
+rank's buffer manager. What is sharded lies in two buffers, of which one computes while the other
+communicates: UNSHARD(n+2) comes after RESHARD(n) (ZeRO-3), the Bs and Is of visit n+2 after
+REDUCE_GRAD(n) (ZeRO-2 and 3). Memory: UNSHARD acquires ``parameter`` units at its start and RESHARD
+gives them back (ZeRO-3); the first B or I of a visit (of its first microbatch, the last slice),
+which the others wait for, acquires ``gradient`` units and REDUCE_GRAD gives them back (ZeRO-2 and
+3). What is never sharded is static: under ZeRO-1 a gradient lies whole where it adds up, so no
+computation waits for a reduction, as in Megatron-LM's distributed optimizer.
 
 A stage may have several collectives of one kind; their ``slice`` numbers them: forward visits by
 enqueue operation, then backward visits by dequeue operation.
@@ -154,7 +156,7 @@ def with_collectives(problem: Problem, sharding: Sharding) -> Problem:
     task = problem.num_tasks + np.arange(len(needed))
     rank = np.array([c.visit.rank for c in needed])
     kind = np.array([int(c.kind) for c in needed])
-    builder = _Waits(problem, needed, listed)
+    builder = _Waits(problem, sharding.zero, needed, listed)
     gathers, frees, reduces = (
         kind == int(k) for k in (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
     )
@@ -219,8 +221,10 @@ class Computations:
 class _Waits:
     """The precedences of collectives; see the module's text."""
 
-    def __init__(self, problem: Problem, needed: list[Collective], listed: list[Visit]) -> None:
-        self.problem, self.needed = problem, needed
+    def __init__(
+        self, problem: Problem, zero: int, needed: list[Collective], listed: list[Visit]
+    ) -> None:
+        self.problem, self.zero, self.needed = problem, zero, needed
         self.computations = Computations(problem)
         self.task = {
             (c.kind, c.visit.rank, c.visit.is_forward, c.visit.number): problem.num_tasks + row
@@ -252,9 +256,7 @@ class _Waits:
             else:
                 summed = self._summed(visit)
                 found.append((summed, np.full_like(summed, task)))
-                own = self.computations.of(visit)
-                found.append((np.full_like(own[1:], own[0]), own[1:]))
-                found += self._frees_buffer(visit, task)
+                found += self._in_buffer(visit, task)
         return found
 
     def _served(self, visit: Visit) -> Ints:
@@ -279,9 +281,14 @@ class _Waits:
         key = (Kind.RESHARD, visit.rank, visit.is_forward, visit.number - 2)
         return [(np.array([self.task[key]]), np.array([task]))] if key in self.task else []
 
-    def _frees_buffer(self, visit: Visit, task: int) -> list[Wait]:
-        later = self.visit.get((visit.rank, False, visit.number + 2))
-        if later is None:
+    def _in_buffer(self, visit: Visit, task: int) -> list[Wait]:
+        """What waits for the buffer of a gradient: its visit's other backwards, and visit n+2."""
+        if self.zero == 1:
             return []
-        own = self.computations.of(later)
-        return [(np.full_like(own, task), own)]
+        own = self.computations.of(visit)
+        found = [(np.full_like(own[1:], own[0]), own[1:])]
+        later = self.visit.get((visit.rank, False, visit.number + 2))
+        if later is not None:
+            own = self.computations.of(later)
+            found.append((np.full_like(own, task), own))
+        return found
