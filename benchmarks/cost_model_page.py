@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from benchmarks.cost_model_unseen import CARD, section
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.constants import CONSTANTS
@@ -78,6 +79,7 @@ def page(parts: Sequence[Part], picture: str) -> str:
     text += [f"\n![estimated against measured times](pictures/{picture})\n"]
     text += ["\n## The largest errors\n\n", _largest(parts), READING]
     text += ["\n## Memory\n\n", _memory(parts)]
+    text += [section(found) for found, *_ in parts if found.card.name == CARD]
     text += ["\n## The constants\n", *(_constants(found) for found, *_ in parts)]
     return "".join(text)
 

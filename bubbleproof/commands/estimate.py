@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table
 from bubbleproof.costs.times.estimate import Estimate, estimates
+from bubbleproof.costs.times.job_rows import Row
 from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.iteration_rows import read_rows
 
@@ -45,8 +46,7 @@ def _print(found: Sequence[Estimate], title: str) -> None:
             (
                 str(each.row.number),
                 f"{each.row.model.name}, {each.row.model.layers} layers",
-                f"t={each.row.at.tensor} d={each.row.at.data} p={each.row.at.pipeline} "
-                f"b={each.row.at.micro_batch}",
+                _cut(each.row),
                 str(each.row.microbatches),
                 f"{each.iteration_ms:,.1f} ms",
                 f"{each.allocated_gib:.2f} GiB",
@@ -54,3 +54,11 @@ def _print(found: Sequence[Estimate], title: str) -> None:
             for each in found
         ],
     )
+
+
+def _cut(row: Row) -> str:
+    """The sizes of a cut; those that are mostly 1 where they are not."""
+    at = row.at
+    more = {"c": at.context, "e": at.expert, "v": row.chunks}
+    told = "".join(f" {name}={size}" for name, size in more.items() if size > 1)
+    return f"t={at.tensor} d={at.data} p={at.pipeline} b={at.micro_batch}{told}"

@@ -8,7 +8,9 @@ An *accounting* says what of a layer's inventory (``operations``) is kept for th
 - ``statistics``: what norms and a fused attention keep per token in 32 bits is counted;
 - ``split_inputs``: what goes into the linears that tensor parallelism splits by columns (a norm's
   output) is kept as a share of the sequence; else whole on each of the group;
-- ``split_checkpoint``: so is what a layer keeps that is recomputed as a whole.
+- ``split_checkpoint``: so is what a layer keeps that is recomputed as a whole;
+- ``exchanged_output``: under context parallelism what the attention puts out is kept twice, by its
+  heads for its own backward and by tokens for the linear that follows the all-to-all.
 
 ``dropout`` overrides the model's. A *precision* says the bytes of a weight, of its gradient, and of
 what the optimizer keeps (32-bit weights, Adam's two moments).
@@ -60,6 +62,7 @@ class Accounting:
     statistics: bool = False
     split_inputs: bool = True
     split_checkpoint: bool = True
+    exchanged_output: bool = False
     dropout: bool | None = None
     element: int = 2  # bytes of a kept activation
     precision: str = "bf16"
@@ -77,6 +80,7 @@ ACCOUNTINGS = {
         fused_attention=True,
         fused_activation=True,
         statistics=True,
+        exchanged_output=True,
         dropout=False,
     ),
     "bpipe": Accounting(

@@ -13,13 +13,12 @@ milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.times.iteration import ends_of
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
-from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import step, work
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import layer_weights
@@ -106,17 +105,9 @@ def _between_replicas(moved: float, at: Deployment, cluster: Cluster) -> float:
     return moved * rings / (constants["network_gradient"] * GB_PER_MS)
 
 
-def _at_the_end(runs: Software, zero: int) -> Software:
-    """What is left to move then: gradients both ways without ZeRO, under 2 and 3 no gradients any
-    more, and under 3 no weights either."""
-    gathered = {0: runs.reduced, 3: 0}.get(zero, runs.gathered)
-    return replace(runs, reduced=0 if zero > 1 else runs.reduced, gathered=gathered)
-
-
 def _step_end(model: Transformer, at: Deployment, cluster: Cluster) -> float:
     ends = ends_of(at.pipeline)
     per_node = cluster.card.cards_per_node
-    runs = _at_the_end(cluster.runs, at.zero)
-    steps = [step(model, at, runs, per_node, **end) for end in (ends[0], ends[-1])]
+    steps = [step(model, at, cluster.runs, per_node, **end) for end in (ends[0], ends[-1])]
     longest = max(float(step_times(each, cluster.constants)) for each in steps)
     return longest + float(cluster.constants["iteration"])

@@ -97,6 +97,8 @@ class Deployment:
             )
         _divides("pipeline", self.pipeline, "layers", model.layers)
         if self.expert > 1:
+            if not model.experts:
+                raise ValueError(f"expert must be 1 for a model without experts, got {self.expert}")
             _divides("expert", self.expert, "experts", model.experts)
             _divides("expert", self.expert, "data", self.data)
         _divides("context", self.context, "sequence", self.sequence)

@@ -57,7 +57,8 @@ def operation_saved(operation: Operation, model: Transformer, at: Deployment) ->
     masks = operation.masks if rules.dropout is not False else 0
     statistics = STATISTIC * operation.statistics if rules.statistics else 0
     along = _part("sequence", at)  # norms and masks are computed where the sequence lies
-    kept = rules.element * operation.kept * part + masks * along + statistics * along
+    times = 2 if operation.scores and rules.exchanged_output and at.context > 1 else 1
+    kept = times * rules.element * operation.kept * part + masks * along + statistics * along
     return _tokens(at) * kept
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
-from bubbleproof.costs import Deployment, known_model
-from bubbleproof.costs.times.allocated import allocated
+from bubbleproof.costs import Deployment, known_model, layer_saved
+from bubbleproof.costs.times.allocated import allocated, in_flight_passes
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.costs.times.software import software
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.costs.measured_cases import B200
 
 GIB = 2**30
@@ -61,3 +65,35 @@ def test_recomputing_a_layer_keeps_its_input_and_one_whole_layer() -> None:
     (plain,) = allocated(model, at, CORE, 1)
     (full,) = allocated(model, at.with_changes(scope="full"), CORE, 1)
     assert full.saved == 32 * (2 * 4096 * 4096) + plain.saved // 32
+
+
+@pytest.mark.parametrize(("ranks", "chunks", "count"), [(2, 2, 4), (4, 2, 8), (4, 3, 4), (3, 4, 6)])
+def test_passes_in_flight_are_those_of_the_interleaved_schedule(
+    ranks: int, chunks: int, count: int
+) -> None:
+    pipeline = Pipeline(
+        num_ranks=ranks, num_microbatches=count, num_chunks=chunks, forward=1, backward=2
+    )
+    schedule = family("interleaved").schedule(pipeline)
+    peaks = measure(pipeline.problem(), schedule).peak_activations
+    assert peaks == tuple(in_flight_passes(ranks, r, count, chunks) for r in range(ranks))
+
+
+def test_a_fused_loss_has_no_logits_of_32_bits() -> None:
+    """4096 tokens of GPT-2's 50304 padded words: 6 bytes of each, or 2 (the head's backward needs
+    2 of each as well, and 4 h a token is gathered only from a tensor group)."""
+    model = known_model("gpt2").model.with_changes(layers=1, vocabulary=50304)
+    at = Deployment(sequence=4096, zero=1, accounting="engine")
+    plain = replace(CORE, fused_loss=False, placeholders=False)
+    (copied,) = allocated(model, at, plain, 1)
+    (fused,) = allocated(model, at, replace(plain, fused_loss=True), 1)
+    assert copied.moment - fused.moment == 4 * 4096 * 50304
+
+
+def test_context_parallelism_keeps_the_attentions_output_twice() -> None:
+    model = known_model("llama-3-70b").model.with_changes(layers=12)
+    at = Deployment(sequence=32768, context=8, zero=1, accounting="engine")
+    one = at.with_changes(context=1, sequence=4096)
+    assert layer_saved(model, at) - layer_saved(model, one) == 2 * 4096 * model.query_width
+    plain = at.with_changes(accounting="fused")
+    assert layer_saved(model, plain) == layer_saved(model, one.with_changes(accounting="fused"))

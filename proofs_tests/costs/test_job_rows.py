@@ -35,6 +35,19 @@ def test_a_row_that_tells_its_scope_keeps_it() -> None:
     assert row.recomputing("none").at.scope == "full"
 
 
+def test_a_row_may_tell_more_of_its_cut_and_shape() -> None:
+    more = "context,zero,sequence_parallel,chunks,kv_heads,vocabulary"
+    line = "8,4,1,llama3-70b,12,4096,1,1,2,1.0"
+    head = B200.partition("\n")[0].removesuffix(",allocated_gib")
+    (row,) = rows_of(f"{head},{more}\n{line},4,0,false,3,16,1000", measured=False)
+    assert (row.at.context, row.at.zero, row.at.sequence_parallel, row.chunks) == (4, 0, False, 3)
+    assert (row.model.kv_heads, row.model.vocabulary) == (16, 1000)
+    (empty,) = rows_of(f"{head},{more}\n{line.replace('8,4', '2,4')},,,,,,", measured=False)
+    assert (empty.at.context, empty.at.zero, empty.chunks) == (1, 1, 1)
+    assert empty.at.sequence_parallel
+    assert (empty.model.kv_heads, empty.model.vocabulary) == (8, 128256)
+
+
 @pytest.mark.parametrize("poison", ["", "nan", "-1", "fast", "1e400"])
 def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> None:
     poisoned = LINE.replace("219.7", poison)
@@ -60,6 +73,13 @@ def test_a_measured_column_is_not_looked_at_unless_asked_for(poison: str) -> Non
         (B200.replace("llama3-70b", "lama-3-70"), "row 1: no model 'lama-3-70'; the nearest are"),
         (f"{HEAD},software\n{LINE},jax", "row 1: software must be one of megatron"),
         (f"{HEAD},scope\n{LINE},most", "row 1: scope must be one of none, attention, full"),
+        (f"{HEAD},zero\n{LINE},2", "row 1: zero must be one of 0, 1, got '2'"),
+        (f"{HEAD},sequence_parallel\n{LINE},yes", "sequence_parallel must be true or false"),
+        (f"{HEAD},chunks\n{LINE},5", "row 1: pipeline x chunks must divide layers 24, got 2 x 5"),
+        (f"{HEAD},chunks\n{LINE},0", "row 1: chunks must be a whole number above 0"),
+        (f"{HEAD},chunks\n{LINE},2".replace("2,2,2,219", "4,2,1,219"), "chunks must be 1 where"),
+        (f"{HEAD},context\n{LINE},2", "data 2 x pipeline 2 x context 2 are 16 cards"),
+        (f"{HEAD},expert\n{LINE},2", "row 1: expert must be 1 for a model without"),
         (f"{HEAD}\n8,32", "row 1: micro_batch must be a whole number above 0, got ''"),
     ],
 )  # fmt: skip

@@ -77,6 +77,36 @@ def test_an_all_reduce_moves_its_bytes_twice_but_for_a_share() -> None:
     assert apart == pytest.approx(2 * wanted, rel=1e-6)
 
 
+def test_context_parallelism_sends_heads_for_tokens() -> None:
+    """Of 2 x 512 / 4 tokens: queries, keys, values and the outputs, 4 h numbers of 2 bytes, 3/4 of
+    them, at 100 GB/s, and two waits of 30 us; the same backward. Over two nodes of two cards half
+    of a group is elsewhere, and both cards of a node share its 50 GB/s."""
+    constants = NOTHING | {"gradient": 100.0, "network_gradient": 50.0, "collective": 30.0}
+    where = at(context=4)
+    sent = B * S // 4 * 4 * H * 2 * 3 / 4
+    for per_node, wanted in ((8, sent / 100e6), (2, sent / 2 / 100e6 + 2 * sent / 2 / 50e6)):
+        once = work(MODEL, where, GPT, per_node)
+        spent, plain = kernel_times(once, constants), kernel_times(once, NOTHING)
+        assert spent.forward - plain.forward == pytest.approx(wanted + 2 * 0.030, rel=1e-6)
+        assert spent.backward - plain.backward == pytest.approx(wanted + 2 * 0.030, rel=1e-6)
+
+
+def test_chunks_divide_the_bubble() -> None:
+    """Narayanan et al., SC 2021, section 2.2: the bubble is (p - 1) (F + B) / v, F and B those of a
+    rank. Four layers of f and 2 f on two ranks, v = 2: 4 microbatches x 2 layers x 3 f, and 3 f."""
+    small = MODEL.with_changes(vocabulary=8)  # the head takes next to nothing
+    f = float(passes(small, at(), NOTHING).forward)
+    plans = [
+        iteration_plan(small, at(pipeline=2), microbatches=4, runs=GPT, constants=NOTHING,
+                       cards_per_node=NODE, chunks=chunks)
+        for chunks in (1, 2)
+    ]  # fmt: skip
+    once, twice = (plan.milliseconds() for plan in plans)
+    assert once == pytest.approx((24 + 6) * f, rel=0.01)
+    assert twice == pytest.approx((24 + 3) * f, rel=0.01)
+    assert [plan.stages[0]["forward_ms"] for plan in plans] == pytest.approx([2 * f] * 2)
+
+
 def test_no_pass_is_faster_than_its_launches() -> None:
     found = passes(MODEL, at(), NOTHING | {"launch": 90.0})
     assert found.forward == pytest.approx(30.0)

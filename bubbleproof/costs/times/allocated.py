@@ -1,16 +1,18 @@
 """Bytes allocated on the fullest card of an iteration: counted, nothing in it is fitted.
 
 What a stage g of p holds all the time: state (``costs.state``), the placeholders and workspaces of
-its software. In steady state of 1F1B it holds what min(p - g, m) microbatches saved in its layers.
+its software. In steady state of 1F1B it holds what min(p - g, m) microbatches saved in its layers;
+of interleaved 1F1B with v chunks a rank, what min((v - 1) p + 2 (p - g - 1) + 1, m v) passes saved
+in the layers of a chunk (``theory.families.interleaved``).
 On top comes the greatest of what it needs for a moment, at its fullest:
 
-- the loss (last stage): logits in 16 bits and again in 32;
+- the loss (last stage): logits in 16 bits, and again in 32 unless it is fused;
 - the head's backward (last stage): the gradient of the logits, the placeholder of the head's
   gradient, and the head's input and its gradient, gathered from the tensor group;
 - the feed-forward block's backward: gradients of what the activation put out and of what went in,
   less the former's values, which are then free; as well the gathered input of a linear.
 
-With T tokens, h hidden, f the block's width, t tensor, V rows of the vocabulary: 6 T V / t;
+With T tokens, h hidden, f the block's width, t tensor, V rows of the vocabulary: 6 or 2 T V / t;
 2 T V / t + 2 V h / t + 4 T h; and 2 T (1 + gates) f / t, of one block of a mixture's k.
 A layer that is recomputed whole holds, besides, all that one layer saves.
 """
@@ -48,27 +50,35 @@ class StageBytes:
 
 
 def allocated(
-    model: Transformer, at: Deployment, runs: Software, microbatches: int
+    model: Transformer, at: Deployment, runs: Software, microbatches: int, chunks: int = 1
 ) -> tuple[StageBytes, ...]:
-    """Each stage at its fullest."""
+    """Each rank at its fullest."""
     layers = model.layers // at.pipeline
     found = []
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
         weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
-        in_flight = min(at.pipeline - stage, microbatches)
-        each = layers * layer_saved(model, at)
-        each += embedding_saved(model, at) if is_first and not runs.sequence_parallel else 0
+        in_flight = in_flight_passes(at.pipeline, stage, microbatches, chunks)
+        saved = in_flight * (layers // chunks) * layer_saved(model, at)
+        if is_first and not runs.sequence_parallel:
+            saved += min(in_flight, microbatches) * embedding_saved(model, at)
         again = layer_saved(model, at, "none") if at.scope == "full" else 0
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
                 software=int(placeholders(model, at) * runs.placeholders) + runs.workspace,
-                saved=int(in_flight * each + again),
+                saved=int(saved + again),
                 moment=int(max(_block(model, at), _head(model, at, runs) if is_last else 0)),
             )
         )
     return tuple(found)
+
+
+def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) -> int:
+    """Forwards of a rank whose backwards have not ended, at most."""
+    if chunks == 1:
+        return min(ranks - rank, microbatches)
+    return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)
 
 
 def placeholders(model: Transformer, at: Deployment) -> Number:
@@ -98,4 +108,5 @@ def _head(model: Transformer, at: Deployment, runs: Software) -> Number:
     gathered = 2 * HALF * _tokens(at) * model.hidden if at.tensor > 1 else 0
     weights = HALF * words(model, at) * model.hidden if runs.placeholders else 0
     norm_input = HALF * _tokens(at) * model.hidden / at.tensor
-    return kept + norm_input + max((HALF + FULL) * logits, HALF * logits + weights + gathered)
+    loss = HALF if runs.fused_loss else HALF + FULL
+    return kept + norm_input + max(loss * logits, HALF * logits + weights + gathered)

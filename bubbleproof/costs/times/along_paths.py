@@ -32,7 +32,13 @@ class Prepared:
 
 
 def prepared(rows: Sequence[Row], cards_per_node: int) -> Prepared:
-    """What is the same under all constants."""
+    """What is the same under all constants. Raises ``ValueError`` for rows of several chunks."""
+    for row in rows:
+        if row.chunks > 1:
+            raise ValueError(
+                f"row {row.number}: chunks must be 1 in rows that are fitted, got {row.chunks}; "
+                "leave it out, it can be estimated"
+            )
     works = [work(row.model, row.at, row.runs, cards_per_node) for row in rows]
     steps = [steps_of(row.model, row.at, row.runs, cards_per_node) for row in rows]
     most = max(len(each) for each in steps)

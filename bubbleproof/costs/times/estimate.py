@@ -37,6 +37,7 @@ def row_plan(row: Row, by: Calibration) -> IterationPlan:
         runs=row.runs,
         constants=by.constants,
         cards_per_node=by.card.cards_per_node,
+        chunks=row.chunks,
     )
 
 
@@ -52,7 +53,7 @@ def estimated_ms(rows: Sequence[Row], by: Calibration) -> list[float]:
 
 def _estimate(row: Row, by: Calibration) -> Estimate:
     plan = row_plan(row, by)
-    held = allocated(row.model, row.at, row.runs, row.microbatches)
+    held = allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
     return Estimate(
         row=row,
         iteration_ms=plan.milliseconds(),

@@ -1,10 +1,10 @@
 """An iteration: the makespan of 1F1B with estimated times, and what follows the last backward.
 
-The pipeline has a stage for each of ``at.pipeline`` ranks, with the times of its layers (and of the
-embedding, and the head) and messages that occupy a link for their bytes and arrive ``latency``
-later. Its program is the family ``1f1b``, its timing left-shifted (``theory``). A stage reduces its
-gradients and updates its weights when its last backward has ended; the iteration ends with the last
-stage to do so, and takes a constant more.
+The pipeline has ``chunks`` stages for each of ``at.pipeline`` ranks, with the times of their layers
+(and of the embedding, and the head) and messages that occupy a link for their bytes and arrive
+``latency`` later. Its program is the family ``1f1b``, of more chunks than one ``interleaved``; its
+timing is left-shifted (``theory``). A rank reduces its gradients and updates its weights when its
+last backward has ended; the iteration ends with the last rank to do so, and takes a constant more.
 
 Ticks are nanoseconds. With one stage the microbatches of a replica run one after another.
 """
@@ -22,7 +22,7 @@ from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_time
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import Floats, Step, step, work
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.families import family
+from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -32,10 +32,10 @@ HALF = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationPlan:
-    """The pipeline of an iteration in nanoseconds, and each stage's step behind it.
+    """The pipeline of an iteration in nanoseconds, and each rank's step behind it.
 
-    ``stages`` tells each stage's milliseconds: layers, forward, backward, input_backward,
-    weight_backward, gradient and optimizer.
+    ``stages`` tells each rank's layers, and the milliseconds of one microbatch in them and of the
+    step.
     """
 
     pipeline: Pipeline
@@ -44,17 +44,21 @@ class IterationPlan:
     stages: tuple[Mapping[str, float], ...]
 
     def schedule(self) -> Schedule:
-        """The left-shifted schedule of 1F1B."""
-        return family("1f1b").schedule(self.pipeline)
+        """The left-shifted schedule of 1F1B, interleaved where ranks have several chunks."""
+        return self._family.schedule(self.pipeline)
 
     def milliseconds(self) -> float:
         """The whole iteration."""
         problem = self.pipeline.problem()
-        schedule = family("1f1b").schedule(self.pipeline, problem)
-        stage = schedule.program.actions.stage
+        schedule = self._family.schedule(self.pipeline, problem)
+        rank = schedule.program.actions.stage % self.pipeline.num_ranks
         duration = problem.duration[problem.locate(schedule.program.actions)]
-        end = schedule.start + duration + np.array(self.step_ns)[stage]
+        end = schedule.start + duration + np.array(self.step_ns)[rank]
         return float((end.max() + self.beside_ns) / NS_PER_MS)
+
+    @property
+    def _family(self) -> Family:
+        return family("1f1b" if self.pipeline.num_chunks == 1 else "interleaved")
 
 
 def iteration_plan(
@@ -65,16 +69,19 @@ def iteration_plan(
     runs: Software,
     constants: Mapping[str, float],
     cards_per_node: int,
+    chunks: int = 1,
 ) -> IterationPlan:
     """What an iteration of ``microbatches`` a replica takes."""
     once = work(model, at, runs, cards_per_node)
     times = kernel_times(once, constants)
     steps = steps_of(model, at, runs, cards_per_node)
     steps_ms = [float(step_times(each, constants)) for each in steps]
-    forward, backward = stage_times(times, model.layers // at.pipeline, at.pipeline)
+    stages = at.pipeline * chunks
+    forward, backward = stage_times(times, model.layers // stages, stages)
     rate = constants["message"]  # GB/s: bytes a nanosecond
     pipeline = Pipeline(
         num_ranks=at.pipeline,
+        num_chunks=chunks,
         num_microbatches=microbatches,
         forward=tuple(_ns(value) for value in forward),
         backward=tuple(_ns(value) for value in backward),
@@ -92,11 +99,11 @@ def iteration_plan(
         stages=tuple(
             {
                 "layers": float(model.layers // at.pipeline),
-                "forward_ms": float(forward[stage]),
-                "backward_ms": float(backward[stage]),
-                "step_ms": steps_ms[stage],
+                "forward_ms": float(sum(forward[rank :: at.pipeline])),
+                "backward_ms": float(sum(backward[rank :: at.pipeline])),
+                "step_ms": steps_ms[rank],
             }
-            for stage in range(at.pipeline)
+            for rank in range(at.pipeline)
         ),
     )
 

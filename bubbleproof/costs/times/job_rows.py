@@ -2,10 +2,17 @@
 
 Columns: ``gpus``, ``global_batch`` and ``micro_batch`` in samples; ``model``, the name of a
 published one, or ``hidden`` and ``heads`` of a GPT; ``layers``; ``sequence`` in tokens; ``tensor``,
-``data`` and ``pipeline``. May be there: ``vocabulary`` (50257 for a GPT), ``scope``, ``software``.
-A row of a named model without ``software`` ran on megatron-core, one of a GPT on
-megatron-deepspeed. ``iteration_ms`` is read where rows are to be fitted or judged, and nowhere
-else; any other column is passed over.
+``data`` and ``pipeline``. May be there, in any row empty:
+
+- ``vocabulary`` and ``kv_heads``, where the model ran with others than are published (a GPT's
+  vocabulary is 50257 where none is told);
+- ``context`` and ``expert`` (1), ``chunks`` of layers on each rank (1; more are interleaved 1F1B),
+  ``zero`` (0 or 1), ``sequence_parallel`` and ``scope``, where they are not the software's;
+- ``software``: without, a row of a named model ran on megatron-core, one of a GPT on
+  megatron-deepspeed.
+
+``iteration_ms`` is read where rows are to be fitted or judged, and nowhere else; any other column
+is passed over.
 
 The rows of one (gpus, global_batch, model, layers) are alternatives for the same *job*.
 """
@@ -24,6 +31,10 @@ from bubbleproof.costs.times.software import Software, software
 from bubbleproof.costs.transformer import Transformer, transformer
 
 SIZES = ("tensor", "data", "pipeline")
+MORE_SIZES = ("context", "expert")
+SHAPES = ("vocabulary", "kv_heads")
+LEVELS = ("0", "1")  # those whose sharing comes at an iteration's end
+FLAGS = {"true": True, "false": False}
 COUNTS = ("gpus", "global_batch", "micro_batch", "layers", "sequence", *SIZES)
 MEASURED = "iteration_ms"
 OF_GPT, OF_NAMED = "megatron-deepspeed", "megatron-core"
@@ -35,7 +46,8 @@ Job = tuple[int, int, str, int]
 class Row:
     """One iteration: a model cut over cards. ``at.scope`` is "none" where ``tells_scope`` is not.
 
-    ``measured`` are milliseconds; None where nobody asked for them.
+    ``measured`` are milliseconds; None where nobody asked for them. ``chunks`` of layers are on each
+    rank.
     """
 
     number: int
@@ -46,6 +58,7 @@ class Row:
     runs: Software
     tells_scope: bool
     measured: float | None
+    chunks: int = 1
 
     @property
     def microbatches(self) -> int:
@@ -108,14 +121,17 @@ def _row(number: int, where: str, content: Mapping[str, str | None], *, measured
         runs = software(cells.get("software") or (OF_NAMED if name else OF_GPT))
         at = Deployment(
             **{size: counts[size] for size in (*SIZES, "micro_batch", "sequence")},
-            sequence_parallel=runs.sequence_parallel,
-            zero=runs.zero,
+            **_told(where, cells, MORE_SIZES),
+            sequence_parallel=_flag(where, cells, runs.sequence_parallel),
+            zero=_zero(where, cells, runs.zero),
             accounting=runs.accounting,
             precision=runs.precision,
             scope=scope or "none",
         )
-        model = _named(name, counts["layers"]) if name else _gpt(where, cells, counts)
+        model = _named(where, name, cells, counts) if name else _gpt(where, cells, counts)
         at.require(model)
+        chunks = _told(where, cells, ("chunks",)).get("chunks", 1)
+        _require_chunks(where, model, at, chunks)
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(where) else f"{where}: {text}") from None
@@ -128,14 +144,51 @@ def _row(number: int, where: str, content: Mapping[str, str | None], *, measured
         runs=runs,
         tells_scope=bool(scope),
         measured=_positive(where, cells[MEASURED]) if measured else None,
+        chunks=chunks,
     )
     _require_batch(where, row)
     return row
 
 
+def _named(
+    where: str, name: str, cells: Mapping[str, str], counts: Mapping[str, int]
+) -> Transformer:
+    shape = _told(where, cells, SHAPES)
+    return _cut(name, layers=counts["layers"], **shape)
+
+
 @lru_cache(maxsize=256)
-def _named(name: str, layers: int) -> Transformer:
-    return known_model(name).model.with_changes(layers=layers)
+def _cut(name: str, **changes: int) -> Transformer:
+    return known_model(name).model.with_changes(**changes)
+
+
+def _told(where: str, cells: Mapping[str, str], names: Sequence[str]) -> dict[str, int]:
+    """The counts among these columns that a row tells."""
+    return {name: _whole(where, name, cells[name]) for name in names if cells.get(name)}
+
+
+def _flag(where: str, cells: Mapping[str, str], otherwise: bool) -> bool:
+    text = cells.get("sequence_parallel", "").lower()
+    if text and text not in FLAGS:
+        raise ValueError(f"{where}: sequence_parallel must be true or false, got {text[:40]!r}")
+    return FLAGS.get(text, otherwise)
+
+
+def _zero(where: str, cells: Mapping[str, str], otherwise: int) -> int:
+    text = cells.get("zero", "")
+    if text and text not in LEVELS:
+        raise ValueError(f"{where}: zero must be one of {', '.join(LEVELS)}, got {text[:40]!r}")
+    return int(text) if text else otherwise
+
+
+def _require_chunks(where: str, model: Transformer, at: Deployment, chunks: int) -> None:
+    if chunks > 1 and at.pipeline == 1:
+        raise ValueError(f"{where}: chunks must be 1 where pipeline is 1, got {chunks}")
+    if model.layers % (at.pipeline * chunks):
+        raise ValueError(
+            f"{where}: pipeline x chunks must divide layers {model.layers}, got "
+            f"{at.pipeline} x {chunks}"
+        )
 
 
 def _gpt(where: str, cells: Mapping[str, str], counts: Mapping[str, int]) -> Transformer:
@@ -154,7 +207,8 @@ def _gpt(where: str, cells: Mapping[str, str], counts: Mapping[str, int]) -> Tra
 
 def _require_batch(where: str, row: Row) -> None:
     if row.at.devices != row.gpus:
-        sizes = " x ".join(f"{name} {getattr(row.at, name)}" for name in SIZES)
+        names = (*SIZES, "context") if row.at.context > 1 else SIZES
+        sizes = " x ".join(f"{name} {getattr(row.at, name)}" for name in names)
         raise ValueError(f"{where}: {sizes} are {row.at.devices} cards, gpus says {row.gpus}")
     once = row.at.data * row.at.micro_batch
     if row.global_batch % once:

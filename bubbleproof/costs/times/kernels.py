@@ -12,7 +12,8 @@ traffic is the forward's and the rest I's. A full backward B is I and W as one p
 is recomputed whole, B has one more forward before it.
 
 An all-reduce in a tensor group of t cards takes log2(t) ``collective`` and 2 (t - 1) / t of its
-bytes at the rate of such a group; the group that spans nodes goes at the network's.
+bytes at the rate of such a group; the group that spans nodes goes at the network's. What is sent
+all to all moves as gradients do.
 
 Every function takes constants as numbers, or as arrays that numpy combines with columns of work.
 """
@@ -60,7 +61,7 @@ def kernel_times(work: Work, c: Constants) -> KernelTimes:
     kernels, launch, wait = c["kernels"] * THIRD, c["launch"] * THIRD, waiting(work, c) / 2
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
-    inputs = inputs + kernels + reduces
+    inputs = inputs + kernels + reduces + exchange(work, c)
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
     once = slower(forward, np.asarray(launch + wait))
     again = once * work.again_all + _partly_again(work, c)
@@ -114,7 +115,15 @@ def _forward_card(work: Work, c: Constants) -> Floats:
         _matmul(work.forward, work.forward_thin, c)
         + THIRD * (traffic + c["kernels"])
         + ALL_REDUCES * all_reduce(work, c)
+        + exchange(work, c)
     )
+
+
+def exchange(work: Work, c: Constants) -> Floats:
+    """Of what a pass of a layer sends all to all."""
+    sent = work.exchanged / _bytes(c["gradient"])
+    sent = sent + work.exchanged_out / _bytes(c["network_gradient"])
+    return np.asarray(sent + work.exchanges * c["collective"] * US)
 
 
 def _partly_again(work: Work, c: Constants) -> Floats:

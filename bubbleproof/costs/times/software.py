@@ -7,8 +7,9 @@ without, only where it must be divided. ``reduced`` are bytes of a gradient that
 moves, ``gathered`` those of what an all-gather moves after it. ``optimizer`` are bytes of a
 parameter that the optimizer reads and writes. ``placeholders``: linears that add to their gradient
 themselves hand back one that nobody reads, kept once for each shape of weights. ``workspace`` are
-bytes that its libraries of matrix products hold. ``scopes``: how rows that do not tell their
-recompute scope may have run.
+bytes that its libraries of matrix products hold. ``fused_loss``: the gradient of the logits takes
+their place in 16 bits; without, the loss copies them to 32. ``scopes``: how rows that do not tell
+their recompute scope may have run.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Software:
     optimizer: int
     placeholders: bool
     workspace: int
+    fused_loss: bool
     scopes: tuple[str, ...]
 
     def words(self, vocabulary: int, tensor: int) -> int:
@@ -43,6 +45,12 @@ class Software:
         if tensor == 1 and not self.pads:
             return vocabulary
         return PADDED * -(-vocabulary // (PADDED * tensor))
+
+    def moved_at_the_end(self, zero: int) -> int:
+        """Bytes of a gradient and of its weight that cross a group of replicas once at the end:
+        gradients both ways without ZeRO, under 2 and 3 no gradients, under 3 no weights either."""
+        gathered = {0: self.reduced, 3: 0}.get(zero, self.gathered)
+        return gathered + (0 if zero > 1 else self.reduced)
 
 
 SOFTWARE = {
@@ -62,11 +70,12 @@ SOFTWARE = {
             optimizer=30,
             placeholders=False,
             workspace=0,
+            fused_loss=False,
             scopes=("none", "full"),
         ),
         Software(
             name="megatron-core",
-            source="Megatron-LM with Transformer Engine: distributed optimizer, flash attention",
+            source="Megatron-LM with Transformer Engine: ZeRO-1, flash attention, fused loss",
             accounting="engine",
             precision="bf16",
             zero=1,
@@ -78,6 +87,7 @@ SOFTWARE = {
             optimizer=30,
             placeholders=True,
             workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
+            fused_loss=True,
             scopes=("none",),
         ),
     )

@@ -7,6 +7,12 @@ With ``tensor`` t each pass of a layer has two all-reduces of the residual strea
 parallelism as many pairs of a gather and a scatter, which move the same, and the backward gathers
 the inputs of two linears again: ``gathers``, half an all-reduce each). A message to the next
 stage is each card's share of the stream (Narayanan et al., SC 2021, section 4.1).
+
+A fused attention's scores do not leave the chip: neither of its two products moves more than half
+of what a product of its sides would, so its smallest side counts twice.
+
+With context parallelism c the attention's heads are exchanged for its tokens: each pass of a layer
+sends (c - 1) / c of queries, keys and values and of what the attention puts out, all to all.
 """
 
 from __future__ import annotations
@@ -39,7 +45,9 @@ class Work:
     Of a layer: ``forward``, ``input_backward``, ``weight_backward`` and what is computed ``again``,
     each with its ``thin`` sum; ``again_all`` is 1 where a layer is recomputed whole. Of the head:
     one of its three products; ``is_odd`` where a side of it is no multiple of 8. ``hidden`` are
-    bytes of the stream, ``stream`` those of it that a pass reads on one card.
+    bytes of the stream, ``stream`` those of it that a pass reads on one card. ``exchanged`` are the
+    bytes that a card sends all to all in each of a layer's passes, forward and I, ``exchanged_out``
+    those that its node sends to others, in ``exchanges`` of them.
     """
 
     forward: Floats
@@ -58,6 +66,9 @@ class Work:
     tensor: Floats
     spans_nodes: Floats
     gathers: Floats
+    exchanged: Floats
+    exchanged_out: Floats
+    exchanges: Floats
     head: Floats
     head_thin: Floats
     is_odd: Floats
@@ -98,12 +109,31 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         tensor=float(at.tensor),
         spans_nodes=float(at.tensor > cards_per_node),
         gathers=2.0 if at.sequence_parallel else 0.0,
+        **_exchanges(model, at, cards_per_node),
         head=head,
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
         logits=float(tokens * words),
         message=hidden * divided,
     )
+
+
+def _exchanges(model: Transformer, at: Deployment, cards_per_node: int) -> dict[str, float]:
+    """What a pass of a layer sends all to all."""
+    tokens = at.micro_batch * at.sequence / at.context
+    heads = 2 * (model.query_width + model.kv_width) / at.tensor
+    sent = tokens * heads * STREAM * (at.context - 1) / at.context
+    leaving = _leaving(at.context, at.tensor, cards_per_node)
+    return {
+        "exchanged": sent * (1 - leaving),
+        "exchanged_out": sent * leaving * cards_per_node,
+        "exchanges": 2.0 if at.context > 1 else 0.0,
+    }
+
+
+def _leaving(group: int, stride: int, cards_per_node: int) -> float:
+    """The part of a group's cards, every ``stride``-th one, that is on other nodes than a card."""
+    return max(0.0, 1 - max(1, cards_per_node // stride) / group)
 
 
 def _columns(**numbers: float) -> Work:
@@ -134,7 +164,8 @@ JOINED = (("query", "key", "value"), ("up", "gate"))
 def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> float:
     """The smallest of the three sides of an operation's product on one card, in numbers."""
     if operation.scores:
-        return float(min(model.head_width, at.sequence))
+        side = min(model.head_width, at.sequence)
+        return float(2 * side if at.rules.fused_attention else side)
     if operation.weights is None:
         return 1.0
     tokens = at.micro_batch * at.sequence // at.context
@@ -178,7 +209,7 @@ def step(
     weights = float(
         stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last).total
     )
-    moved = (at.replicas - 1) / at.replicas * weights * (runs.reduced + runs.gathered)
+    moved = (at.replicas - 1) / at.replicas * weights * runs.moved_at_the_end(at.zero)
     rings = min(at.tensor, cards_per_node)
     leaves = at.tensor * at.replicas > cards_per_node
     sharers = at.replicas if at.zero else 1
