@@ -107,6 +107,6 @@ def _judged(own: list[Unseen]) -> tuple[str, ...]:
     errors = np.array([each.error for each in own])
     memory = np.array([e.memory_error for e in own if e.memory_error is not None] or [np.nan])
     values = (np.abs(errors).mean(), errors.mean(), np.abs(errors).max())
-    held = ("", "") if np.isnan(memory).any() else (np.abs(memory).mean(), np.abs(memory).max())
-    return (*(f"{100 * value:.1f} %" for value in values),
-            *(value if isinstance(value, str) else f"{100 * value:.2f} %" for value in held))  # fmt: skip
+    sizes = () if np.isnan(memory).any() else (np.abs(memory).mean(), np.abs(memory).max())
+    held = tuple(f"{100 * value:.2f} %" for value in sizes) or ("", "")
+    return (*(f"{100 * value:.1f} %" for value in values), *held)

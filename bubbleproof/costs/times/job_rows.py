@@ -46,8 +46,8 @@ Job = tuple[int, int, str, int]
 class Row:
     """One iteration: a model cut over cards. ``at.scope`` is "none" where ``tells_scope`` is not.
 
-    ``measured`` are milliseconds; None where nobody asked for them. ``chunks`` of layers are on each
-    rank.
+    ``measured`` are milliseconds; None where nobody asked for them. ``chunks`` of layers are on
+    each rank.
     """
 
     number: int
