@@ -94,7 +94,7 @@ def run_plan(
         found = planned(file, options, executor, known_to(chosen))
     _refuse_illegal(problem, found)
     shown = beside(found, chosen, options)
-    timed = timed_candidates(found, file)
+    timed = timed_candidates(found, file, limit)
     if output is not None and found.winner is not None:
         _write(Path(output), problem, file, found, timed, shown)
     if certificate is not None and found.status is not Status.INFEASIBLE:

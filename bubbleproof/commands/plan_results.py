@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from math import inf
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Judged, Plan
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.jitter import Jitter, jitter
+from bubbleproof.planners.jitter import Jitter, jitter, jitter_seconds
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Schedule
@@ -21,15 +23,24 @@ from bubbleproof.theory.pipelines.shaping import shaped
 Timed = Mapping[str, Jitter]  # by the candidate's text
 COLUMNS = ("candidate", "makespan", "bound", "peak", "expected", "95 %", "status", "why")
 MOST_TIMED = 24  # candidates, the shortest schedules first
+SHARE_TIMED = 0.1  # of the plan's time limit, at least
 MOST_SHOWN = 40  # candidates in a table for people
 
 
-def timed_candidates(found: Plan, file: ProblemFile) -> Timed:
-    """How long the best candidates' schedules take where durations spread as the file says."""
+def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Timed:
+    """How long the best candidates' schedules take where durations spread as the file says.
+
+    Those that a part of the plan's time limit (seconds), or what is left of it, does not suffice
+    for are left out.
+    """
     timed: dict[str, Jitter] = {}
+    deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
     for one in found.ranked()[:MOST_TIMED]:
         if one.pipeline is not None and one.schedule is not None:
-            timed[str(one.candidate)] = jitter(one.pipeline.problem(), one.schedule, file.spread)
+            needed = jitter_seconds(len(one.schedule), file.spread)
+            if time.perf_counter() + needed <= deadline:
+                problem = one.pipeline.problem()
+                timed[str(one.candidate)] = jitter(problem, one.schedule, file.spread)
     return timed
 
 
@@ -85,7 +96,11 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
     ]
     rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
     spans = timed.get(str(found.winner.candidate))
-    if spans is not None:
+    if spans is None:
+        needed = jitter_seconds(len(found.winner.schedule or ()), file.spread)
+        why = f"not sampled: that takes about {needed:.0f} s, more than was left"
+        rows.append(("where durations spread", why))
+    else:
         rows.append(("where durations spread", _spans_text(spans, unit)))
         first = ranked(file, found, timed)[0]
         if first is not found.winner:

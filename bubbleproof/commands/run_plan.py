@@ -72,7 +72,7 @@ def run_problem(
         tell=None if json else say,
     )
     found = planned(file, options)
-    timed = timed_candidates(found, file)
+    timed = timed_candidates(found, file, options.time_limit)
     if found.winner is None:
         if json:
             told = {"published": rows_to_json(compared), **plan_to_json(file, found, timed)}

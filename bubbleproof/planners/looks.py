@@ -4,17 +4,20 @@ What a look brings is judged before it counts: a schedule by the checker, a cert
 candidate's relaxation, which is what a reader of the bundle holds it against. What an engine says
 of choices is then shown case by case, where time allows (``planners.case_proofs``). A candidate
 whose store cannot take a single microbatch is refuted by the moment at which that one is whole.
+
+A look that would not be prepared in the time that it has is not begun, and says so.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from math import inf
 
 from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.families import published_programs
+from bubbleproof.theory.families import published_in_turn, published_programs
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -26,6 +29,9 @@ from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
 CASES = 10.0  # seconds at most for a proof case by case
+PREPARED = (
+    6e-5  # seconds per action until its problem, its bound and the published orders are there
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,15 +70,41 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstLook:
-    """What to look at; published orders are tried only where the bound is below ``most`` ticks."""
+    """What to look at, in so many seconds.
+
+    Published orders are tried only where the bound is below ``most`` ticks.
+    """
 
     shaped: Shaped
     most: int | None = None
+    seconds: float = inf
+
+
+def preparation(pipeline: Pipeline) -> float:
+    """Seconds, about, until a look has its problem, its bound and the published orders."""
+    return PREPARED * _num_actions(pipeline)
+
+
+def _num_actions(pipeline: Pipeline) -> int:
+    """At most so many: F and B, or F, I and W, of each stage, microbatch and slice."""
+    kinds = 2 if pipeline.split_backward is False else 3
+    return kinds * pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
+
+
+def _not_begun(pipeline: Pipeline, seconds: float) -> Seen | None:
+    """What is to say where the time does not suffice; None where it does."""
+    needed = preparation(pipeline)
+    if needed <= seconds:
+        return None
+    why = f"not begun: its {_num_actions(pipeline):,} actions take about {needed:.0f} s to prepare"
+    return Seen(pipeline=pipeline, reason=why)
 
 
 def first_look(asked: FirstLook) -> Seen:
     """The bound of milliseconds, and the best published order, if one fits."""
-    pipeline = asked.shaped.pipeline
+    pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
+    if (unseen := _not_begun(pipeline, asked.seconds)) is not None:
+        return unseen
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
         reason = "one microbatch alone does not fit"
@@ -84,13 +116,15 @@ def first_look(asked: FirstLook) -> Seen:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
         return seen
-    return _with_published(seen)
+    return _with_published(seen, deadline)
 
 
-def _with_published(seen: Seen) -> Seen:
-    """With the best published order that fits, if one does."""
+def _with_published(seen: Seen, deadline: float) -> Seen:
+    """With the best published order that fits, if one does, of those tried until the deadline."""
     problem = seen.pipeline.problem()
-    for name, program in published_programs(seen.pipeline):
+    for name, program in published_in_turn(seen.pipeline):
+        if seen.value is not None and time.perf_counter() > deadline:
+            break
         try:
             schedule = left_shift(problem, program)
         except UntimedProgram:
@@ -106,6 +140,8 @@ def _with_published(seen: Seen) -> Seen:
 def look(asked: Look) -> Seen:
     """Solve the candidate with what is open in it."""
     pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
+    if (unseen := _not_begun(pipeline, asked.options.time_limit)) is not None:
+        return unseen
     starts = published_programs(pipeline)
     if allowed is None:
         starts += [] if asked.known is None else [("the look before", asked.known)]

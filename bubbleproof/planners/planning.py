@@ -15,7 +15,7 @@ winner has the least makespan, among equals the least peak, then the first place
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from typing import TypeVar
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.known_schedules import Known, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
-from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
+from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
 from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
@@ -157,11 +157,13 @@ class _Planning:
         """
         for first in range(0, len(self.standings), MANY):
             standings, most = self.standings[first : first + MANY], self.best if first else None
-            asked = [FirstLook(shaped=one.shaped, most=most) for one in standings]
+            asked = (
+                FirstLook(shaped=one.shaped, most=most, seconds=self.seconds) for one in standings
+            )
             self._run(first_look, asked, standings)
 
     def _run(
-        self, look_at: Callable[[Asked], Seen], asked: Sequence[Asked], at: Sequence[_Standing]
+        self, look_at: Callable[[Asked], Seen], asked: Iterable[Asked], at: Sequence[_Standing]
     ) -> None:
         """The looks side by side, while there is time."""
 
@@ -176,8 +178,12 @@ class _Planning:
 
     def _improve(self) -> None:
         """Round after round, each open candidate with an equal share of what is left."""
-        while (open_ones := self._open()) and self.left > 0:
+        while self.left > 0 and (open_ones := [one for one in self._open() if self._fits(one)]):
             self._look_at(open_ones)
+
+    def _fits(self, one: _Standing) -> bool:
+        """Whether a look at it can be prepared in the time left."""
+        return preparation(one.shaped.pipeline) <= self.seconds
 
     def _open(self) -> list[_Standing]:
         """What may still have something shorter than the best, the least bound first."""
@@ -199,7 +205,7 @@ class _Planning:
         for number, one in enumerate(standings):
             if self.left <= 0:
                 return
-            if one in self._open():
+            if one in self._open() and self._fits(one):
                 self._take(one, look(self._asked(one, len(standings) - number)))
 
     def _asked(self, one: _Standing, parts: int) -> Look:
@@ -213,7 +219,8 @@ class _Planning:
         if self.options.work is not None:
             work = max(LEAST_WORK, self.left / parts)
         elif self.executor is None:
-            seconds = min(seconds, max(least, self.left / parts))
+            share = max(least, self.left / parts, preparation(one.shaped.pipeline))
+            seconds = min(seconds, share)
         options = SolveOptions(
             time_limit=seconds,
             work=work,
@@ -260,8 +267,13 @@ class _Planning:
     def _least_capacity(self) -> int | None:
         if self.options.stop.is_set():
             return None
-        found = [least_capacity(one.shaped) for one in self.standings]
-        return min((memory for memory in found if memory is not None), default=None)
+        least = None
+        for one in self.standings:
+            memory = least_capacity(one.shaped)
+            least = memory if least is None or (memory or least) < least else least
+            if self.seconds <= 0:
+                break
+        return least
 
     def _status(self, winner: Judged | None) -> Status:
         if winner is None:
@@ -300,6 +312,8 @@ class _Planning:
 
 def _reason(one: _Standing, best: int | None) -> str:
     """Why the candidate is not the plan, or what its bound rests on."""
+    if one.bound is None or (one.value is None and not one.least and one.bound.reason):
+        return "no time was left for a look" if one.bound is None else one.bound.reason
     by = f" by the word of {one.bound.word}" if one.bound is not None and one.bound.word else ""
     if one.is_infeasible:
         why = "" if one.bound is None else one.bound.reason

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 from operator import and_
 
@@ -27,6 +27,7 @@ from bubbleproof.theory.model.actions import NONE
 
 MOST_OPTIONS = 4  # of one group: 16 sets of options at most
 Change = tuple[int, bool, int, int]  # task, at its end?, delta, option
+Edge = tuple[int, int, int]  # before, after, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,87 +44,99 @@ class OptionalLifetime:
     left: tuple[int, ...] = ()
 
 
-def optional_lifetimes(
-    variants: Variants, stores: tuple[int, ...]
-) -> tuple[OptionalLifetime, ...] | None:
-    """The joint load of the stores above their base; None where it is no sum of lifetimes."""
-    found: list[OptionalLifetime] = []
-    members = _tasks_by_sample(variants)
-    for sample, changes in _changes_by_sample(variants, stores).items():
-        lifetimes = _lifetimes_of_group(variants, members[sample], changes)
-        if lifetimes is None:
+class OptionLifetimes:
+    """The lifetimes of variants; what every group looks up is listed once."""
+
+    def __init__(self, variants: Variants) -> None:
+        self.variants = variants
+        self.rivals = {
+            frozenset(two) for clash in variants.clashes for two in combinations(clash, 2)
+        }
+
+    @cached_property
+    def _sample(self) -> list[Sample]:
+        whole = self.variants.whole
+        return [sample_of(whole, task) for task in range(whole.num_tasks)]
+
+    @cached_property
+    def _tasks(self) -> dict[Sample, list[int]]:
+        found: dict[Sample, list[int]] = {}
+        for task, sample in enumerate(self._sample):
+            found.setdefault(sample, []).append(task)
+        return found
+
+    @cached_property
+    def _edges(self) -> dict[Sample, list[Edge]]:
+        """The precedences within each sample, those with a negative lag aside."""
+        edges, found = self.variants.whole.edges, dict[Sample, list[Edge]]()
+        columns = edges.before, edges.after, edges.lag, self.variants.edge_option
+        for before, after, lag, option in zip(*(c.tolist() for c in columns), strict=True):
+            if lag >= 0 and self._sample[before] == self._sample[after]:
+                found.setdefault(self._sample[before], []).append((before, after, option))
+        return found
+
+    def of(self, stores: tuple[int, ...]) -> tuple[OptionalLifetime, ...] | None:
+        """The joint load of the stores above their base; None where it is no sum of lifetimes."""
+        found: list[OptionalLifetime] = []
+        for sample, changes in self._changes(stores).items():
+            lifetimes = self._of_group(sample, changes)
+            if lifetimes is None:
+                return None
+            found += lifetimes
+        return tuple(found)
+
+    def _changes(self, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
+        events, event_option = self.variants.whole.events, self.variants.event_option
+        sums: Counter[tuple[int, bool, int]] = Counter()
+        for row in np.flatnonzero(np.isin(events.store, stores)).tolist():
+            key = (int(events.task[row]), bool(events.at_end[row]), int(event_option[row]))
+            sums[key] += int(events.delta[row])
+        found: dict[Sample, list[Change]] = {}
+        for (task, at_end, option), delta in sums.items():
+            if delta:
+                change = (task, at_end, delta, option)
+                found.setdefault(self._sample[task], []).append(change)
+        return found
+
+    def _of_group(self, sample: Sample, changes: list[Change]) -> list[OptionalLifetime] | None:
+        involved = sorted({option for *_, option in changes} - {NONE})
+        if len(involved) > MOST_OPTIONS:
             return None
-        found += lifetimes
-    return tuple(found)
-
-
-def _tasks_by_sample(variants: Variants) -> dict[Sample, list[int]]:
-    found: dict[Sample, list[int]] = {}
-    for task in range(variants.whole.num_tasks):
-        found.setdefault(sample_of(variants.whole, task), []).append(task)
-    return found
-
-
-def _changes_by_sample(variants: Variants, stores: tuple[int, ...]) -> dict[Sample, list[Change]]:
-    events = variants.whole.events
-    sums: Counter[tuple[int, bool, int]] = Counter()
-    for row in np.flatnonzero(np.isin(events.store, stores)).tolist():
-        key = (int(events.task[row]), bool(events.at_end[row]), int(variants.event_option[row]))
-        sums[key] += int(events.delta[row])
-    found: dict[Sample, list[Change]] = {}
-    for (task, at_end, option), delta in sums.items():
-        if delta:
-            found.setdefault(sample_of(variants.whole, task), []).append(
-                (task, at_end, delta, option)
-            )
-    return found
-
-
-def _lifetimes_of_group(
-    variants: Variants, tasks: list[int], changes: list[Change]
-) -> list[OptionalLifetime] | None:
-    involved = sorted({option for *_, option in changes} - {NONE})
-    if len(involved) > MOST_OPTIONS:
-        return None
-    by_set: dict[tuple[int, ...], Counter[Lifetime]] = {}
-    for taken in _sets(variants, involved):
-        there = [change[:3] for change in changes if change[3] in (NONE, *taken)]
-        paired = paired_lifetimes(there, _behind(variants, tasks, taken), newest_first=True)
-        if paired is None:
-            return None
-        by_set[taken] = Counter(paired)
-    always = reduce(and_, by_set.values())  # the empty set of options may always be taken
-    lifetimes = [
-        OptionalLifetime(lifetime.first, lifetime.last, lifetime.amount)
-        for lifetime in always.elements()
-    ]
-    for taken, found in by_set.items():
-        left = tuple(option for option in involved if option not in taken)
-        lifetimes += [
-            OptionalLifetime(lifetime.first, lifetime.last, lifetime.amount, taken, left)
-            for lifetime in (found - always).elements()
+        by_set: dict[tuple[int, ...], Counter[Lifetime]] = {}
+        for taken in self._sets(involved):
+            there = [change[:3] for change in changes if change[3] in (NONE, *taken)]
+            paired = paired_lifetimes(there, self._behind(sample, taken), newest_first=True)
+            if paired is None:
+                return None
+            by_set[taken] = Counter(paired)
+        always = reduce(and_, by_set.values())  # the empty set of options may always be taken
+        lifetimes = [
+            OptionalLifetime(lifetime.first, lifetime.last, lifetime.amount)
+            for lifetime in always.elements()
         ]
-    return lifetimes
+        for taken, found in by_set.items():
+            left = tuple(option for option in involved if option not in taken)
+            lifetimes += [
+                OptionalLifetime(lifetime.first, lifetime.last, lifetime.amount, taken, left)
+                for lifetime in (found - always).elements()
+            ]
+        return lifetimes
 
+    def _sets(self, involved: list[int]) -> Iterator[tuple[int, ...]]:
+        for size in range(len(involved) + 1):
+            for taken in combinations(involved, size):
+                if not any(frozenset(two) in self.rivals for two in combinations(taken, 2)):
+                    yield taken
 
-def _sets(variants: Variants, involved: list[int]) -> Iterator[tuple[int, ...]]:
-    rivals = {frozenset(pair) for clash in variants.clashes for pair in combinations(clash, 2)}
-    for size in range(len(involved) + 1):
-        for taken in combinations(involved, size):
-            if not any(frozenset(pair) in rivals for pair in combinations(taken, 2)):
-                yield taken
-
-
-def _behind(variants: Variants, tasks: list[int], taken: tuple[int, ...]) -> dict[int, set[int]]:
-    """For each task those of the sample that must start after it ends, by paths among them."""
-    edges, option = variants.whole.edges, variants.edge_option
-    rows = np.flatnonzero(np.isin(edges.before, tasks) & np.isin(edges.after, tasks))
-    after: dict[int, set[int]] = {task: set() for task in tasks}
-    for row in rows.tolist():
-        if edges.lag[row] >= 0 and option[row] in (NONE, *taken):
-            after[int(edges.before[row])].add(int(edges.after[row]))
-    for through in tasks:
-        for reached in after.values():
-            if through in reached:
-                reached |= after[through]
-    return after
+    def _behind(self, sample: Sample, taken: tuple[int, ...]) -> dict[int, set[int]]:
+        """For each task those of the sample that must start after it ends, by paths among them."""
+        tasks = self._tasks[sample]
+        behind: dict[int, set[int]] = {task: set() for task in tasks}
+        for before, after, option in self._edges.get(sample, ()):
+            if option in (NONE, *taken):
+                behind[before].add(after)
+        for through in tasks:
+            for reached in behind.values():
+                if through in reached:
+                    reached |= behind[through]
+        return behind

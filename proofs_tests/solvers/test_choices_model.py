@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bubbleproof.solvers.choices_symmetry import Symmetry
+from bubbleproof.solvers.engines import cpsat_choices
 from bubbleproof.solvers.engines.choices_frame import Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
 from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.option_lifetimes import OptionLifetimes
 from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
-from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
+from proofs_tests.counted_steps import counted_steps
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.small import prefetch
 
@@ -71,3 +76,25 @@ def test_a_menu_is_anchored_where_transfers_lie_between_computations() -> None:
         event_option=option[:0],
     )
     assert not is_anchored(free)
+
+
+def test_a_model_that_time_does_not_suffice_for_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cpsat_choices, "run_model", None)  # calling it is an error
+    frame = Frame(
+        variants=PipelineVariants(PIPELINE, EVICT).variants, limit=40, order=Symmetry.NONE
+    )
+    found = cpsat_choices.search(frame, Budget(deadline=0.0))
+    assert (found.start, found.taken, found.bound, found.is_refuted) == (None, None, 0, False)
+
+
+def test_lifetimes_take_twice_the_work_for_twice_the_microbatches() -> None:
+    allowed = replace(EVICT, recompute=AllowedRecompute(stages=(0,)))  # each excludes the other
+
+    def steps(microbatches: int) -> int:
+        pipeline = PIPELINE.with_changes(num_microbatches=microbatches)
+        variants = PipelineVariants(pipeline, allowed).variants
+        return counted_steps(lambda: OptionLifetimes(variants).of((0, 1)))
+
+    assert steps(32) <= 2 * steps(16)

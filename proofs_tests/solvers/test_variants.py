@@ -12,7 +12,7 @@ import pytest
 from bubbleproof.solvers import Status, solve
 from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
-from bubbleproof.solvers.option_lifetimes import OptionalLifetime, optional_lifetimes
+from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.pipeline_variants import PipelineVariants, described
 from bubbleproof.solvers.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE
@@ -124,7 +124,7 @@ def test_lifetimes_of_an_evicted_activation() -> None:
     f, b, e, load = (variants.whole.task(text) for text in ("0F0", "0B0", "0EVICT0", "0LOAD0"))
     first = Option(what="evict", stage=0, microbatch=0)
     option = variants.options.index(first)
-    own = optional_lifetimes(variants, (0,))
+    own = OptionLifetimes(variants).of((0,))
     assert own is not None
     # Left: on rank 0 from F to B. Taken: from F to the end of EVICT, and from LOAD to B.
     assert {lifetime for lifetime in own if lifetime.first in (f, load)} == {
@@ -132,7 +132,7 @@ def test_lifetimes_of_an_evicted_activation() -> None:
         OptionalLifetime(f, e, 3, (option,)),
         OptionalLifetime(load, b, 3, (option,)),
     }
-    joint = optional_lifetimes(variants, (0, 1))
+    joint = OptionLifetimes(variants).of((0, 1))
     assert joint is not None
     # Together: from F to B in any case, and once more while it moves.
     assert {lifetime for lifetime in joint if lifetime.first in (f, e, load)} == {
@@ -158,7 +158,7 @@ def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
         edge_option=np.array([0]),
         event_option=np.array([NONE, 0]),
     )
-    assert optional_lifetimes(variants, (0,)) is None
+    assert OptionLifetimes(variants).of((0,)) is None
 
 
 def test_index_order_holds_for_stages_and_for_one_class_of_samples() -> None:

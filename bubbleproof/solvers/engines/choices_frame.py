@@ -88,14 +88,13 @@ def is_anchored(variants: Variants) -> bool:
     So it is where each other task has such a one before and after it, without a negative lag.
     """
     whole, option = variants.whole, variants.task_option
-    free = set(np.flatnonzero((option != NONE) | (whole.rank_of_task == NONE)).tolist())
+    free = (option != NONE) | (whole.rank_of_task == NONE)
     edges, of_edge = whole.edges, variants.edge_option
     for one, other in ((edges.before, edges.after), (edges.after, edges.before)):
         safe = (edges.lag >= 0) & ((of_edge == NONE) | (of_edge == option[other]))
-        links = list(zip(one[safe].tolist(), other[safe].tolist(), strict=True))
-        held: set[int] = set()
-        while found := {b for a, b in links if b in free - held and (a not in free or a in held)}:
-            held |= found
-        if free - held:
+        held = ~free
+        while (found := other[safe & held[one] & ~held[other]]).size:
+            held[found] = True
+        if not held.all():
             return False
     return True

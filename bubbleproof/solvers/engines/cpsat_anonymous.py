@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -31,11 +31,10 @@ from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.choices_symmetry import class_of_task
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame
-from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
-from bubbleproof.solvers.engines.engine import Budget
+from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, search_with
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget
 from bubbleproof.solvers.engines.sorted_loads import Series, SortedLoads, closure
 from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.option_lifetimes import optional_lifetimes
 from bubbleproof.solvers.variants import Option
 from bubbleproof.theory.model.actions import NONE, Bools
 from bubbleproof.theory.model.problem import Edges
@@ -62,11 +61,11 @@ class Slots:
 class AnonymousModel(ChoicesModel):
     """The relaxation. Preconditions: ``can_be_anonymous(variants)``, and the order is ``ALL``."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, budget: Budget = UNLIMITED) -> None:
         alike = identical(index_order(frame.variants.whole))
         assert alike is not None, "anonymous variants have identical microbatches"
         self.members, self.class_of = alike.members, class_of_task(alike)
-        super().__init__(frame)
+        super().__init__(frame, budget)
         self.num_samples = alike.num_microbatches
         self._surely: list[tuple[int, int]] = []  # (a, b): b starts when a has ended
         self.there = [
@@ -237,17 +236,19 @@ class AnonymousModel(ChoicesModel):
     def add_memory(self) -> None:
         """Every store within its capacity."""
         for number, store in enumerate(self.problem.stores):
+            self.budget.require()
             if store.capacity is None:
                 continue
             if number in self.variants.touched:
                 self.loads.add(self._series(number), store.capacity - store.base)
-            elif (lifetimes := optional_lifetimes(self.variants, (number,))) is not None:
+            elif (lifetimes := self.lifetimes.of((number,))) is not None:
                 self._add_cumulative(lifetimes, store.capacity - store.base)
 
     def add_pools(self) -> None:
         """The joint load of stores between which load moves: implied, and it prunes."""
         for pool in self.variants.safe_pools:
-            lifetimes = optional_lifetimes(self.variants, pool)
+            self.budget.require()
+            lifetimes = self.lifetimes.of(pool)
             if lifetimes is None:
                 continue
             certain = [
@@ -325,8 +326,4 @@ class AnonymousModel(ChoicesModel):
         return Choice(bound=bound)
 
 
-def search(frame: Frame, budget: Budget) -> Choice:
-    """A bound for every choice within the frame."""
-    model = AnonymousModel(frame)
-    model.build()
-    return run_model(model, budget)
+search = partial(search_with, AnonymousModel)  # a bound for every choice within the frame

@@ -9,6 +9,7 @@ hold, and those of the plain problem for each store none of whose options is tak
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +19,8 @@ from bubbleproof.solvers.choices_symmetry import Symmetry, order_edges
 from bubbleproof.solvers.encoding import longest_makespan
 from bubbleproof.solvers.engines.choices_frame import Choice, Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat import FOUND, add_reservoir, solve_model, values
-from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.option_lifetimes import OptionalLifetime, optional_lifetimes
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, OutOfTimeError
+from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Edges
@@ -27,9 +28,13 @@ from bubbleproof.verify.certificates.index_order import index_order
 
 
 class ChoicesModel:
-    """The model of all variants at once; ``build`` adds every family."""
+    """The model of all variants at once; ``build`` adds every family.
 
-    def __init__(self, frame: Frame) -> None:
+    ``build`` raises ``OutOfTimeError`` once the budget is spent.
+    """
+
+    def __init__(self, frame: Frame, budget: Budget = UNLIMITED) -> None:
+        self.budget, self.lifetimes = budget, OptionLifetimes(frame.variants)
         self.frame, self.variants = frame, frame.variants
         self.problem = frame.variants.whole
         self.model = cp_model.CpModel()
@@ -73,13 +78,17 @@ class ChoicesModel:
 
     def build(self) -> None:
         """Add every family."""
-        self.add_dependencies()
-        self.add_index_order()
-        self.add_exclusion()
-        self.add_memory()
-        self.add_pools()
-        self.add_clashes()
-        self.add_horizon()
+        for add in (
+            self.add_dependencies,
+            self.add_index_order,
+            self.add_exclusion,
+            self.add_memory,
+            self.add_pools,
+            self.add_clashes,
+            self.add_horizon,
+        ):
+            self.budget.require()
+            add()
 
     def _precede(self, edges: Edges, options: Sequence[Sequence[int]] | None = None) -> None:
         """start(after) >= end(before) + lag where all of the options of the row are taken."""
@@ -145,7 +154,8 @@ class ChoicesModel:
         options = self.variants.event_option.tolist()
         actives = [1 if option == NONE else self.option[option] for option in options]
         for number, store in enumerate(self.problem.stores):
-            lifetimes = optional_lifetimes(self.variants, (number,))
+            self.budget.require()
+            lifetimes = self.lifetimes.of((number,))
             if lifetimes is None:
                 add_reservoir(self.model, self.problem, number, self.start, actives)
             elif store.capacity is not None:
@@ -154,7 +164,8 @@ class ChoicesModel:
     def add_pools(self) -> None:
         """The joint load of stores that options join: implied, and it prunes."""
         for pool in self.variants.pools:
-            lifetimes = optional_lifetimes(self.variants, pool)
+            self.budget.require()
+            lifetimes = self.lifetimes.of(pool)
             if lifetimes is not None:
                 stores = [self.problem.stores[number] for number in pool]
                 self._add_cumulative(lifetimes, sum((s.capacity or 0) - s.base for s in stores))
@@ -235,8 +246,14 @@ def run_model(model: ChoicesModel, budget: Budget) -> Choice:
     return model.outcome(solver, bound)
 
 
-def search(frame: Frame, budget: Budget) -> Choice:
-    """The best schedule and choice within the frame that CP-SAT finds in the time given."""
-    model = ChoicesModel(frame)
-    model.build()
+def search_with(kind: type[ChoicesModel], frame: Frame, budget: Budget) -> Choice:
+    """The best within the frame that CP-SAT finds with a model in the time given."""
+    model = kind(frame, budget)
+    try:
+        model.build()
+    except OutOfTimeError:
+        return Choice()
     return run_model(model, budget)
+
+
+search = partial(search_with, ChoicesModel)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe, BPipeInterleaved
 from bubbleproof.theory.families.chimera import Chimera
@@ -34,6 +36,7 @@ __all__ = [
     "make_parameters",
     "member",
     "parse_parameters",
+    "published_in_turn",
     "published_programs",
     "register",
 ]
@@ -79,12 +82,15 @@ def family(name: str) -> Family:
 
 def published_programs(pipeline: Pipeline) -> list[tuple[str, Program]]:
     """The orders of all families that take the pipeline as it is, its messages in order too."""
+    return list(published_in_turn(pipeline))
+
+
+def published_in_turn(pipeline: Pipeline) -> Iterator[tuple[str, Program]]:
+    """The same, each made when it is asked for."""
     problem = pipeline.problem()
-    return [
-        (name, with_messages_in_order(problem, known.program(pipeline)))
-        for name, known in families().items()
-        if known.refusal(pipeline) is None
-    ]
+    for name, known in families().items():
+        if known.refusal(pipeline) is None:
+            yield name, with_messages_in_order(problem, known.program(pipeline))
 
 
 def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:

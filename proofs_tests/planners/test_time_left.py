@@ -1,0 +1,78 @@
+"""What is not begun because the time left does not suffice for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.commands import plan_results
+from bubbleproof.commands.plan_results import summary_rows, timed_candidates
+from bubbleproof.formats.problem_toml import read_problem
+from bubbleproof.planners import PlanOptions, looks, plan
+from bubbleproof.planners.looks import FirstLook, first_look, preparation
+from bubbleproof.solvers import Status
+from bubbleproof.theory.families import published_programs
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.shaping import Shaped
+from proofs_tests.patience import PATIENCE
+
+PIPELINE = Pipeline(num_ranks=2, num_microbatches=4, forward=2, backward=4, activation=2)
+MANY = PlanSpace(pipeline=PIPELINE.with_changes(num_microbatches=500_000), chunks=(1, 2))
+
+
+def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("its problem was built")
+
+    monkeypatch.setattr(looks, "relaxation", refuse)
+    found = plan(MANY, PlanOptions(time_limit=30))
+    assert (found.status, found.value) == (Status.UNKNOWN, None)
+    # F and B of 2 stages and 4 stages, of half a million microbatches: 2 and 4 million actions.
+    first, second = found.judged
+    assert first.reason == "not begun: its 2,000,000 actions take about 120 s to prepare"
+    assert second.reason == "not begun: its 4,000,000 actions take about 240 s to prepare"
+
+
+def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
+    few = Shaped(pipeline=PIPELINE, allowed=None)
+    asked = FirstLook(shaped=few, seconds=10 * preparation(PIPELINE))
+    assert first_look(asked).value is not None
+    many = Shaped(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
+    seen = first_look(replace(asked, shaped=many))
+    assert (seen.value, seen.bound, seen.reason[:9]) == (None, 0, "not begun")
+
+
+def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, made = published_programs(PIPELINE), list[str]()
+
+    def in_turn(_: Pipeline) -> Iterator[tuple[str, Program]]:
+        for name, program in programs:
+            made.append(name)
+            yield name, program
+
+    monkeypatch.setattr(looks, "published_in_turn", in_turn)
+    # So many seconds as the preparation takes by the book: less than the bound alone does here.
+    asked = FirstLook(shaped=Shaped(pipeline=PIPELINE, allowed=None), seconds=preparation(PIPELINE))
+    assert first_look(asked).origin == "gpipe"
+    assert made == ["gpipe", "1f1b"]
+    made.clear()
+    assert first_look(replace(asked, seconds=PATIENCE)).value is not None
+    assert made == [name for name, _ in programs]
+
+
+def test_durations_are_not_sampled_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = read_problem("examples/plan.toml")
+    assert file.plan is not None
+    found = plan(file.plan, PlanOptions(time_limit=PATIENCE, threads=1))
+    monkeypatch.setattr(plan_results, "jitter_seconds", lambda *_: 40.0)
+    assert timed_candidates(found, file, 10.0) == {}
+    rows = dict(summary_rows(file, found, {}))
+    expected = "not sampled: that takes about 40 s, more than was left"
+    assert rows["where durations spread"] == expected
+    assert len(timed_candidates(found, file, 100 * PATIENCE)) == len(
+        [one for one in found.judged if one.value is not None]
+    )
