@@ -11,7 +11,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from bubbleproof.planners import Plan, PlanOptions
-    from bubbleproof.planners.cluster_planning import ClusterPlan
+    from bubbleproof.planners.cluster_planned import ClusterPlan
 
 Item = TypeVar("Item")
 
@@ -91,14 +91,12 @@ def plan(
 
 
 def _of_cluster(path: str, options: PlanOptions) -> ClusterPlan:
-    from bubbleproof.costs.combinations import combinations, counted
+    from bubbleproof.formats.cluster_deployments import all_counted
     from bubbleproof.formats.cluster_toml import deployed_space, read_cluster_file
     from bubbleproof.planners.cluster_planning import plan_cluster
 
     file = read_cluster_file(path)
-    listed = combinations(file.training, file.lists)
-    counts = [counted(file.training, each) for each in listed]
-    return plan_cluster(counts, lambda one: deployed_space(file, one), options)
+    return plan_cluster(all_counted(file), lambda one: deployed_space(file, one), options)
 
 
 def _list(given: Sequence[Item], name: str) -> Sequence[Item]:

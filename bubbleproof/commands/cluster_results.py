@@ -9,7 +9,7 @@ from bubbleproof.costs.flops import head_flops
 from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_planning import ClusterPlan, Row
+from bubbleproof.planners.cluster_planned import ClusterPlan, Row
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.solvers import Status
 

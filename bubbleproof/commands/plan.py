@@ -160,8 +160,14 @@ def print_plan(file: ProblemFile, found: Plan, timed: Timed, shown: Beside | Non
         print_text(found.reason)
 
 
-def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan) -> None:
-    """The plan and its schedule, for ``verify``."""
+def write_plan_files(
+    folder: Path,
+    problem: str,
+    file: ProblemFile,
+    found: Plan,
+    of_cluster: tuple[str, str] | None = None,
+) -> None:
+    """The plan and its schedule, for ``verify``; ``of_cluster`` as ``write_plan`` has it."""
     assert found.winner is not None
     schedule = plan_schedule(file, found)
     write_schedule(folder / "schedule.json", schedule)
@@ -171,6 +177,7 @@ def write_plan_files(folder: Path, problem: str, file: ProblemFile, found: Plan)
         problem=Path(problem).read_text(encoding="utf-8"),
         winner=found.winner.candidate,
         schedule=schedule,
+        of_cluster=of_cluster,
     )
 
 

@@ -4,7 +4,8 @@ Goes through all deployments (tensor, data, pipeline, micro-batch, ZeRO level, r
 of each, the shapes of ``[plan]``. With ``-o`` the folder then holds the winner's problem file
 (``problem.toml``, of the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``),
 ``plan.json``, ``schedule.json``, the page ``plan.html`` and the schedule as a PyTorch table
-(``schedule.csv``). ``--certificate`` writes the proofs of the winner's problem.
+(``schedule.csv``). ``--certificate`` writes the proofs of all deployments, of each what bounds it
+or why it has no schedule; ``verify DIR --certificate FILE`` derives the deployments anew.
 
 ``--json``: ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's
 ``makespan`` and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data,
@@ -43,9 +44,9 @@ from bubbleproof.commands.plan_paper import (
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
 from bubbleproof.commands.targets import make_folder
-from bubbleproof.costs.combinations import combinations, counted
 from bubbleproof.formats import write_table
-from bubbleproof.formats.bundle_json import write_bundle
+from bubbleproof.formats.bundle_json import write_deployment_bundles
+from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import (
     ClusterFile,
     deployed_space,
@@ -53,12 +54,13 @@ from bubbleproof.formats.cluster_toml import (
     is_cluster_file,
     read_cluster_file,
 )
-from bubbleproof.formats.errors import about, values_at
+from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
-from bubbleproof.planners.cluster_planning import ClusterPlan, plan_cluster
+from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
@@ -101,9 +103,8 @@ def run_any_plan(
     file = read_cluster_file(problem)
     limit = seconds_of(time_limit, file.time_limit)
     options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
-    with about(problem), values_at("plan"):
-        listed = combinations(file.training, file.lists)
-    counts = [counted(file.training, each) for each in listed]
+    with about(problem):
+        counts = all_counted(file)
     with open_executor(None if cluster else workers, address=cluster) as executor:
         found = plan_cluster(counts, lambda c: deployed_space(file, c), options, executor=executor)
     if found.winner is None or found.plan is None:
@@ -117,7 +118,9 @@ def run_any_plan(
         _write(Path(output), file, deployed, found, timed, shown)
     if certificate is not None:
         make_folder(certificate)
-        write_bundle(certificate, found.plan.space, found.plan.bundle, name=file.name)
+        every = deployments(file, counts)
+        bundles = found.bundles(every.deployed)
+        write_deployment_bundles(certificate, every, bundles, name=file.name)
     if json:
         told = {} if shown is None else {"paper": paper_to_json(shown)}
         print_json({**cluster_plan_to_json(file, deployed, found, timed), **told})
@@ -181,7 +184,8 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     problem = folder / "problem.toml"
     write_text(problem, deployed_text(file, found.winner))
-    write_plan_files(folder, str(problem), deployed, found.plan)
+    of_cluster = file.text, str(found.winner.combination)
+    write_plan_files(folder, str(problem), deployed, found.plan, of_cluster)
     winner = found.plan.winner
     assert winner is not None
     assert winner.schedule is not None

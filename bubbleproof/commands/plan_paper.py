@@ -20,7 +20,7 @@ from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Plan, PlanOptions
-from bubbleproof.planners.cluster_planning import ClusterPlan
+from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.papers import paper_choice, require_paper
 from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of

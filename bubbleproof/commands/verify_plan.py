@@ -3,12 +3,16 @@
 PLAN is the ``plan.json`` that a plan wrote (or its folder), which has the winner and its schedule,
 or the problem file, of which only the bundle is judged. The candidates are derived from the problem
 file anew; ``--problem`` names the one to derive them from in place of the text that a plan carries.
+
+Of a file that starts from a model and a cluster the deployments are derived anew, by ``costs``: the
+bundle has to bound the candidates of every one, and what counts is the iteration, the makespan and
+what follows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bubbleproof.commands.output import (
@@ -23,15 +27,19 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.verify import parse_semantics, run_verify, verify_given
 from bubbleproof.formats import read_problem
-from bubbleproof.formats.bundle_json import read_bundle
+from bubbleproof.formats.bundle_json import read_bundle, read_deployment_bundles
+from bubbleproof.formats.cluster_deployments import Deployments, all_counted, deployments
+from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.plan_json import FORMAT, PlanFile, read_plan
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 from bubbleproof.verify import Rule, Verdict, join
-from bubbleproof.verify.candidates.bundle import BundleVerdict, check_bundle
+from bubbleproof.verify.candidates.bundle import BundleVerdict, check_bundle, check_deployments
 from bubbleproof.verify.candidates.chosen import foreign_choice
 from bubbleproof.verify.verdict import Decision
+
+UNIT = "us"  # of every deployment's problem
 
 
 def run_verify_any(
@@ -85,22 +93,20 @@ def run_verify_plan(
     path = Path(name) / "plan.json" if Path(name).is_dir() else Path(name)
     plan = None if path.suffix == ".toml" else read_plan(path)
     source = problem or (str(path) if plan is None else None)
-    space = _space(source) if source is not None else None
-    if space is None:
-        assert plan is not None
-        space = plan.problem.plan
-    assert space is not None
-    verdict = Verdict(decisions=()) if plan is None else _verdict(plan, space, comm)
-    value = None if plan is None or verdict.measured is None else verdict.measured.makespan
+    scope = _scope(source, plan, with_proofs=certificate is not None)
+    verdict = Verdict(decisions=()) if plan is None else _verdict(plan, scope, comm)
+    value = None
+    if plan is not None and verdict.measured is not None:
+        value = verdict.measured.makespan + scope.after
     proved = None
     if certificate is not None:
-        proved = _below(check_bundle(space, read_bundle(certificate, space)), value)
+        proved = _below(scope.check(certificate), value, scope)
         found = Decision.of_sentences(Rule.CERTIFICATE, proved.refusals)
         verdict = join([verdict, Verdict(decisions=(found,))])
-    sentence = _sentence(proved, value, space.pipeline.unit)
+    sentence = _sentence(proved, value, scope)
     title = path.name if plan is None else plan.name
     if json:
-        extra = {} if proved is None else {"certificate": _to_json(proved, value, sentence)}
+        extra = {} if proved is None else {"certificate": _to_json(proved, value, sentence, scope)}
         print_json({"name": title, **verdict_to_json(verdict), **extra})
     else:
         print_table(title, ("rule", "verdict", "statement"), rule_rows(verdict))
@@ -112,17 +118,71 @@ def run_verify_plan(
     return UNDECIDED if status == 0 and proved is not None and not proved.is_proved else status
 
 
-def _space(problem: str) -> PlanSpace:
-    file = read_problem(problem)
-    if file.plan is None:
-        raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
-    return file.plan
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Scope:
+    """What is to be bounded: a space, or those of all ``every`` deployments.
+
+    ``space`` is that of the plan's schedule, None where there is none; ``after`` ticks follow it.
+    """
+
+    space: PlanSpace | None
+    after: int = 0
+    every: Deployments | None = None
+
+    @property
+    def unit(self) -> str:
+        return UNIT if self.space is None else self.space.pipeline.unit
+
+    @property
+    def objective(self) -> str:
+        return "makespan" if self.every is None else "iteration"
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is bounded, and over what."""
+        if self.every is None:
+            return "schedule", "these choices"
+        return "iteration", "these deployments and choices"
+
+    def check(self, certificate: str) -> BundleVerdict:
+        if self.every is not None:
+            bundles = read_deployment_bundles(certificate, self.every)
+            return check_deployments(self.every.deployed, bundles)
+        assert self.space is not None
+        return check_bundle(self.space, read_bundle(certificate, self.space))
 
 
-def _verdict(plan: PlanFile, space: PlanSpace, comm: Sequence[str]) -> Verdict:
+def _scope(source: str | None, plan: PlanFile | None, *, with_proofs: bool) -> _Scope:
+    """Derived from the file ``source``, or from what the plan carries."""
+    if source is not None and is_cluster_file(source):
+        return _of_cluster(read_cluster_file(source), plan)
+    if source is not None:
+        file = read_problem(source)
+        if file.plan is None:
+            raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", source)
+        return _Scope(space=file.plan)
+    assert plan is not None
+    if plan.cluster is not None and with_proofs:
+        return _of_cluster(plan.cluster, plan)
+    return _Scope(space=plan.problem.plan)
+
+
+def _of_cluster(file: ClusterFile, plan: PlanFile | None) -> _Scope:
+    every = deployments(file, all_counted(file))
+    if plan is None:
+        return _Scope(space=None, every=every)
+    own = next((one for one in every.deployed if one.name == plan.deployment), None)
+    if own is None:
+        expected = f"a deployment of {file.name}"
+        raise UnusableInput("deployment", expected, plan.deployment or "nothing", plan.name)
+    return _Scope(space=own.space, after=own.after, every=every)
+
+
+def _verdict(plan: PlanFile, scope: _Scope, comm: Sequence[str]) -> Verdict:
     """All rules of the schedule, and that its pipeline is one of the winning candidate's."""
     whole = verify_given(plan.schedule, parse_semantics(comm))
-    why = _foreign(plan, space)
+    assert scope.space is not None
+    why = _foreign(plan, scope.space)
     found = Decision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
     return join([whole, Verdict(decisions=() if why is None else (found,))])
 
@@ -140,44 +200,69 @@ def _foreign(plan: PlanFile, space: PlanSpace) -> str | None:
     return None if why_not is None else f"the schedule is none of {plan.winner}: {why_not}"
 
 
-def _below(proved: BundleVerdict, value: int | None) -> BundleVerdict:
+def _below(proved: BundleVerdict, value: int | None, scope: _Scope) -> BundleVerdict:
     """The verdict, refused where a schedule without fault is below its bound."""
     if value is None or proved.bound is None or value >= proved.bound:
         return proved
-    why = f"the schedule's makespan is {value}, below the bound {proved.bound} of all candidates"
+    why = (
+        f"the schedule's {scope.objective} is {value}, below the bound {proved.bound} of all "
+        f"{'candidates' if scope.every is None else 'deployments'}"
+    )
     return replace(proved, refusals=(why,), bound=None)
 
 
-def _sentence(proved: BundleVerdict | None, value: int | None, unit: str) -> str:
+def _sentence(proved: BundleVerdict | None, value: int | None, scope: _Scope) -> str:
     """One line for people."""
     if proved is None:
         return ""
     if proved.refusals or proved.bound is None:
         return "nothing is proved about how good the plan is"
-    by = f"{counted(proved.num_proved, 'candidate')} proved, {proved.num_not_legal} not legal"
-    if proved.believed:
-        by += f", the others by the word of {' and '.join(proved.believed)}"
+    by, unit, (thing, over) = _by(proved, scope), scope.unit, scope.words
     if value is None:
-        return f"no schedule over these choices is below {proved.bound} {unit} ({by})"
+        return f"no {thing} over {over} is below {proved.bound} {unit} ({by})"
     if value <= proved.bound:
-        return f"optimal over these choices: {value} {unit}, and no schedule has less ({by})"
+        return f"optimal over {over}: {value} {unit}, and no {thing} has less ({by})"
     gap = value - proved.bound
     return (
-        f"within {gap} {unit} of optimal over these choices: {value} {unit}, "
-        f"and no schedule is below {proved.bound} ({by})"
+        f"within {gap} {unit} of optimal over {over}: {value} {unit}, "
+        f"and no {thing} is below {proved.bound} ({by})"
     )
 
 
-def _to_json(proved: BundleVerdict, value: int | None, sentence: str) -> dict[str, object]:
+def _by(proved: BundleVerdict, scope: _Scope) -> str:
+    """What the bound rests on."""
+    by = f"{counted(proved.num_proved, 'candidate')} proved"
+    if scope.every is None:
+        by += f", {proved.num_not_legal} not legal"
+    else:
+        by += f", {proved.num_without_room} of them without room for a microbatch"
+        by = f"{counted(len(scope.every.deployed), 'deployment')}: {by}"
+        by += f"; {scope.every.num_not_legal} more do not divide"
+    if proved.believed:
+        by += f", the others by the word of {' and '.join(proved.believed)}"
+    return by
+
+
+def _to_json(
+    proved: BundleVerdict, value: int | None, sentence: str, scope: _Scope
+) -> dict[str, object]:
     is_bounded = value is not None and proved.bound is not None
+    more = {}
+    if scope.every is not None:
+        more = {
+            "deployments": len(scope.every.deployed),
+            "deployments_not_legal": scope.every.num_not_legal,
+            "without_room": proved.num_without_room,
+        }
     return {
         "kind": "bundle",
-        "objective": "makespan",
+        "objective": scope.objective,
         "bound": proved.bound,
         "ok": not proved.refusals,
         "believed": list(proved.believed),
         "proved": proved.num_proved,
         "not_legal": proved.num_not_legal,
+        **more,
         "value": value,
         "gap": (value or 0) - (proved.bound or 0) if is_bounded else None,
         "statement": sentence,

@@ -13,19 +13,29 @@
       ]
     }
 
-A certificate is that of ``formats.certificate_json``, about the candidate's relaxation. Instead,
-``cases`` may list one for each case of its choices, null where those after it stand for the case
-(``verify.candidates.cases``). ``word`` names the engine that is believed where there is neither.
-The space of the plan, which a reader derives from the problem file, tells which candidates there
-have to be.
+A certificate is that of ``formats.certificate_json``, about the candidate's relaxation, or a claim
+about one rank, ``{"kind": "rank-work", "rank": 0}`` or ``{"kind": "no-room", "rank": 0}``
+(``verify.candidates.rank_claims``). Instead, ``cases`` may list one for each case of its choices,
+null where those after it stand for the case (``verify.candidates.cases``). ``word`` names the
+engine that is believed where there is neither. The space of the plan, which a reader derives from
+the problem file, tells which candidates there have to be.
+
+The bundle of a problem file that starts from a model and a cluster has, in place of ``candidates``,
+
+      "numbers": "5f0c...",
+      "deployments": [{"deployment": "t=1 d=32 p=2 b=1 zero=1 none", "candidates": [...]}, ...]
+
+``numbers`` is the digest of all that a reader derives from the file (``cluster_deployments``): a
+bundle of another model, cluster or batch is none of this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 
 from bubbleproof.formats.certificate_json import certificate_content, certificate_of
+from bubbleproof.formats.cluster_deployments import Deployments
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
@@ -34,7 +44,8 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.verify.candidates.bundle import Bounded
-from bubbleproof.verify.candidates.cases import Cases, problems_of
+from bubbleproof.verify.candidates.cases import CandidateProof, Cases, problems_of
+from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate
 
@@ -42,6 +53,7 @@ FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
 Item = TypeVar("Item")
 SIZE_LIMIT = 256 * MEBIBYTE
+RANK_CLAIMS: dict[object, type[RankWork | NoRoom]] = {"rank-work": RankWork, "no-room": NoRoom}
 
 
 class CandidateLayout(Layout):
@@ -63,13 +75,29 @@ class BoundedLayout(CandidateLayout):
     word: str = ""
 
 
+class RankClaimLayout(Layout):
+    """A claim about one rank; its bound is the candidate's."""
+
+    kind: Literal["rank-work", "no-room"]
+    rank: Natural
+
+
+class DeployedLayout(Layout):
+    """A deployment by its name, and the proofs of its candidates."""
+
+    deployment: str
+    candidates: list[BoundedLayout]
+
+
 class BundleLayout(Layout):
-    """A bundle file."""
+    """A bundle file: of a plan's candidates, or of those of each deployment."""
 
     format: Literal["bubbleproof/plan-certificate"]
     version: Literal[1]
     name: str = ""
-    candidates: list[BoundedLayout]
+    candidates: list[BoundedLayout] | None = None
+    numbers: str | None = None
+    deployments: list[DeployedLayout] | None = None
 
 
 def candidate_to_json(candidate: Candidate) -> dict[str, object]:
@@ -105,16 +133,40 @@ def write_bundle(
     Raises ``UnusableInput`` for a bound of more than 16 digits.
     """
     with about(path):
-        rows = [_row(space, entry) for entry in bundle]
-        content = {"format": FORMAT, "version": VERSION, "name": name, "candidates": rows}
-        write_text(path, render_json(content, table_keys=frozenset({"lemmas"})))
+        _write(path, name, {"candidates": [_row(space, entry) for entry in bundle]})
+
+
+def write_deployment_bundles(
+    path: FilePath,
+    deployments: Deployments,
+    bundles: Mapping[str, Sequence[Bounded]],
+    *,
+    name: str = "",
+) -> None:
+    """Write the proofs of every deployment, by name, as ``write_bundle`` does those of one."""
+    spaces = {one.name: one.space for one in deployments.deployed}
+    with about(path):
+        rows = [
+            {"deployment": one, "candidates": [_row(spaces[one], entry) for entry in bundle]}
+            for one, bundle in bundles.items()
+        ]
+        _write(path, name, {"numbers": deployments.digest, "deployments": rows})
+
+
+def _write(path: FilePath, name: str, proofs: dict[str, object]) -> None:
+    content = {"format": FORMAT, "version": VERSION, "name": name, **proofs}
+    write_text(path, render_json(content, table_keys=frozenset({"lemmas"})))
 
 
 def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
     row = {**candidate_to_json(entry.candidate), "bound": entry.bound}
     if entry.certificate is None:
         return {**row, "word": entry.word}
-    found, proof = shaped(space, entry.candidate), entry.certificate
+    proof = entry.certificate
+    if isinstance(proof, RankWork | NoRoom):
+        kind = next(name for name, claim in RANK_CLAIMS.items() if isinstance(proof, claim))
+        return {**row, "certificate": {"kind": kind, "rank": proof.rank}}
+    found = shaped(space, entry.candidate)
     if not isinstance(proof, Cases):
         relaxed = relaxation(found.pipeline, found.allowed)
         return {**row, "certificate": certificate_content(relaxed, proof)}
@@ -131,11 +183,38 @@ def read_bundle(path: FilePath, space: PlanSpace) -> tuple[Bounded, ...]:
     """
     with about(path):
         layout = validate(BundleLayout, read_json(path, FORMAT, limit=SIZE_LIMIT))
-        known = frozenset(space.candidates())
+        if layout.candidates is None or layout.deployments is not None:
+            raise UnusableInput("candidates", "the proofs of one pipeline's plan", "none")
+        return _bundle(space, layout.candidates, "candidates")
+
+
+def read_deployment_bundles(
+    path: FilePath, deployments: Deployments
+) -> tuple[tuple[str, tuple[Bounded, ...]], ...]:
+    """Read the proofs of every deployment of a file that starts from a model, by name.
+
+    Raises ``UnusableInput`` as ``read_bundle`` does, also where another file was planned.
+    """
+    spaces = {one.name: one.space for one in deployments.deployed}
+    with about(path):
+        layout = validate(BundleLayout, read_json(path, FORMAT, limit=SIZE_LIMIT))
+        if layout.deployments is None or layout.candidates is not None:
+            raise UnusableInput("deployments", "the proofs of every deployment", "none")
+        if layout.numbers != deployments.digest:
+            expected = "those of this model, cluster and batch; plan the file again"
+            raise UnusableInput("numbers", expected, "the numbers of others")
         return tuple(
-            _bounded(space, known, row, f"candidates[{index}]")
-            for index, row in enumerate(layout.candidates)
+            (row.deployment, _bundle(spaces[row.deployment], row.candidates, where))
+            if row.deployment in spaces
+            else (row.deployment, ())
+            for index, row in enumerate(layout.deployments)
+            for where in [f"deployments[{index}].candidates"]
         )
+
+
+def _bundle(space: PlanSpace, rows: Sequence[BoundedLayout], where: str) -> tuple[Bounded, ...]:
+    known = frozenset(space.candidates())
+    return tuple(_bounded(space, known, row, f"{where}[{index}]") for index, row in enumerate(rows))
 
 
 def _bounded(
@@ -150,8 +229,12 @@ def _bounded(
         found = shaped(space, candidate)
     except NotLegalError as why:
         raise UnusableInput(where, "a legal candidate", str(why)) from None
+    proof: CandidateProof
     if row.cases is not None:
-        proof: Certificate | Cases = _cases(found, row, row.cases, where)
+        proof = _cases(found, row, row.cases, where)
+    elif (row.certificate or {}).get("kind") in RANK_CLAIMS:
+        claim = validate(RankClaimLayout, row.certificate)
+        proof = RANK_CLAIMS[claim.kind](rank=claim.rank, bound=row.bound)
     else:
         relaxed = relaxation(found.pipeline, found.allowed)
         proof = _certificate(row.certificate or {}, relaxed, f"{where}.certificate")

@@ -24,7 +24,7 @@ from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.hardware_toml import read_hardware
 from bubbleproof.formats.model_toml import model_of
 from bubbleproof.formats.printable import harmless
-from bubbleproof.formats.problem_toml import problem_file_of_text, problem_text
+from bubbleproof.formats.problem_toml import problem_of, problem_text
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
@@ -46,7 +46,10 @@ SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFile:
-    """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline."""
+    """What such a file says; ``time_limit`` in seconds. ``plan`` has the shapes of a pipeline.
+
+    ``text`` is all of it, as it was read.
+    """
 
     name: str
     description: str
@@ -54,6 +57,7 @@ class ClusterFile:
     lists: Lists
     plan: Mapping[str, object]
     time_limit: int | None
+    text: str = ""
 
 
 def is_cluster_file(path: FilePath) -> bool:
@@ -74,34 +78,42 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
     Raises ``UnusableInput`` naming the key, what was expected and what was found.
     """
     with about(path):
-        content = parse_toml(read_text(path, limit=MEBIBYTE))
-        units = Units(unit="s", memory_unit="bytes")
-        layout = validate(ClusterFileLayout, content, units)
-        model, sequence = model_of(layout.model)
-        cluster = cluster_of(layout.cluster)
-        with values_at("plan"):
-            for key in ("chunks", "placements", "slices", "backward", *SIZES):
-                if (values := getattr(layout.plan, key)) is not None:
-                    require_listed(key, values)
-            shared = Deployment(
-                sequence=layout.batch.sequence or sequence,
-                sequence_parallel=cluster.runs.sequence_parallel,
-                accounting=layout.plan.accounting or cluster.runs.accounting,
-                precision=layout.plan.precision or cluster.runs.precision,
-            )
-        return ClusterFile(
-            name=layout.name or Path(path).stem,
-            description=layout.description,
-            training=Training(
-                model=model,
-                cluster=cluster,
-                samples=layout.batch.samples,
-                deployment=shared,
-            ),
-            lists=_lists(layout.plan),
-            plan=_shapes(layout.plan),
-            time_limit=layout.solve.time_limit,
+        return cluster_file_of_text(read_text(path, limit=MEBIBYTE), name=Path(path).stem)
+
+
+def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
+    """What such a file of this text says; ``name`` is for one that states none.
+
+    Raises ``UnusableInput`` as ``read_cluster_file`` does.
+    """
+    units = Units(unit="s", memory_unit="bytes")
+    layout = validate(ClusterFileLayout, parse_toml(text), units)
+    model, sequence = model_of(layout.model)
+    cluster = cluster_of(layout.cluster)
+    with values_at("plan"):
+        for key in ("chunks", "placements", "slices", "backward", *SIZES):
+            if (values := getattr(layout.plan, key)) is not None:
+                require_listed(key, values)
+        shared = Deployment(
+            sequence=layout.batch.sequence or sequence,
+            sequence_parallel=cluster.runs.sequence_parallel,
+            accounting=layout.plan.accounting or cluster.runs.accounting,
+            precision=layout.plan.precision or cluster.runs.precision,
         )
+    return ClusterFile(
+        name=layout.name or name,
+        description=layout.description,
+        training=Training(
+            model=model,
+            cluster=cluster,
+            samples=layout.batch.samples,
+            deployment=shared,
+        ),
+        lists=_lists(layout.plan),
+        plan=_shapes(layout.plan),
+        time_limit=layout.solve.time_limit,
+        text=text,
+    )
 
 
 def cluster_of(layout: ClusterLayout) -> Cluster:
@@ -199,19 +211,28 @@ def deployed_content(
     }
 
 
-def deployed_text(file: ClusterFile, one: Counted) -> str:
-    """The problem file of one deployment of a cluster file."""
+def deployed_problem(file: ClusterFile, one: Counted) -> dict[str, object]:
+    """The content of the problem file of one deployment of a cluster file."""
     assert one.numbers is not None
     training, at = file.training, one.combination
-    model = harmless(training.model.name) or "a model"
-    content = deployed_content(
+    return deployed_content(
         one.numbers,
         ranks=at.pipeline,
         microbatches=one.microbatches,
         name=file.name,
-        description=f"{model} on {training.cluster.cards} cards, {at}",
+        description=f"{_model_name(training)} on {training.cluster.cards} cards, {at}",
         plan=file.plan,
     )
+
+
+def _model_name(training: Training) -> str:
+    return harmless(training.model.name) or "a model"
+
+
+def deployed_text(file: ClusterFile, one: Counted) -> str:
+    """The problem file of one deployment of a cluster file."""
+    assert one.numbers is not None
+    training, at, model = file.training, one.combination, _model_name(file.training)
     remarks = (
         f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
         f"{training.cluster.cards} cards:",
@@ -219,12 +240,12 @@ def deployed_text(file: ClusterFile, one: Counted) -> str:
         f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}.",
         f"Estimated, not measured. A step takes {one.numbers.step_end} us more than its pipeline.",
     )
-    return problem_text(content, remarks)
+    return problem_text(deployed_problem(file, one), remarks)
 
 
 def deployed_space(file: ClusterFile, one: Counted) -> PlanSpace:
     """The shapes of a deployment's pipeline, as its problem file tells them."""
-    space = problem_file_of_text(deployed_text(file, one), name=file.name).plan
+    space = problem_of(deployed_problem(file, one), name=file.name).plan
     assert space is not None
     return space
 

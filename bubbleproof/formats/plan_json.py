@@ -11,7 +11,9 @@
       "schedule": {"format": "bubbleproof/schedule", ...}
     }
 
-``problem`` is the text of the problem file, from which a reader derives the candidates anew.
+``problem`` is the text of the problem file, from which a reader derives the candidates anew. The
+plan of a model on a cluster has, besides, ``cluster``, the text of the file that it was made for,
+and ``deployment``, the name of the one whose problem this is.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bubbleproof.formats.bundle_json import CandidateLayout, candidate_of, candidate_to_json
-from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
+from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
@@ -32,6 +35,7 @@ from bubbleproof.theory.pipelines.plan_space import Candidate
 FORMAT = "bubbleproof/plan"
 VERSION = 1
 SIZE_LIMIT = 256 * MEBIBYTE
+CLUSTER_KEYS = ("cluster", "deployment")
 
 
 class PlanFileLayout(Layout):
@@ -41,33 +45,49 @@ class PlanFileLayout(Layout):
     version: Literal[1]
     name: str = ""
     problem: str
+    cluster: str | None = None
+    deployment: str | None = None
     winner: CandidateLayout
     schedule: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanFile:
-    """What a plan file says; ``problem`` has a space that ``winner`` may or may not be of."""
+    """What a plan file says; ``problem`` has a space that ``winner`` may or may not be of.
+
+    ``cluster`` is the file that starts from a model, where the plan went through deployments.
+    """
 
     name: str
     problem: ProblemFile
     winner: Candidate
     schedule: ScheduleFile
+    cluster: ClusterFile | None = None
+    deployment: str | None = None
 
 
 def write_plan(
-    path: FilePath, *, name: str, problem: str, winner: Candidate, schedule: ScheduleFile
+    path: FilePath,
+    *,
+    name: str,
+    problem: str,
+    winner: Candidate,
+    schedule: ScheduleFile,
+    of_cluster: tuple[str, str] | None = None,
 ) -> None:
     """Write a plan; ``problem`` is its problem file's text.
 
-    An existing file is replaced whole or not at all.
+    ``of_cluster`` are the text of the file that starts from a model, and the deployment's name. An
+    existing file is replaced whole or not at all.
     """
     with about(path):
+        more = {} if of_cluster is None else dict(zip(CLUSTER_KEYS, of_cluster, strict=True))
         content = {
             "format": FORMAT,
             "version": VERSION,
             "name": name,
             "problem": problem,
+            **more,
             "winner": candidate_to_json(winner),
             "schedule": schedule_content(schedule),
         }
@@ -84,9 +104,15 @@ def read_plan(path: FilePath) -> PlanFile:
         problem = problem_file_of_text(layout.problem, name=layout.name)
         if problem.plan is None:
             raise UnusableInput("problem", "a problem file with a table [plan]", "none")
+        cluster = None
+        if layout.cluster is not None:
+            with values_at("cluster"):
+                cluster = cluster_file_of_text(layout.cluster, name=layout.name)
         return PlanFile(
             name=layout.name,
             problem=problem,
             winner=candidate_of(layout.winner),
             schedule=schedule_of(layout.schedule),
+            cluster=cluster,
+            deployment=layout.deployment,
         )

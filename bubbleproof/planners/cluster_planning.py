@@ -3,7 +3,7 @@
 1. Every combination is counted (``combinations``): one that a number forbids, or of which a single
    microbatch does not fit, is out with its reason.
 2. Every shape that the plan lists (chunks, placements, backwards) of every other one has a bound
-   within microseconds (``cluster_bound``); with the step's end it bounds the iteration.
+   within microseconds (``cluster_bound``), or no room; with the step's end it bounds the iteration.
 3. By rising bound each shape has its first look: a certified bound, and the best published order.
    When the bounds reach the best iteration, those that are left cannot be shorter.
 4. Those whose bound is below the best are searched for anything shorter; what time is left goes to
@@ -18,77 +18,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Event
 
-from bubbleproof.costs.combinations import Combination, Counted
+from bubbleproof.costs.combinations import Counted
 from bubbleproof.planners.case_proofs import NEVER
-from bubbleproof.planners.cluster_bound import quick_bound
+from bubbleproof.planners.cluster_planned import ClusterPlan, Row, Shape, Standing, legal_shapes
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
-from bubbleproof.planners.planned import NOT_LEGAL, Plan, PlanOptions
+from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
-from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.verify.candidates.bundle import Bounded
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0
 SpaceOf = Callable[[Counted], PlanSpace]
-
-
-@dataclass(kw_only=True, eq=False)
-class _Standing:
-    """A combination, and what is known of its iteration (ticks)."""
-
-    counted: Counted
-    space: PlanSpace | None = None
-    shapes: list[tuple[int, Shaped, Candidate]] = field(default_factory=list)
-    value: int | None = None
-    bound: int = 0
-    peak: int | None = None
-    plan: Plan | None = None
-    known: Known | None = None  # the schedule of ``value``
-    reason: str = ""
-
-    @property
-    def step_end(self) -> int:
-        return 0 if self.counted.numbers is None else self.counted.numbers.step_end
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Row:
-    """A combination and what became of it: iterations in ticks, the highest load in bytes."""
-
-    combination: Combination
-    status: str
-    reason: str
-    value: int | None
-    bound: int
-    peak_memory: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClusterPlan:
-    """The outcome. ``plan`` is the joint planner's of the ``winner``'s problem.
-
-    ``value`` and ``lower_bound`` are iterations in ticks; ``step_end`` is the part of ``value``
-    that follows the pipeline. Without a winner ``least_memory`` bytes of a card let the nearest
-    combination (``nearest``) run.
-    """
-
-    status: Status
-    rows: tuple[Row, ...]
-    winner: Counted | None
-    plan: Plan | None
-    value: int | None
-    lower_bound: int
-    step_end: int
-    least_memory: int | None
-    nearest: Combination | None
-    seconds: float
-    reason: str = ""
 
 
 def plan_cluster(
@@ -114,19 +61,19 @@ class _ClusterPlanning:
     ) -> None:
         self.began = time.perf_counter()
         self.options, self.space_of, self.executor = options, space_of, executor
-        self.standings = [_Standing(counted=one, reason=one.reason) for one in counted]
+        self.standings = [Standing(counted=one, reason=one.reason) for one in counted]
 
     @property
     def left(self) -> float:
         return self.began + self.options.time_limit - time.perf_counter()
 
     @property
-    def best(self) -> _Standing | None:
+    def best(self) -> Standing | None:
         found = [one for one in self.standings if one.value is not None]
         return min(found, key=lambda one: (one.value or 0, one.peak or 0), default=None)
 
     @property
-    def open_ones(self) -> list[_Standing]:
+    def open_ones(self) -> list[Standing]:
         return [one for one in self.standings if not one.reason]
 
     def run(self) -> ClusterPlan:
@@ -145,20 +92,11 @@ class _ClusterPlanning:
             except ValueError as why:  # such as more microbatches than a problem may have
                 one.reason, one.counted = str(why), replace(one.counted, is_legal=False)
                 continue
-            reasons = []
-            for candidate in one.space.candidates():
-                try:
-                    found = shaped(one.space, candidate)
-                except NotLegalError as why:
-                    reasons.append(str(why))
-                    continue
-                one.shapes.append((quick_bound(found.pipeline) + one.step_end, found, candidate))
+            one.shapes, reasons = legal_shapes(one.space)
             if not one.shapes:
                 one.reason = f"{reasons[0]}; chunks = {_chunks_that_do(one)} would do"
                 one.counted = replace(one.counted, is_legal=False)
-                continue
-            one.shapes.sort(key=lambda each: each[0])
-            one.bound = one.shapes[0][0]
+            one.shapes.sort(key=one.bound_of)
 
     def _look_first(self) -> None:
         until = self.began + LOOKS_SHARE * self.options.time_limit
@@ -172,30 +110,34 @@ class _ClusterPlanning:
             self._look_at(one, None if best is None else best.value)
             self._tell(one)
 
-    def _look_at(self, one: _Standing, most: int | None) -> None:
+    def _look_at(self, one: Standing, most: int | None) -> None:
         """First looks at its shapes; its bound is the least of theirs."""
-        for place, (bound, shape, _) in enumerate(one.shapes):
-            if most is not None and bound >= most:
+        for shape in one.shapes:
+            if most is not None and one.bound_of(shape) >= most:
                 continue
-            asked = FirstLook(shaped=shape, most=None if most is None else most - one.step_end)
-            self._take(one, place, first_look(asked))
+            within = None if most is None else most - one.step_end
+            self._take(one, shape, first_look(FirstLook(shaped=shape.shaped, most=within)))
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)
         if one.bound == NEVER:
             one.reason = "does not fit: no shape has room for one microbatch"
 
-    def _take(self, one: _Standing, place: int, seen: Seen) -> None:
+    def _take(self, one: Standing, shape: Shape, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
-        bound, shape, candidate = one.shapes[place]
-        found = NEVER if seen.is_infeasible else seen.bound + one.step_end
-        one.shapes[place] = max(bound, found), shape, candidate
-        one.bound = min(each[0] for each in one.shapes)
+        shape.take(
+            Bounded(
+                candidate=shape.candidate,
+                bound=seen.bound,
+                certificate=seen.certificate,
+                word=seen.word,
+            )
+        )
         if seen.value is None or seen.measured is None:
             return
         value, peak = seen.value + one.step_end, max(seen.measured.peak_memory, default=0)
         if one.value is None or (value, peak) < (one.value, one.peak or 0):
             one.value, one.peak = value, peak
-            one.known = Known(candidate=candidate, seen=seen)
+            one.known = Known(candidate=shape.candidate, seen=seen)
 
     def _improve(self) -> None:
         """Search where something shorter may be, then let the joint planner take the best."""
@@ -212,7 +154,7 @@ class _ClusterPlanning:
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
-        tried: list[_Standing] = []
+        tried: list[Standing] = []
         while waiting := self._below_best(tried):
             if self.options.stop.is_set() or self.left <= LEAST_SECONDS:
                 return
@@ -223,7 +165,7 @@ class _ClusterPlanning:
             self._close(waiting[0], best.value, max(LEAST_SECONDS, share))
             tried.append(waiting[0])
 
-    def _below_best(self, tried: Sequence[_Standing]) -> list[_Standing]:
+    def _below_best(self, tried: Sequence[Standing]) -> list[Standing]:
         """Those others that may be shorter than the best and were not tried, least bound first."""
         best = self.best
         found = [
@@ -235,21 +177,21 @@ class _ClusterPlanning:
         ]
         return sorted(found, key=lambda one: one.bound)
 
-    def _close(self, one: _Standing, most: int, seconds: float) -> None:
+    def _close(self, one: Standing, most: int, seconds: float) -> None:
         """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
-        places = [place for place, each in enumerate(one.shapes) if each[0] < most]
+        shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
         options = SolveOptions(
-            time_limit=seconds / len(places),
+            time_limit=seconds / len(shapes),
             threads=self.options.threads,
             seed=self.options.seed,
             within=most - one.step_end - 1,
             stop=self.options.stop,
         )
-        for place in places:
-            self._take(one, place, look(Look(shaped=one.shapes[place][1], options=options)))
+        for shape in shapes:
+            self._take(one, shape, look(Look(shaped=shape.shaped, options=options)))
         self._tell(one)
 
-    def _plan(self, one: _Standing, seconds: float) -> None:
+    def _plan(self, one: Standing, seconds: float) -> None:
         assert one.space is not None
         options = replace(self.options, time_limit=seconds, tell=None)
         if self.options.stop.is_set():  # what is known becomes a plan, no more
@@ -260,13 +202,14 @@ class _ClusterPlanning:
         if found.value is not None and found.winner is not None:
             one.value = found.value + one.step_end
             one.peak = found.winner.peak_memory
+        bounds = {each.candidate: each for each in found.bundle}
+        for shape in one.shapes:
+            shape.take(bounds[shape.candidate])
         if found.status is Status.INFEASIBLE:
-            one.reason, one.bound = "does not fit: no schedule of it does", NEVER
-        else:
-            one.bound = max(one.bound, found.lower_bound + one.step_end)
+            one.reason = "does not fit: no schedule of it does"
         self._tell(one)
 
-    def _tell(self, one: _Standing) -> None:
+    def _tell(self, one: Standing) -> None:
         if self.options.tell is not None:
             best = self.best
             found = "no schedule yet" if one.value is None else f"{one.value:,}"
@@ -299,6 +242,7 @@ class _ClusterPlanning:
             least_memory=None if nearest is None or value is not None else nearest.needed,
             nearest=None if nearest is None else nearest.combination,
             seconds=time.perf_counter() - self.began,
+            bundled={str(one.counted.combination): one.bundle for one in self.standings},
             reason="interrupted: the best so far" if self.options.stop.is_set() else "",
         )
 
@@ -307,43 +251,21 @@ class _ClusterPlanning:
             return Status.UNKNOWN if self.open_ones else Status.INFEASIBLE
         return Status.OPTIMAL if bound >= value else Status.FEASIBLE
 
-    def _row(self, one: _Standing, best: _Standing | None) -> Row:
+    def _row(self, one: Standing, best: Standing | None) -> Row:
         return Row(
             combination=one.counted.combination,
-            status=_status_of(one),
-            reason=_reason(one, best),
+            status=one.status,
+            reason=one.told(best),
             value=one.value,
             bound=one.bound,
             peak_memory=one.peak,
         )
 
 
-def _chunks_that_do(one: _Standing) -> int:
+def _chunks_that_do(one: Standing) -> int:
     """The chunks per rank nearest to those listed that cut the layers evenly."""
     assert one.space is not None
     assert one.space.layers is not None
     wanted = one.space.chunks[0]
     each = one.space.layers.number // one.counted.combination.pipeline
     return min((n for n in range(1, each + 1) if each % n == 0), key=lambda n: abs(n - wanted))
-
-
-def _status_of(one: _Standing) -> str:
-    if not one.counted.is_legal:
-        return NOT_LEGAL
-    if one.reason:
-        return Status.INFEASIBLE.name
-    if one.value is None:
-        return Status.UNKNOWN.name
-    return (Status.OPTIMAL if one.bound >= one.value else Status.FEASIBLE).name
-
-
-def _reason(one: _Standing, best: _Standing | None) -> str:
-    if one.reason:
-        return one.reason
-    if one is best:
-        return "the plan"
-    if best is None or best.value is None:
-        return "no schedule was found in the time given"
-    if one.bound >= best.value:
-        return "its bound is not below the plan"
-    return "open: its bound is below the plan"

@@ -24,7 +24,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
-from bubbleproof.verify.candidates.cases import Cases
+from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
@@ -56,7 +56,7 @@ class Seen:
     measured: Measures | None = None
     origin: str = ""
     bound: int = 0
-    certificate: Certificate | Cases | None = None
+    certificate: CandidateProof | None = None
     word: str = ""
     is_infeasible: bool = False
     reason: str = ""

@@ -19,8 +19,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
-from bubbleproof.verify.candidates.cases import Cases
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.verdict import Verdict
 
 NOT_LEGAL = "NOT_LEGAL"
@@ -75,7 +74,7 @@ class Judged:
     measured: Measures | None = None
     origin: str = ""
     bound: int = 0
-    certificate: Certificate | Cases | None = None
+    certificate: CandidateProof | None = None
     word: str = ""
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.planners.cluster_planning import ClusterPlan
+from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.papers import planners
 from proofs_tests.commands.conftest import Run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from threading import Event
 
@@ -12,18 +11,14 @@ from bubbleproof.costs.combinations import Counted, Lists, combinations, counted
 from bubbleproof.formats.cluster_toml import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
 from bubbleproof.planners import PlanOptions, plan
-from bubbleproof.planners.cluster_bound import quick_bound
 from bubbleproof.planners.cluster_planning import plan_cluster
-from bubbleproof.solvers import SolveOptions, Status, solve
-from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
 from proofs_tests.patience import PATIENCE
-from proofs_tests.sized import sized
 
 LISTS = Lists(tensor=(1, 2), pipeline=(2, 4), micro_batch=(1, 2), zero=(1,), scope=("none", "full"))
 SHAPES = {"chunks": [1, 2], "backward": ["whole", "split"]}
-CASES = sized(12, full=300)
 
 
 def space_of(one: Counted) -> PlanSpace:
@@ -121,49 +116,3 @@ def test_reasons_name_the_number() -> None:
     told = counted(shallow, one)
     assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 2"
     assert not told.is_legal
-
-
-def drawn(seed: int) -> Pipeline:
-    """A small pipeline of uneven stages."""
-    draw = random.Random(seed)
-    ranks, chunks = draw.choice([(2, 1), (3, 1), (2, 2)])
-    stages = ranks * chunks
-
-    def row() -> tuple[int, ...]:
-        return tuple(draw.randint(1, 6) for _ in range(stages))
-
-    halves = row(), row()
-    return Pipeline(
-        num_ranks=ranks,
-        num_chunks=chunks,
-        num_microbatches=draw.randint(1, 3),
-        placement=draw.choice(["loop", "wave"]),
-        split_backward=draw.random() < 0.5,
-        forward=row(),
-        input_backward=halves[0],
-        weight_backward=halves[1],
-        backward=tuple(a + b for a, b in zip(*halves, strict=True)),
-        latency=draw.randint(0, 3),
-    )
-
-
-@pytest.mark.parametrize("seed", range(CASES))
-def test_the_quick_bound_is_below_every_optimum(seed: int) -> None:
-    pipeline = drawn(seed)
-    found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
-    assert found.status is Status.OPTIMAL
-    assert found.makespan is not None
-    assert quick_bound(pipeline) <= found.makespan
-
-
-def test_the_quick_bound_is_1f1bs_time_where_stages_are_even() -> None:
-    """1F1B takes (m + p - 1)(tF + tB); a split backward at least (p - 1) tF + m (tF + tI + tW)."""
-    plain = Pipeline(num_ranks=4, num_microbatches=8, forward=3, backward=5)
-    assert quick_bound(plain) == (8 + 4 - 1) * (3 + 5)
-    split = Pipeline(
-        num_ranks=4, num_microbatches=8, forward=3, input_backward=3, weight_backward=2,
-        backward=5, split_backward=True,
-    )  # fmt: skip
-    assert quick_bound(split) == 3 * 3 + 8 * 8
-    both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
-    assert quick_bound(both) == 0

@@ -2,22 +2,26 @@
 
 A *bundle* holds, for each candidate of a plan's space, a bound on the makespan of every schedule of
 every choice that the candidate leaves open, and what shows it: a certificate of the candidate's
-``relaxation``, or one for each of its ``cases``, or the word of an engine, which is believed by
-name. The candidates are derived here
-from the space; one that is not legal needs no proof, and one that the bundle misses, or names
-twice, or that is none of the space, is refused. The least of all bounds bounds the plan.
+``relaxation``, or one for each of its ``cases``, or a claim about one rank (``rank_claims``), or
+the word of an engine, which is believed by name. The candidates are derived here from the space;
+one that is not legal needs no proof, and one that the bundle misses, or names twice, or that is
+none of the space, is refused. The least of all bounds bounds the plan.
+
+Where a plan goes through deployments of a model, each has a space and a bundle of its own, and ends
+a step by ``after`` ticks that follow its pipeline. One that the bundles miss, or name twice, or
+that is none of the deployments, is refused; the least bound with what follows bounds the iteration.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
-from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
-from bubbleproof.verify.certificates.rule import Certificate
+from bubbleproof.verify.candidates.cases import CandidateProof, candidate_refusal
+from bubbleproof.verify.candidates.rank_claims import NoRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class Bounded:
 
     candidate: Candidate
     bound: int
-    certificate: Certificate | Cases | None = None
+    certificate: CandidateProof | None = None
     word: str = ""
 
 
@@ -39,7 +43,8 @@ class BundleVerdict:
     """``refusals`` say what is wrong; where nothing is, no schedule takes less than ``bound``.
 
     ``believed`` names the engines on whose word that rests. ``num_proved`` candidates have an
-    accepted certificate, ``num_not_legal`` need none.
+    accepted certificate, ``num_without_room`` of them that they have no schedule because a rank
+    has no room for a microbatch; ``num_not_legal`` need none.
     """
 
     refusals: tuple[str, ...]
@@ -47,11 +52,21 @@ class BundleVerdict:
     believed: tuple[str, ...]
     num_proved: int
     num_not_legal: int
+    num_without_room: int = 0
 
     @property
     def is_proved(self) -> bool:
         """Whether the bound rests on certificates alone."""
         return not self.refusals and not self.believed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deployed:
+    """A deployment: the space of its pipeline, and the ticks that follow it in every step."""
+
+    name: str
+    space: PlanSpace
+    after: int
 
 
 def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict:
@@ -61,7 +76,7 @@ def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict
     refusals = [f"the bundle has no bound of {c}" for c in legal if not given[c]]
     refusals += [f"{c} is no legal candidate of the problem" for c in given if c not in legal]
     refusals += [f"{c} stands {count} times" for c, count in given.items() if count > 1]
-    num_proved = 0
+    num_proved, num_without_room = 0, 0
     for entry in bundle:
         if entry.candidate not in legal:
             continue
@@ -69,6 +84,7 @@ def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict
             refusals.append(f"{entry.candidate}: {why}")
         else:
             num_proved += entry.certificate is not None
+            num_without_room += isinstance(entry.certificate, NoRoom)
     return BundleVerdict(
         refusals=tuple(refusals),
         bound=None if refusals else min((entry.bound for entry in bundle), default=None),
@@ -77,6 +93,30 @@ def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict
         ),
         num_proved=num_proved,
         num_not_legal=len(space.candidates()) - len(legal),
+        num_without_room=num_without_room,
+    )
+
+
+def check_deployments(
+    deployed: Sequence[Deployed], bundles: Sequence[tuple[str, tuple[Bounded, ...]]]
+) -> BundleVerdict:
+    """Hold a bundle for each deployment, by name, against all that there are."""
+    known, given = {one.name: one for one in deployed}, Counter(name for name, _ in bundles)
+    refusals = [f"nothing bounds the deployment {name}" for name in known if not given[name]]
+    refusals += [f"{name} is no deployment of the problem" for name in given if name not in known]
+    refusals += [f"{name} stands {count} times" for name, count in given.items() if count > 1]
+    found = {
+        name: check_bundle(known[name].space, bundle) for name, bundle in bundles if name in known
+    }
+    refusals += [f"{name}: {why}" for name, one in found.items() for why in one.refusals]
+    bounds = [one.bound + known[name].after for name, one in found.items() if one.bound is not None]
+    return BundleVerdict(
+        refusals=tuple(refusals),
+        bound=None if refusals else min(bounds, default=None),
+        believed=tuple(sorted({word for one in found.values() for word in one.believed})),
+        num_proved=sum(one.num_proved for one in found.values()),
+        num_not_legal=sum(one.num_not_legal for one in found.values()),
+        num_without_room=sum(one.num_without_room for one in found.values()),
     )
 
 

@@ -28,6 +28,7 @@ from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork, refusal_of
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
@@ -43,6 +44,9 @@ class Cases:
     bound: int
     proofs: tuple[Certificate | None, ...]
     objective: str = "makespan"
+
+
+CandidateProof = Certificate | Cases | RankWork | NoRoom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +176,14 @@ def problems_of(
 
 
 def candidate_refusal(
-    pipeline: Pipeline, allowed: Allowed | None, proof: Certificate | Cases
+    pipeline: Pipeline, allowed: Allowed | None, proof: CandidateProof
 ) -> str | None:
     """Why the proof does not show its bound for every schedule of every choice; None where it does.
 
     Precondition: the pipeline has none of these choices made.
     """
+    if isinstance(proof, RankWork | NoRoom):
+        return refusal_of(pipeline, allowed, proof)
     if not isinstance(proof, Cases):
         return refusal(relaxation(pipeline, allowed), proof)
     problems = problems_of(pipeline, allowed, [one is None for one in proof.proofs])

@@ -1,0 +1,56 @@
+"""The deployments of a problem file that starts from a model, as spaces of pipelines.
+
+A planner goes through them, and a reader of its proofs derives them anew: every combination that no
+number forbids, with the space of its pipeline's shapes and the ticks that follow the pipeline in
+every step. Whether it fits is no part of this: that is shown of its candidates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bubbleproof.costs.combinations import Counted, combinations, counted
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_problem, deployed_space
+from bubbleproof.formats.errors import values_at
+from bubbleproof.verify.candidates.bundle import Deployed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployments:
+    """``digest`` tells them from those of other numbers; ``num_not_legal`` are left out."""
+
+    deployed: tuple[Deployed, ...]
+    digest: str
+    num_not_legal: int
+
+
+def all_counted(file: ClusterFile) -> list[Counted]:
+    """Every combination of the file with its numbers, or why it has none."""
+    with values_at("plan"):
+        listed = combinations(file.training, file.lists)
+    return [counted(file.training, each) for each in listed]
+
+
+def deployments(file: ClusterFile, counts: Sequence[Counted]) -> Deployments:
+    """Those that no number forbids. ``counts`` are ``all_counted`` of the file."""
+    deployed, digest = [], hashlib.sha256()
+    for one in counts:
+        if one.numbers is None:
+            continue
+        try:
+            space = deployed_space(file, one)
+        except ValueError:  # such as more microbatches than a problem may have
+            continue
+        numbers = one.numbers
+        deployed.append(Deployed(name=str(one.combination), space=space, after=numbers.step_end))
+        problem = {**deployed_problem(file, one), "name": "", "description": ""}
+        told = [str(one.combination), numbers.step_end, problem]
+        digest.update(json.dumps(told, sort_keys=True).encode())
+    return Deployments(
+        deployed=tuple(deployed),
+        digest=digest.hexdigest(),
+        num_not_legal=len(counts) - len(deployed),
+    )

@@ -1,0 +1,159 @@
+"""What a plan of a model on a cluster is: every deployment, what became of it, and what shows it.
+
+An *iteration* is the makespan of a deployment's pipeline and what follows it in every step
+(gradients, weights, optimizer), in ticks. ``bundles`` has for each deployment that no number
+forbids the bound of each of its candidates with its proof, which ``verify.candidates.bundle`` holds
+against deployments derived anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bubbleproof.costs.combinations import Combination, Counted
+from bubbleproof.planners.case_proofs import NEVER
+from bubbleproof.planners.cluster_bound import quick_claim
+from bubbleproof.planners.known_schedules import Known
+from bubbleproof.planners.planned import NOT_LEGAL, Plan
+from bubbleproof.solvers import Status
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.verify.candidates.bundle import Bounded, Deployed
+
+
+@dataclass(kw_only=True, eq=False)
+class Shape:
+    """A candidate of a deployment's pipeline, and the best bound on its makespan."""
+
+    candidate: Candidate
+    shaped: Shaped
+    bounded: Bounded
+
+    @classmethod
+    def of(cls, candidate: Candidate, found: Shaped) -> Shape:
+        """With the bound of microseconds."""
+        claim = quick_claim(found)
+        bounded = Bounded(
+            candidate=candidate, bound=0 if claim is None else claim.bound, certificate=claim
+        )
+        return cls(candidate=candidate, shaped=found, bounded=bounded)
+
+    def take(self, bounded: Bounded) -> None:
+        """Another bound of it: the greater counts, of equals the one that is shown."""
+        is_shown = bounded.certificate is not None and self.bounded.certificate is None
+        if (bounded.bound, is_shown) > (self.bounded.bound, False):
+            self.bounded = bounded
+
+
+def legal_shapes(space: PlanSpace) -> tuple[list[Shape], list[str]]:
+    """The legal candidates of a space, and why others are none."""
+    shapes, reasons = [], []
+    for candidate in space.candidates():
+        try:
+            shapes.append(Shape.of(candidate, shaped(space, candidate)))
+        except NotLegalError as why:
+            reasons.append(str(why))
+    return shapes, reasons
+
+
+@dataclass(kw_only=True, eq=False)
+class Standing:
+    """A combination, and what is known of its iteration (ticks)."""
+
+    counted: Counted
+    space: PlanSpace | None = None
+    shapes: list[Shape] = field(default_factory=list)
+    value: int | None = None
+    peak: int | None = None
+    plan: Plan | None = None
+    known: Known | None = None  # the schedule of ``value``
+    reason: str = ""
+
+    @property
+    def step_end(self) -> int:
+        return 0 if self.counted.numbers is None else self.counted.numbers.step_end
+
+    @property
+    def bound(self) -> int:
+        """No iteration takes less; ``NEVER`` where nothing fits."""
+        if not self.shapes:
+            return 0
+        return min(map(self.bound_of, self.shapes))
+
+    def bound_of(self, shape: Shape) -> int:
+        """The bound of an iteration of one of its shapes."""
+        return min(NEVER, shape.bounded.bound + self.step_end)
+
+    @property
+    def bundle(self) -> tuple[Bounded, ...]:
+        """What shows the bound of each of its candidates."""
+        return tuple(shape.bounded for shape in self.shapes)
+
+    @property
+    def status(self) -> str:
+        """A ``Status`` of this deployment alone by name, or ``NOT_LEGAL``."""
+        if not self.counted.is_legal:
+            return NOT_LEGAL
+        if self.reason:
+            return Status.INFEASIBLE.name
+        if self.value is None:
+            return Status.UNKNOWN.name
+        return (Status.OPTIMAL if self.bound >= self.value else Status.FEASIBLE).name
+
+    def told(self, best: Standing | None) -> str:
+        """Why it is not the plan, or that it is."""
+        if self.reason:
+            return self.reason
+        if self is best:
+            return "the plan"
+        if best is None or best.value is None:
+            return "no schedule was found in the time given"
+        if self.bound >= best.value:
+            return "its bound is not below the plan"
+        return "open: its bound is below the plan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Row:
+    """A combination and what became of it: iterations in ticks, the highest load in bytes."""
+
+    combination: Combination
+    status: str
+    reason: str
+    value: int | None
+    bound: int
+    peak_memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterPlan:
+    """The outcome. ``plan`` is the joint planner's of the ``winner``'s problem.
+
+    ``value`` and ``lower_bound`` are iterations in ticks; ``step_end`` is the part of ``value``
+    that follows the pipeline. Without a winner ``least_memory`` bytes of a card let the nearest
+    combination (``nearest``) run. ``bundled`` has the proofs of those deployments that were looked
+    at, by name.
+    """
+
+    status: Status
+    rows: tuple[Row, ...]
+    winner: Counted | None
+    plan: Plan | None
+    value: int | None
+    lower_bound: int
+    step_end: int
+    least_memory: int | None
+    nearest: Combination | None
+    seconds: float
+    bundled: Mapping[str, tuple[Bounded, ...]]
+    reason: str = ""
+
+    def bundles(self, deployed: Sequence[Deployed]) -> dict[str, tuple[Bounded, ...]]:
+        """The proofs of every deployment, also of those that were left out unseen."""
+        return {one.name: self.bundled.get(one.name) or _unseen(one) for one in deployed}
+
+
+def _unseen(one: Deployed) -> tuple[Bounded, ...]:
+    shapes, _ = legal_shapes(one.space)
+    return tuple(shape.bounded for shape in shapes)

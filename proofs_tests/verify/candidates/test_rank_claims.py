@@ -1,0 +1,144 @@
+"""Claims about one rank: below every optimum, exact where they should be, refused where changed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from bubbleproof.planners.cluster_bound import quick_bound, quick_claim
+from bubbleproof.solvers import SolveOptions, Status, solve
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedOffloads
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.verify.candidates.cases import candidate_refusal
+from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork, rank_bounds, rank_room
+from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
+from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
+
+CASES = sized(16, full=400)
+
+
+def drawn(seed: int) -> Pipeline:
+    """A small pipeline of uneven stages; every other one has slices."""
+    draw = random.Random(seed)
+    ranks, chunks = draw.choice([(2, 1), (3, 1), (2, 2)])
+    stages = ranks * chunks
+
+    def row() -> tuple[int, ...]:
+        return tuple(draw.randint(1, 6) for _ in range(stages))
+
+    halves = row(), row()
+    return Pipeline(
+        num_ranks=ranks,
+        num_chunks=chunks,
+        num_slices=1 + seed % 2,
+        num_microbatches=draw.randint(1, 3),
+        placement=draw.choice(["loop", "wave"]),
+        split_backward=draw.random() < 0.5,
+        forward=row(),
+        input_backward=halves[0],
+        weight_backward=halves[1],
+        backward=tuple(a + b for a, b in zip(*halves, strict=True)),
+        latency=draw.randint(0, 3),
+        message=draw.randint(0, 2),
+        bandwidth=1,
+        activation=row(),
+        static=row(),
+        capacity=draw.choice([None, 20, 30]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_what_a_rank_computes_is_below_every_optimum(seed: int) -> None:
+    pipeline = drawn(seed).with_changes(capacity=None)
+    found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
+    assert found.status is Status.OPTIMAL
+    assert found.makespan is not None
+    assert max(rank_bounds(pipeline)) <= found.makespan
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_another_checker_accepts_it_of_all_tasks_of_the_rank(seed: int) -> None:
+    """One-machine certificates are checked on the tasks, by longest paths, not by stages."""
+    pipeline = drawn(seed).with_changes(capacity=None)
+    problem = pipeline.problem()
+    for rank, bound in enumerate(rank_bounds(pipeline)):
+        tasks = problem.occupancy.task[problem.occupancy.resource == rank].tolist()
+        claim = OneMachine(resource=rank, tasks=tuple(tasks), bound=bound)
+        assert one_machine_refusal(problem, claim) is None
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_without_room_no_schedule_fits_and_with_room_one_microbatch_does(seed: int) -> None:
+    pipeline = drawn(seed).with_changes(capacity=22, num_microbatches=1, weight_workspace=())
+    found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
+    is_full = any(room is not None and room < 0 for room in rank_room(pipeline))
+    assert found.status is (Status.INFEASIBLE if is_full else Status.OPTIMAL)
+
+
+def test_there_are_such_and_such() -> None:
+    full = [
+        any(room is not None and room < 0 for room in rank_room(drawn(s).with_changes(capacity=22)))
+        for s in range(CASES)
+    ]
+    assert any(full)
+    assert not all(full)
+
+
+def test_it_is_1f1bs_time_where_stages_are_even() -> None:
+    """1F1B takes (m + p - 1)(tF + tB); a split backward (p - 1) tF + m (tF + tI + tW) or more.
+
+    The last rank shows both.
+    """
+    plain = Pipeline(num_ranks=4, num_microbatches=8, forward=3, backward=5)
+    assert quick_bound(plain) == RankWork(rank=3, bound=(8 + 4 - 1) * (3 + 5))
+    split = Pipeline(
+        num_ranks=4, num_microbatches=8, forward=3, input_backward=3, weight_backward=2,
+        backward=5, split_backward=True,
+    )  # fmt: skip
+    assert quick_bound(split) == RankWork(rank=3, bound=3 * 3 + 8 * 8)
+    both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional")
+    assert quick_claim(Shaped(pipeline=both, allowed=None)) is None
+
+
+def test_a_slice_comes_before_its_sample_is_through() -> None:
+    """Two slices on two ranks, one microbatch: rank 1 begins after one slice, not after both.
+
+    F of rank 1 may start at 3, 8 ticks of work in 2 slices, then 5 back: 3 + 2 (3 + 5) + 5.
+    """
+    sliced = Pipeline(num_ranks=2, num_microbatches=1, num_slices=2, forward=3, backward=5)
+    assert rank_bounds(sliced)[1] == 3 + 2 * (3 + 5) + 5
+    found = solve(sliced.problem(), SolveOptions(time_limit=PATIENCE))
+    assert found.makespan == 3 + 2 * (3 + 5) + 5
+
+
+PIPELINE = Pipeline(num_ranks=2, num_microbatches=2, activation=(4, 3), static=(1, 2), capacity=4)
+
+
+def test_a_claim_is_refused_by_its_reason() -> None:
+    full = NoRoom(rank=0, bound=1 << 40)
+    assert candidate_refusal(PIPELINE, None, full) is None
+    # Rank 0 holds 1 + 4 of 4, rank 1 holds 2 + 3; of 5 there is room on both.
+    roomy = PIPELINE.with_changes(capacity=5)
+    assert candidate_refusal(roomy, None, full) == "rank 0 has room for one microbatch"
+    unlimited = PIPELINE.with_changes(capacity=None)
+    assert candidate_refusal(unlimited, None, full) == "rank 0 has room for one microbatch"
+    away = Allowed(offload=AllowedOffloads(stages=(0,), offload=1, reload=1))
+    assert candidate_refusal(PIPELINE, away, full) == "what a rank holds depends on choices"
+    for rank in (-1, 2):
+        why = f"rank {rank} is none of the pipeline's 2"
+        assert candidate_refusal(PIPELINE, None, replace(full, rank=rank)) == why
+    both = Pipeline(num_ranks=2, num_microbatches=2, placement="bidirectional", capacity=0)
+    assert candidate_refusal(both, None, full) == "its stages stand on two ranks each"
+
+
+def test_a_tick_more_than_a_rank_shows_is_refused() -> None:
+    # Rank 1: 1 tick until it begins, 2 (1 + 2) of work, 2 back.
+    assert candidate_refusal(PIPELINE, None, RankWork(rank=1, bound=9)) is None
+    why = candidate_refusal(PIPELINE, None, RankWork(rank=1, bound=10))
+    assert why == "rank 1 shows 9 ticks, not 10"
+    idle = RankWork(rank=1, bound=3, objective="span_idle")
+    assert "bounds the makespan" in (candidate_refusal(PIPELINE, None, idle) or "")
