@@ -9,6 +9,11 @@ _ONE_LENGTH = "the columns zipped are of one table, which checks that they are o
 _WIDER = "a wider span of times leaves the order as it is"
 _EITHER = "the packed key fits up to there, and both ways of sorting give one order"
 _NOTHING = "a change by 0 may stand anywhere in its instant"
+_FILLED = "what fills up a row to the width of the others is the same in all rows of its kind"
+_OUTSIDE = "numbers of tasks outside stay apart, and the same edge's other row says if it is inside"
+_CERTIFICATES = "verify/certificates/"
+_INDEX = _CERTIFICATES + "index_order.py"
+_CHAINS = _CERTIFICATES + "chains.py"
 SAME: dict[tuple[str, str, str], str] = {
     ("theory/model/actions.py", "ActionTable._of_columns", "True -> False"): _ONE_LENGTH,
     ("verify/spec.py", "plain_problem", "True -> False"): _ONE_LENGTH,
@@ -106,4 +111,48 @@ SAME: dict[tuple[str, str, str], str] = {
     ("verify/dataflow/activations.py", "Activations.of_backward", "0 -> 1"): (
         "every microbatch that has a backward has a last slice"
     ),
+    (_CHAINS, "in_order", "True -> False"): _ONE_LENGTH,
+    (_CHAINS, "ForcedOrder._chain", "True -> False"): "each moment has its level",
+    (_CHAINS, "ForcedOrder._paths", "True -> False"): _ONE_LENGTH,
+    (
+        _CHAINS,
+        "ForcedOrder._paths",
+        "np.isin(edges.before, self.tasks) & np.isin(edges.after, self.tasks) -> "
+        "np.isin(edges.before, self.tasks) | np.isin(edges.after, self.tasks)",
+    ): "the tasks given are whole microbatches, and an edge counts within one alone",
+    (_INDEX, "IndexOrder.chains", "True -> False"): "each class has a task for each microbatch",
+    (_INDEX, "IndexOrder.chains", "True -> False (no. 2)"): "a row has a task for each moment",
+    **{(_INDEX, "index_order", f"0 -> 1 (no. {n})"): _FILLED for n in (2, 3, 4, 5)},
+    **{
+        (_INDEX, "index_order", change): _OUTSIDE
+        for change in (
+            "-1 -> 1",
+            "-1 -> 1 (no. 2)",
+            "1 -> 2 (no. 4)",
+            "1 -> 2 (no. 5)",
+            "-1 - edges.before -> -1 + edges.before",
+            "-1 - edges.after -> -1 + edges.after",
+        )
+    },
+    (_INDEX, "index_order", "2 -> 3"): (
+        "an edge inside is said twice, and one to a task outside has a number below 0, as no "
+        "change has"
+    ),
+    (_INDEX, "index_order", "4 -> 5"): "any number that no other kind of row has",
+    (_INDEX, "index_order", "1 -> 2 (no. 12)"): (
+        "numpy takes any number below 0 for the length that is left to it"
+    ),
+    (_INDEX, "_waits", "0 * after.ravel() -> 0 // after.ravel()"): "a lag of 0 either way",
+    (_CERTIFICATES + "one_machine.py", "longest_paths", "True -> False"): _ONE_LENGTH,
+    (_CERTIFICATES + "one_machine.py", "longest_paths", "True -> False (no. 2)"): _ONE_LENGTH,
+    (_CERTIFICATES + "one_store.py", "changes", "True -> False"): _ONE_LENGTH,
+    **{
+        (_CERTIFICATES + "one_store.py", "most_done", change): "a change by 0 releases nothing"
+        for change in ("0 -> 1 (no. 5)", "change < 0 -> change <= 0")
+    },
+    (_CERTIFICATES + "volume.py", "volume_refusal", "0 -> 1 (no. 2)"): (
+        "paths for the makespan ask for no resource"
+    ),
+    (_CERTIFICATES + "volume.py", "volume_bound", "True -> False"): _ONE_LENGTH,
+    (_CERTIFICATES + "volume.py", "_lasting", "True -> False"): _ONE_LENGTH,
 }

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 from random import Random
 
 import numpy as np
 import pytest
 
 from bubbleproof.solvers.bounds import lower_bounds
-from bubbleproof.theory.model.problem import Problem, Resource, Store
+from bubbleproof.theory.model.problem import Edges, Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates.chains import Lifecycle
+from bubbleproof.verify.certificates.index_order import index_order
+from bubbleproof.verify.certificates.one_machine import longest_paths
 from bubbleproof.verify.certificates.rule import refusal
 from bubbleproof.verify.certificates.volume import Volume, volume_bound
 from proofs_tests.sized import sized
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.small import by_hand
+from proofs_tests.verify.odd_problems import odd_problem
 
 RANKS = tuple(Resource(name=f"rank {r}", rank=r) for r in range(2))
 
@@ -103,6 +109,18 @@ def test_firsts_on_two_ranks_begin_together() -> None:
     assert refusal(problem, Volume(store=0, bound=22)) == "the volume does not prove a bound of 22"
 
 
+def test_a_cycle_proves_nothing() -> None:
+    problem = queue(4, 2)
+    edges = problem.edges
+    back = Edges(
+        before=np.append(edges.before, problem.task("0B0")),
+        after=np.append(edges.after, problem.task("0F0")),
+        lag=np.append(edges.lag, 0),
+    )
+    sentence = "the problem's precedences have a cycle"
+    assert refusal(replace(problem, edges=back), TRUE) == sentence
+
+
 def test_it_is_the_best_bound_of_a_tight_loop() -> None:
     """Eight ranks, two chunks, room for 12: activations of stages 0 and 8 last 126 and 62 ticks.
 
@@ -116,6 +134,68 @@ def test_it_is_the_best_bound_of_a_tight_loop() -> None:
     best = lower_bounds(problem).best
     assert best == Volume(store=0, bound=535)
     assert refusal(problem, best) is None
+
+
+def stated(problem: Problem, store: int) -> int | None:
+    """The lemma a second time, with every sum and path written out; None: a hypothesis fails."""
+    order, home = index_order(problem), problem.stores[store]
+    paths = longest_paths(problem, "makespan", 0)
+    lives = [life for life in order.lifecycles if life.store == store]
+    if not lives or paths is None or home.capacity is None or home.capacity - home.base <= 0:
+        return None
+    room, (heads, tails) = home.capacity - home.base, paths
+    firsts = [int(task) for life in lives for task in order.row_of[life.first]]
+    lasts = [int(task) for life in lives for task in order.row_of[life.last]]
+    begin, end = min(heads[task] for task in firsts), min(tails[task] for task in lasts)
+    if min(begin, end) < 0:
+        return None
+    volume = sum(life.held * len(order.row_of[life.first]) * ticks(problem, life) for life in lives)
+    most = max(level for chain in order.chains[store] for _, level in chain)
+    each = shortest(problem, firsts) + shortest(problem, lasts)
+    missing = [room - k * most for k in range(1, room) if k * most <= room - 1]
+    if volume >= room * len(missing) * each:
+        volume += each * sum(missing)
+    return begin + end + ceil(Fraction(volume, room))
+
+
+def ticks(problem: Problem, life: Lifecycle) -> int:
+    """From the start of the first task to the end of the last, by all paths of the microbatch."""
+    sample, length = problem.actions.microbatch.tolist(), problem.duration.tolist()
+    edges = problem.edges
+    columns = edges.before.tolist(), edges.after.tolist(), edges.lag.tolist()
+
+    def longest(task: int) -> float:
+        ways: list[float] = [
+            length[task] + lag + longest(after)
+            for before, after, lag in zip(*columns, strict=True)
+            if before == task and sample[after] == sample[task]
+        ]
+        return max([length[task] if task == life.last else float("-inf"), *ways])
+
+    return int(longest(life.first))
+
+
+def shortest(problem: Problem, tasks: list[int]) -> int:
+    """The ticks of the shortest, where one resource runs them all."""
+    homes = problem.occupancy
+    pairs = set(zip(homes.task.tolist(), homes.resource.tolist(), strict=True))
+    shared = [r for r in range(len(problem.resources)) if all((t, r) in pairs for t in tasks)]
+    return min(int(problem.duration[task]) for task in tasks) if shared else 0
+
+
+def test_it_is_what_a_second_statement_of_the_lemma_says() -> None:
+    proved = apart = 0
+    for seed in range(sized(600, full=20_000)):
+        problem = (odd_problem, random_problem)[seed % 2](Random(seed))
+        paths = longest_paths(problem, "makespan", 0)
+        if paths is None:
+            continue
+        for store in range(len(problem.stores)):
+            found = volume_bound(problem, index_order(problem), store, *paths)
+            assert found == stated(problem, store)
+            proved += found is not None
+            apart += found is None
+    assert min(proved, apart) > 50
 
 
 @pytest.mark.sweep
