@@ -22,6 +22,9 @@ from bubbleproof.costs.times.software import Software, software
 class Cluster:
     """``reserve`` are bytes of each card's memory that are left to the driver and to libraries.
 
+    ``hidden`` is the share of the replicas' collectives that runs beside computation, where there
+    is as much of that (``cluster_times``); 0: the computation waits for each.
+
     Raises ``ValueError`` for numbers that are none.
     """
 
@@ -30,6 +33,7 @@ class Cluster:
     constants: Mapping[str, float] = field(default_factory=dict)
     reserve: int = 2 << 30
     framework: str = "megatron-core"
+    hidden: float = 0.0
 
     def __post_init__(self) -> None:
         if self.cards < 1:
@@ -37,6 +41,11 @@ class Cluster:
         if not 0 <= self.reserve < self.memory:
             raise ValueError(
                 f"cluster reserve must be less than memory {self.memory}, got {self.reserve}"
+            )
+        if not 0 <= self.hidden <= 1:
+            raise ValueError(
+                f"cluster hidden must be 0 to 1, the share of collectives beside computation, got "
+                f"{self.hidden}; use such as 0.5"
             )
         software(self.framework)
         if not self.constants:

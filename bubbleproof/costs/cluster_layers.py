@@ -7,7 +7,7 @@ What ``costs.times.allocated`` counts beside state and saved bytes is counted he
 holds what the loss needs for a moment, its logits among it, as long as a microbatch is there, which
 in 1F1B is that moment; each card has room for the software's bytes, for what a block's backward
 needs, for one layer in full while it is made again, and under ZeRO 3 for the gathered weights of
-two. Those come off the card's memory, as does the reserve.
+two, or of one and an end. Those come off the card's memory, as does the reserve.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bubbleproof.costs.weights import (
     layer_weights,
     words,
 )
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
+from bubbleproof.theory.pipelines.layer_cuts import Layers, Part, nearest_cut
 
 TICKS = 1000  # in a millisecond
 LOGIT = 4  # bytes that ``head_saved`` counts of each
@@ -55,7 +55,7 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
     at.require(model)
     cluster.require(at)
     times, once = cluster_times(model, at, cluster), at.of_microbatch
-    is_alone = at.pipeline == 1
+    is_alone, cut = at.pipeline == 1, nearest_cut(layers=model.layers, stages=at.pipeline)
     return ClusterLayers(
         layers=Layers(
             number=model.layers,
@@ -73,7 +73,7 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
         latency=ceil(times.message * TICKS),
         message=ceil(message_bytes(model, at)),
         capacity=cluster.memory - cluster.reserve - _workspace(model, at, cluster),
-        step_end=ceil(times.step_end * TICKS),
+        step_end=ceil(times.step_end([cut]) * TICKS),
     )
 
 
@@ -109,7 +109,9 @@ def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
     if at.scope != "none":
         found += ceil(layer_saved(model, once, "none") - layer_saved(model, once))
     if at.zero == 3:
-        found += ceil(2 * at.bytes_of.weight * layer_weights(model, at).total)
+        layer = layer_weights(model, at).total
+        ends = embedding_weights(model, at).total, head_weights(model, at, is_copied=True).total
+        found += ceil(at.bytes_of.weight * (layer + max(layer, *ends)))
     return found
 
 

@@ -1,10 +1,19 @@
 """How long a layer, embedding, head, a message and the end of a step take on a cluster.
 
-The passes are those of the model of times (``costs.times``). Added to it here: under ZeRO 3 a
-layer's weights are gathered for each pass, under 2 and 3 its gradients reduced after each
-microbatch, beside the computation: whatever takes longer counts. Experts exchange the tokens'
-copies twice in each direction. At the end of a step come the gradients' reduction and the
-optimizer, on the stage where that takes longest; nothing of it is overlapped with the pipeline.
+The passes are those of the model of times (``costs.times``). Added to them here is what replicas
+exchange. Experts exchange the tokens' copies twice in each direction. Under ZeRO 3 weights are
+gathered for each forward and each backward of a microbatch, under 2 and 3 gradients reduced after
+each. At the end of a step gradients are reduced once and weights gathered once, as far as that was
+not done before, and the optimizer runs.
+
+Of a collective of t ms beside computation of c ms a share ``hidden`` (of the cluster) is hidden, at
+most as much as there is computation: what is left to wait for is
+
+    t - min(hidden t, c).
+
+It is beside the pass that it is for; at the end of a step, reducing beside the last backward of one
+microbatch and gathering beside the next step's first forward. With ``hidden`` 0, the default,
+nothing is.
 
 A full backward is shorter than its halves, which the host launches apart; of a split one the half
 for the weights takes its time, and the other what is left of the full one. Times are in
@@ -13,15 +22,17 @@ milliseconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log2
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.times.iteration import ends_of
-from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
-from bubbleproof.costs.times.work import step, work
+from bubbleproof.costs.times.kernels import US, kernel_times
+from bubbleproof.costs.times.work import work
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import layer_weights
+from bubbleproof.costs.weights import Weights, embedding_weights, head_weights, layer_weights
+from bubbleproof.theory.pipelines.layer_cuts import Cut
 
 ELEMENT = 2  # bytes of a number on its way between cards
 GB_PER_MS = 1e6  # bytes in a millisecond at 1 GB/s
@@ -30,84 +41,124 @@ THIRD = 1 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """One microbatch: forward, backward for the input, and for the weights."""
+    """One microbatch: forward, backward for the input, and for the weights; ``step`` at its end."""
 
     forward: float = 0.0
     input_backward: float = 0.0
     weight_backward: float = 0.0
+    step: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTimes:
-    """One layer, what the ends have beside, a message between stages, and a step's end."""
+    """One layer, what the ends have beside, a message between stages, what a step has beside."""
 
     layer: Passes
     embedding: Passes
     head: Passes
     message: float
-    step_end: float
+    beside: float
+
+    def step_end(self, cuts: Sequence[Cut]) -> float:
+        """What follows the pipeline, on the stage of any of the cuts where that takes longest."""
+        longest = 0.0
+        for cut in cuts:
+            steps = [layers * self.layer.step for layers in cut]
+            steps[0] += self.embedding.step
+            steps[-1] += self.head.step
+            longest = max(longest, *steps)
+        return longest + self.beside
 
 
 def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterTimes:
     """The times of a deployment on a cluster."""
     once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
-    times = kernel_times(once, cluster.constants)
-    embedding, head = float(times.embedding), float(times.head)
-    message = float(times.message + times.latency) if at.pipeline > 1 else 0.0
-    return ClusterTimes(
-        layer=_layer(model, at, cluster, times),
-        embedding=Passes(forward=embedding / 2, weight_backward=embedding / 2),
-        head=Passes(
-            forward=head * THIRD, input_backward=head * THIRD, weight_backward=head * THIRD
-        ),
-        message=message,
-        step_end=_step_end(model, at, cluster),
-    )
-
-
-def _layer(model: Transformer, at: Deployment, cluster: Cluster, times: KernelTimes) -> Passes:
-    aside = _exchanges(model, at, cluster)
+    times, among = kernel_times(once, cluster.constants), _Replicas(at=at, cluster=cluster)
+    embedding, head = float(times.embedding), float(times.head) * THIRD
     late = min(float(times.weight_backward), float(times.backward))
-    forward = float(times.forward) + aside
-    back = float(times.backward) - late + aside
-    gathered, reduced = _sharding(model, at, cluster)
-    return Passes(
-        forward=max(forward, gathered),
-        input_backward=max(back, gathered),
-        weight_backward=max(late, reduced),
+    aside = among.experts_exchange(model)
+    layer = Passes(
+        forward=float(times.forward) + aside,
+        input_backward=float(times.backward) - late + aside,
+        weight_backward=late,
+    )
+    before = Passes(forward=embedding / 2, weight_backward=embedding / 2)
+    behind = Passes(forward=head, input_backward=head, weight_backward=head)
+    copied = head_weights(model, at, is_copied=at.pipeline > 1)
+    return ClusterTimes(
+        layer=among.shared(layer, layer_weights(model, at)),
+        embedding=among.shared(before, embedding_weights(model, at)),
+        head=among.shared(behind, copied),
+        message=float(times.message + times.latency) if at.pipeline > 1 else 0.0,
+        beside=float(cluster.constants["iteration"]),
     )
 
 
-def _sharding(model: Transformer, at: Deployment, cluster: Cluster) -> tuple[float, float]:
-    """Of a layer, gathering its weights (ZeRO 3) and reducing its gradients (ZeRO 2 and 3)."""
-    if at.zero < 2 or at.replicas == 1:
-        return 0.0, 0.0
-    moved = (at.replicas - 1) / at.replicas * float(layer_weights(model, at).dense) * ELEMENT
-    once = _between_replicas(moved, at, cluster)
-    return (once if at.zero == 3 else 0.0), once
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replicas:
+    """The cards that hold the same weights, and what they exchange."""
 
+    at: Deployment
+    cluster: Cluster
 
-def _exchanges(model: Transformer, at: Deployment, cluster: Cluster) -> float:
-    """The experts' exchanges of one direction."""
-    if at.expert == 1:
-        return 0.0
-    tokens = at.micro_batch * at.sequence / at.context / at.tensor
-    copies = tokens * model.active * model.hidden * ELEMENT * (at.expert - 1) / at.expert
-    return 2 * _between_replicas(copies, at, cluster)
+    def shared(self, plain: Passes, weights: Weights) -> Passes:
+        """The passes over these weights, with what replicas exchange in each and at the end."""
+        zero, runs = self.at.zero, self.cluster.runs
+        reduced = 0 if zero > 1 else runs.reduced  # at the end
+        gathered = runs.moved_at_the_end(zero) - reduced
+        again = self._collective(weights, ELEMENT) if zero == 3 else 0.0
+        adding = self._collective(weights, runs.reduced) if zero > 1 else 0.0
+        backward = plain.input_backward + plain.weight_backward
+        at_the_end = self._left(self._moving(weights, reduced), backward)
+        at_the_end += self._left(self._moving(weights, gathered), plain.forward)
+        return Passes(
+            forward=plain.forward + self._left(again, plain.forward),
+            input_backward=plain.input_backward + self._left(again, plain.input_backward)
+            if plain.input_backward
+            else 0.0,
+            weight_backward=plain.weight_backward + self._left(adding, plain.weight_backward),
+            step=at_the_end + self._optimizer(weights),
+        )
 
+    def experts_exchange(self, model: Transformer) -> float:
+        """The experts' exchanges of one direction."""
+        at = self.at
+        if at.expert == 1:
+            return 0.0
+        tokens = at.micro_batch * at.sequence / at.context / at.tensor
+        copies = tokens * model.active * model.hidden * ELEMENT * (at.expert - 1) / at.expert
+        return 2 * self._sent(copies)
 
-def _between_replicas(moved: float, at: Deployment, cluster: Cluster) -> float:
-    """Moving so many bytes of each card to its replicas, within a node or over the network."""
-    constants, per_node = cluster.constants, cluster.card.cards_per_node
-    if at.tensor * at.replicas <= per_node:
-        return moved / (constants["gradient"] * GB_PER_MS)
-    rings = min(at.tensor, per_node)  # they share their node's network
-    return moved * rings / (constants["network_gradient"] * GB_PER_MS)
+    def _left(self, collective: float, computation: float) -> float:
+        """What of a collective is not hidden beside the computation."""
+        return collective - min(self.cluster.hidden * collective, computation)
 
+    def _collective(self, weights: Weights, size: int) -> float:
+        """Gathering or reducing these weights, of so many bytes each, by itself."""
+        if self.at.replicas == 1:
+            return 0.0
+        latency = log2(self.at.replicas) * self.cluster.constants["collective"] * US
+        return latency + self._moving(weights, size)
 
-def _step_end(model: Transformer, at: Deployment, cluster: Cluster) -> float:
-    ends = ends_of(at.pipeline)
-    per_node = cluster.card.cards_per_node
-    steps = [step(model, at, cluster.runs, per_node, **end) for end in (ends[0], ends[-1])]
-    longest = max(float(step_times(each, cluster.constants)) for each in steps)
-    return longest + float(cluster.constants["iteration"])
+    def _moving(self, weights: Weights, size: int) -> float:
+        return self._sent(
+            size * sum(float(part) * (n - 1) / n for part, n in self._sharers(weights))
+        )
+
+    def _optimizer(self, weights: Weights) -> float:
+        parts = [float(part) / (n if self.at.zero else 1) for part, n in self._sharers(weights)]
+        rate = self.cluster.constants["memory"] * GB_PER_MS
+        return sum(parts) * self.cluster.runs.optimizer / rate
+
+    def _sharers(self, weights: Weights) -> list[tuple[float, float]]:
+        """The weights, and how many cards hold them: experts are spread over some of those."""
+        copies = max(1.0, self.at.replicas / self.at.expert)
+        return [(float(weights.dense), self.at.replicas), (float(weights.experts), copies)]
+
+    def _sent(self, moved: float) -> float:
+        """Moving so many bytes of each card to its replicas, in a node or over the network."""
+        constants, per_node = self.cluster.constants, self.cluster.card.cards_per_node
+        if self.at.tensor * self.at.replicas <= per_node:
+            return moved / (constants["gradient"] * GB_PER_MS)
+        rings = min(self.at.tensor, per_node)  # they share their node's network
+        return moved * rings / (constants["network_gradient"] * GB_PER_MS)

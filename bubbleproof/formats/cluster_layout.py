@@ -14,6 +14,7 @@
     efficiency = 0.5             # the share of the dense rate that large products reach
     reserve = "2 GiB"            # of the memory of a card, for driver and libraries
     framework = "megatron-core"  # what runs on it (costs/times/software.py)
+    hidden = 0.5                 # of the replicas' collectives, runs beside computation; default 0
     per_node = 8                 # from here on, in place of the card's own:
     flops = 312e12               # of one card: dense products of 16-bit numbers per second
     memory = "80 GiB"
@@ -67,6 +68,8 @@ class ClusterLayout(Layout):
     """The software, by name."""
     efficiency: float | int | None = None
     """The share of the dense rate that large products reach, above 0 and at most 1."""
+    hidden: float | int | None = None
+    """The share of the replicas' collectives that runs beside computation; absent: none does."""
     reserve: NaturalSize | None = None
     """Of the memory of a card, for driver and libraries."""
     per_node: Cards | None = None

@@ -124,7 +124,7 @@ def cluster_of(layout: ClusterLayout) -> Cluster:
             card=kind,
             cards=layout.cards,
             constants=constants,
-            **_told(layout, "reserve", "framework"),
+            **_told(layout, "reserve", "framework", "hidden"),
         )
         efficiency = layout.efficiency
         return found if efficiency is None else found.with_efficiency(float(efficiency))

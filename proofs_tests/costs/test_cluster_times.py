@@ -10,7 +10,8 @@ from bubbleproof.costs import Deployment, known_model, layer_saved
 from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.times.allocated import allocated
-from bubbleproof.costs.times.iteration import iteration_plan
+from bubbleproof.costs.times.iteration import iteration_plan, steps_of
+from bubbleproof.costs.times.kernels import step_times
 from bubbleproof.costs.times.software import software
 from proofs_tests.costs.cluster_cases import CARDS, MODEL
 
@@ -39,18 +40,71 @@ def test_stages_take_what_an_iteration_is_estimated_from(pipeline: int) -> None:
 
 
 def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:
-    """Four replicas on two nodes of two: 3/4 of the layer's bytes over a node's network."""
-    once = 3 / 4 * DENSE * 2 / (CARDS.constants["network_gradient"] * 1e6)
-    plain = cluster_times(MODEL, ONE.with_changes(zero=1), CARDS).layer
-    two = cluster_times(MODEL, ONE.with_changes(zero=2), CARDS).layer
-    three = cluster_times(MODEL, ONE.with_changes(zero=3), CARDS).layer
+    """Four replicas on two nodes of two: 3/4 of the layer's bytes over a node's network, and the
+    collective's own log2(4) times. A weight is gathered in 2 bytes, a gradient reduced in 4."""
+    rate, own = CARDS.constants["network_gradient"] * 1e6, 2 * CARDS.constants["collective"] / 1e3
+    weights, gradients = (own + 3 / 4 * DENSE * size / rate for size in (2, 4))
+    plain, two, three = (
+        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layer for zero in (1, 2, 3)
+    )
     assert (two.forward, two.input_backward) == (plain.forward, plain.input_backward)
-    assert two.weight_backward == pytest.approx(max(plain.weight_backward, once))
-    assert three.forward == pytest.approx(max(plain.forward, once))
-    slow = CARDS.with_changes(constants={**CARDS.constants, "network_gradient": 1e-3})
-    hours = 3 / 4 * DENSE * 2 / 1e3
-    held = cluster_times(MODEL, ONE.with_changes(zero=3), slow).layer
-    assert held.forward == held.input_backward == held.weight_backward == pytest.approx(hours)
+    assert two.weight_backward == pytest.approx(plain.weight_backward + gradients)
+    assert three.forward == pytest.approx(plain.forward + weights)
+    assert three.input_backward == pytest.approx(plain.input_backward + weights)
+    assert three.weight_backward == two.weight_backward
+
+
+def test_what_is_hidden_is_a_share_and_no_more_than_there_is_computation() -> None:
+    plain, three = (
+        cluster_times(MODEL, ONE.with_changes(zero=zero), CARDS).layer for zero in (1, 3)
+    )
+    waited = three.forward - plain.forward
+    assert 0.25 * waited < plain.forward  # there is enough to hide so much
+    quarter = CARDS.with_changes(hidden=0.25)
+    found = cluster_times(MODEL, ONE.with_changes(zero=3), quarter).layer.forward
+    assert found == pytest.approx(plain.forward + 0.75 * waited)
+    # Over a network a thousand times as slow no more is hidden than the forward takes.
+    slow = {**CARDS.constants, "network_gradient": CARDS.constants["network_gradient"] / 1e3}
+    for hidden, beside in ((0.0, plain.forward), (1.0, 0.0)):
+        cluster = CARDS.with_changes(constants=slow, hidden=hidden)
+        found = cluster_times(MODEL, ONE.with_changes(zero=3), cluster).layer.forward
+        moved = 2 * CARDS.constants["collective"] / 1e3
+        moved += 3 / 4 * DENSE * 2 / (slow["network_gradient"] * 1e6)
+        assert found == pytest.approx(moved + beside)
+    with pytest.raises(ValueError, match="cluster hidden must be 0 to 1"):
+        CARDS.with_changes(hidden=1.5)
+
+
+def test_gradients_of_the_last_microbatch_are_reduced_beside_its_backward() -> None:
+    """Of ZeRO 1: 4 bytes beside the backward, 2 beside the next forward, by the same rule."""
+    one = ONE.with_changes(zero=1)
+    plain, hidden = (
+        cluster_times(MODEL, one, CARDS.with_changes(hidden=share)).layer for share in (0, 1)
+    )
+    rate = CARDS.constants["network_gradient"] * 1e6
+    reduced, gathered = (3 / 4 * DENSE * size / rate for size in (4, 2))
+    backward = plain.input_backward + plain.weight_backward
+    beside = min(reduced, backward) + min(gathered, plain.forward)
+    assert beside > 0
+    assert plain.step - hidden.step == pytest.approx(beside)
+
+
+@pytest.mark.parametrize("pipeline", [1, 2])
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_a_step_ends_as_an_iteration_is_estimated(pipeline: int, zero: int) -> None:
+    """``costs.times.work.step`` counts a stage at once; here its layers and ends are added up."""
+    at = ONE.with_changes(pipeline=pipeline, data=4 // pipeline, zero=zero)
+    steps = steps_of(MODEL, at, CARDS.runs, 2)
+    wanted = max(float(step_times(each, CARDS.constants)) for each in steps)
+    found = cluster_times(MODEL, at, CARDS).step_end([(4 // pipeline,) * pipeline])
+    assert found == pytest.approx(wanted + CARDS.constants["iteration"])
+
+
+def test_the_heaviest_stage_of_any_cut_ends_a_step() -> None:
+    times = cluster_times(MODEL, ONE.with_changes(pipeline=2, data=2), CARDS)
+    layer, ends = times.layer.step, (times.embedding.step, times.head.step)
+    found = times.step_end([(2, 2), (3, 1)]) - times.beside
+    assert found == pytest.approx(max(2 * layer + ends[1], 3 * layer + ends[0]))
 
 
 def test_a_step_ends_with_what_no_microbatch_has_moved() -> None:
@@ -61,7 +115,7 @@ def test_a_step_ends_with_what_no_microbatch_has_moved() -> None:
     moved = (4 + 4, 4 + 2, 2, 0)
     for zero, each in enumerate(moved):
         wanted = 3 / 4 * weights * each / (constants["network_gradient"] * 1e6)
-        found = cluster_times(MODEL, ONE.with_changes(zero=zero), alone).step_end
+        found = cluster_times(MODEL, ONE.with_changes(zero=zero), alone).step_end([(4,)])
         assert found == pytest.approx(wanted, abs=1e-9)
 
 
