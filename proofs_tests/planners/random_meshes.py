@@ -1,0 +1,45 @@
+"""Random meshes for PipeMesh's planner, with a budget under which some queues fit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+from bubbleproof.planners.papers.buffer_queue import Mesh, planned_queue
+from bubbleproof.planners.papers.mesh_numbers import Meshed
+from bubbleproof.planners.papers.recomputed_operations import Operation
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.sized import sized
+
+
+def drawn(seed: int, operations: int) -> Meshed:
+    """A random mesh with a budget under which some queues fit and others do not."""
+    random = Random(seed)
+    p, chunks = random.randint(2, 4), random.choice([1, 2, 3, 5, 6])
+    m = random.randint(p, 4 * p)
+    forward = random.randint(2, 9)
+    mesh = Mesh(
+        num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=random.randint(1, 4),
+        parameters=random.randint(1, 30), forward=forward,
+        backward=forward + random.randint(0, 9), communication=random.randint(0, 40),
+    )  # fmt: skip
+    listed = tuple(
+        Operation(name=f"o{k}", size=random.randint(0, 6), ticks=random.randint(0, 3))
+        for k in range(operations)
+    )
+    base = random.randint(0, 5)
+    full = base + sum(o.size for o in listed)
+    least, most = planned_queue(mesh, p), planned_queue(mesh, m)
+    low, high = least.total_bytes(base), most.total_bytes(full)
+    budget = int(low + (high - low) * Fraction(random.randint(-1, 11), 10))
+    plain = Pipeline(
+        num_ranks=p, num_microbatches=m, num_chunks=chunks, forward=mesh.forward,
+        backward=mesh.backward, activation=full,
+    )  # fmt: skip
+    return Meshed(
+        plain=plain, candidate=None, mesh=mesh, operations=listed, base=base, beside=0,
+        budget=None if random.random() < 0.1 else budget,
+    )  # fmt: skip
+
+
+SEEDS = sized(range(60), full=range(600))
