@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.markdown import cell, markdown_table
 from bubbleproof.commands.plan import planned
-from bubbleproof.commands.plan_paper import beside, chosen_by, known_to
+from bubbleproof.commands.plan_paper import beside, choice_text, chosen_by, known_to
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.papers import paper_choice
@@ -90,7 +90,7 @@ def row_of(path: Path, *, threads: int = 2) -> Row:
     return Row(
         name=path.stem,
         cells=(
-            cell(" ".join(f"{key}={_word(what)}" for key, what in chosen.choice.items())),
+            cell(choice_text(chosen.choice)),
             "runs" if chosen.executable else "does not run",
             _amount(chosen.value, unit),
             "the same" if ran is None else _amount(ran, unit),
@@ -129,10 +129,6 @@ def _with_queue(
                 if isinstance(run, Run):
                     return step_ticks(run.pipeline.problem(), run.schedule)
     return None
-
-
-def _word(given: object) -> str:
-    return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
 
 
 def _amount(value: int | None, unit: str) -> str:

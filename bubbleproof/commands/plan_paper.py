@@ -9,7 +9,7 @@ file's candidates, that as ``joint.json``; ``verify`` takes both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -151,9 +151,8 @@ def paper_rows(shown: Beside | None, unit: str) -> list[tuple[str, str]]:
         return []
     chosen, best = shown.chosen, shown.best
     value = "nothing runs" if shown.value is None else ticks(shown.value, unit)
-    words = " ".join(f"{key}={_word(given)}" for key, given in chosen.choice.items())
     rows = [
-        (f"{chosen.paper} chooses", words),
+        (f"{chosen.paper} chooses", choice_text(chosen.choice)),
         (f"{chosen.paper} as printed", "runs" if chosen.executable else "does not run"),
         (f"{chosen.paper} takes", f"{value}; {chosen.note}"),
     ]
@@ -163,8 +162,21 @@ def paper_rows(shown: Beside | None, unit: str) -> list[tuple[str, str]]:
     return rows
 
 
-def _word(given: object) -> str:
-    return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+def choice_text(choice: Mapping[str, object]) -> str:
+    """The choice in words; what the paper leaves undecided is left out.
+
+    >>> choice_text({"chunks": 2, "recompute": [], "offload": [2, 3], "q": None})
+    'chunks=2, recompute nothing, offload=(2, 3)'
+    """
+    told = [_word(key, given) for key, given in choice.items() if given is not None]
+    return ", ".join(told) or "nothing"
+
+
+def _word(key: str, given: object) -> str:
+    if not isinstance(given, list | tuple):
+        return f"{key}={given}"
+    name = {"offload": "off-load"}.get(key, key)
+    return f"{key}=({', '.join(map(str, given))})" if given else f"{name} nothing"
 
 
 def write_paper_schedules(folder: Path, file: ProblemFile, shown: Beside) -> None:

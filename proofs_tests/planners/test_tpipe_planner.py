@@ -185,9 +185,15 @@ def test_papers_are_known_by_name() -> None:
 
 
 def test_a_rank_that_has_no_halves_is_refused() -> None:
-    odd = PlanSpace(pipeline=Pipeline(num_ranks=2, num_microbatches=2, forward=3, backward=6))
-    with pytest.raises(
-        ValueError,
-        match="forward 3 is not divisible by 2; use numbers that 2 divides",
-    ):
-        paper_choice("tpipe", Given(space=odd, table={}))
+    odd = Pipeline(num_ranks=2, num_microbatches=2, forward=(3, 5), backward=6, activation=7)
+    again = Allowed(recompute=AllowedRecompute(stages=(0, 1), kept=1, duration=3))
+    told = (
+        "forward 3 is not divisible by 2; use forward = 4 and forward = 6 and activation = 8 and "
+        "choices.recompute.kept = 2 and choices.recompute.duration = 4"
+    )
+    with pytest.raises(ValueError, match=told):
+        paper_choice("tpipe", Given(space=PlanSpace(pipeline=odd, allowed=again), table={}))
+    # What is named works.
+    even = odd.with_changes(forward=(4, 6), activation=8)
+    again = Allowed(recompute=AllowedRecompute(stages=(0, 1), kept=2, duration=4))
+    assert paper_choice("tpipe", Given(space=PlanSpace(pipeline=even, allowed=again), table={})).run

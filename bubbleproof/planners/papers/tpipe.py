@@ -50,6 +50,7 @@ from bubbleproof.planners.papers.paper_choice import (
     verified_run,
 )
 from bubbleproof.theory.families import family
+from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -105,11 +106,30 @@ def _halves(space: PlanSpace, candidate: Candidate) -> Shaped:
         return shaped(space, candidate)
     except NotLegalError as why:
         layers, stages = space.layers, 2 * space.pipeline.num_ranks
-        hint = "numbers that 2 divides"
         if layers is not None:
-            fewer = layers.number // stages * stages
-            hint = f"{fewer or stages} layers"
+            near = max(1, round(layers.number / stages)) * stages
+            hint = f"{near} layers"
+        else:
+            listed = [f"{name} = {value + 1}" for name, value in _odd_numbers(space)]
+            hint = " and ".join(listed) or "numbers that 2 divides"
         raise ValueError(f"tpipe has two chunks on each rank: {why}; use {hint}") from None
+
+
+def _odd_numbers(space: PlanSpace) -> list[tuple[str, int]]:
+    """The numbers of a rank that have no half, each once, by the keys of a problem file."""
+    given, allowed = space.pipeline, space.allowed or Allowed()
+    rows = [(name, getattr(given.ticks, name)[:, 0].tolist()) for name in ("forward", "backward")]
+    rows.append(("activation", given.per_stage.activation.tolist()))
+    rows.append(("released_at_input", given.per_stage.released.tolist()))
+    if (again := allowed.recompute) is not None:
+        rows.append(("choices.recompute.kept", [again.kept]))
+        rows.append(("choices.recompute.duration", [again.duration or 0]))
+    if (move := allowed.evict) is not None:
+        rows.append(("choices.evict.duration", [move.duration]))
+    if (away := allowed.offload) is not None:
+        rows.append(("choices.offload.offload", [away.offload]))
+        rows.append(("choices.offload.reload", [away.reload]))
+    return [(name, value) for name, row in rows for value in dict.fromkeys(row) if value % 2]
 
 
 def printed_ways(space: PlanSpace, shape: Shaped, host: HostNumbers) -> list[Way]:
