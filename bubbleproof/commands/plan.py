@@ -3,8 +3,8 @@
 Prints the candidates, the best first, each with why it lost, and how long the schedules take where
 durations spread. With ``-o`` the folder then holds ``plan.json`` (the problem file, the winner and
 its schedule), ``schedule.json`` and the page ``plan.html``; ``--certificate`` writes the proofs of
-all candidates, which ``verify plan.json --certificate FILE`` reads. ``--paper`` shows beside
-what a paper's planner would run (``plan_paper``).
+all candidates, which ``verify plan.json --certificate FILE`` reads. With ``--paper`` what a paper's
+planner would run is among the candidates (``plan_paper``).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.plan_paper import (
     Beside,
-    beside,
     chosen_by,
+    joined,
     known_to,
     paper_rows,
     paper_to_json,
-    write_paper_schedules,
+    write_paper_schedule,
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import (
@@ -93,7 +93,7 @@ def run_plan(
     with open_executor(None if cluster else workers, address=cluster) as executor:
         found = planned(file, options, executor, known_to(chosen))
     _refuse_illegal(problem, found)
-    shown = beside(found, chosen, options)
+    found, shown = joined(found, chosen, options)
     timed = timed_candidates(found, file, limit)
     if output is not None and found.winner is not None:
         _write(Path(output), problem, file, found, timed, shown)
@@ -101,8 +101,8 @@ def run_plan(
         make_folder(certificate)
         write_bundle(certificate, found.space, found.bundle, name=file.name)
     if json:
-        told = {} if shown is None else {"paper": paper_to_json(shown)}
-        print_json({**plan_to_json(file, found, timed), **told})
+        paper_too = shown and {"paper": paper_to_json(shown, found.value, found.winner)}
+        print_json({**plan_to_json(file, found, timed), **(paper_too or {})})
     else:
         print_plan(file, found, timed, shown)
     return exit_status(found)
@@ -154,7 +154,8 @@ def exit_status(found: Plan) -> int:
 def print_plan(file: ProblemFile, found: Plan, timed: Timed, shown: Beside | None = None) -> None:
     """The tables for people."""
     print_table(f"{file.name}: candidates", COLUMNS, candidate_rows(file, found, timed))
-    rows = [*summary_rows(file, found, timed), *paper_rows(shown, file.pipeline.unit)]
+    beside = paper_rows(shown, found.value, file.pipeline.unit)
+    rows = [*summary_rows(file, found, timed), *beside]
     print_table(f"{file.name}: plan", ("quantity", "value"), rows)
     if found.reason:
         print_text(found.reason)
@@ -178,6 +179,7 @@ def write_plan_files(
         winner=found.winner.candidate,
         schedule=schedule,
         of_cluster=of_cluster,
+        others=found.space.others,
     )
 
 
@@ -192,7 +194,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     write_plan_files(folder, problem, file, found)
     if shown is not None:
-        write_paper_schedules(folder, file, shown)
+        write_paper_schedule(folder, file, shown)
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():

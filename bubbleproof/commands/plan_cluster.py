@@ -10,8 +10,8 @@ or why it has no schedule; ``verify DIR --certificate FILE`` derives the deploym
 ``--json``: ``value`` and ``lower_bound`` are iterations, in microseconds: the pipeline's
 ``makespan`` and the ``step_end`` (gradients, weights, optimizer). ``winner`` has ``tensor, data,
 pipeline, micro_batch, zero, scope`` beside the keys of any plan, ``candidates`` one entry for each
-deployment, ``shapes`` those of the winner's pipeline. ``--paper`` shows beside what a paper's
-planner would run of the winner's deployment; its values are iterations too.
+deployment, ``shapes`` those of the winner's pipeline. With ``--paper`` what a paper's planner would
+run (of the winner's deployment, or its own) is among the candidates; its values are iterations.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from bubbleproof.commands.plan import (
 )
 from bubbleproof.commands.plan_paper import (
     Beside,
-    beside_deployments,
+    joined_deployments,
     paper_rows,
     paper_to_json,
-    write_paper_schedules,
+    write_paper_schedule,
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
@@ -111,19 +111,23 @@ def run_any_plan(
         _refuse_illegal(problem, found)
         _tell_nothing(file, found, json)
         return EXIT[found.status]
+    found, shown = joined_deployments(paper, file, counts, found, options)
+    assert found.winner is not None
+    assert found.plan is not None
     deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
-    shown = beside_deployments(paper, file, counts, found, deployed, options)
     timed = timed_candidates(found.plan, deployed)
     if output is not None:
         _write(Path(output), file, deployed, found, timed, shown)
     if certificate is not None:
         make_folder(certificate)
-        every = deployments(file, counts)
+        every = deployments(file, counts).with_space(
+            str(found.winner.combination), found.plan.space
+        )
         bundles = found.bundles(every.deployed)
         write_deployment_bundles(certificate, every, bundles, name=file.name)
     if json:
-        told = {} if shown is None else {"paper": paper_to_json(shown)}
-        print_json({**cluster_plan_to_json(file, deployed, found, timed), **told})
+        paper_too = shown and {"paper": paper_to_json(shown, found.value, found.plan.winner)}
+        print_json({**cluster_plan_to_json(file, deployed, found, timed), **(paper_too or {})})
     else:
         _print(file, deployed, found, timed, shown)
     verdict = found.plan.verdict
@@ -154,7 +158,7 @@ def _print(
     assert found.plan is not None
     print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
     rows = [*iteration_rows(file, found), *_shape_rows(deployed, found, timed)]
-    rows += paper_rows(shown, deployed.pipeline.unit)
+    rows += paper_rows(shown, found.value, deployed.pipeline.unit)
     print_table(f"{file.name}: plan", ("quantity", "value"), rows)
     if found.reason:
         print_text(found.reason)
@@ -191,7 +195,7 @@ def _write(
     assert winner.schedule is not None
     write_table(folder / "schedule.csv", winner.schedule.program)
     if shown is not None:
-        write_paper_schedules(folder, deployed, shown)
+        write_paper_schedule(folder, deployed, shown)
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():
@@ -210,7 +214,7 @@ def _report(
     shown: Beside | None,
 ) -> Report:
     assert found.plan is not None
-    report = plan_report(deployed, found.plan, timed, shown)
+    report = plan_report(deployed, found.plan, timed, shown, best=found.value)
     deployments = ranked_table(COLUMNS, combination_rows(found), EXPLAINED)
     summary = (*iteration_rows(file, found), *report.summary)
     return replace(report, summary=summary, parts=(deployments, *report.parts))

@@ -1,10 +1,10 @@
-"""``plan FILE --paper NAME``: a paper's choice beside the joint plan, by the same costs.
+"""``plan FILE --paper NAME``: a paper's choice among the plan's candidates, by the same costs.
 
+What runs of the paper enters the search (``planners.papers.joint_plan``): the plan is never worse.
 In JSON ``paper`` has ``name``, ``choice`` (what the paper's algorithm says), ``value`` (ticks of
-what runs of it), ``executable``, ``note``, and ``joint``: the least ticks by the same costs, of the
-joint plan's schedules and the paper's (``run`` tells whose they are). With ``-o`` the schedule of
-what runs is written as ``paper.json``, and where the best is one of the paper's kind but not of the
-file's candidates, that as ``joint.json``; ``verify`` takes both.
+what runs of it), ``executable``, ``note``, and ``joint``, the plan's ``value`` and the candidate
+that ``run``s. With ``-o`` the schedule of what runs of the paper is written as ``paper.json``;
+``verify`` takes it.
 """
 
 from __future__ import annotations
@@ -16,43 +16,29 @@ from pathlib import Path
 from bubbleproof.commands.results import with_claims
 from bubbleproof.costs.combinations import Counted
 from bubbleproof.formats import UnusableInput, write_schedule
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
-from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space, deployed_text
+from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.planners import Plan, PlanOptions
+from bubbleproof.planners import Judged, Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.papers import paper_choice, require_paper
 from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of
-from bubbleproof.planners.papers.paper_choice import (
-    Given,
-    Joint,
-    PaperChoice,
-    Run,
-    joint,
-    known_of,
-)
+from bubbleproof.planners.papers.joint_deployments import with_plan
+from bubbleproof.planners.papers.joint_plan import with_paper
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.report.amounts import ticks
+
+FEW_SECONDS = 1.0  # for the shapes of the paper's own deployment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Beside:
-    """A paper's choice, and the best by its costs; ``after`` ticks end every step alike."""
+    """A paper's choice; ``value`` is what runs of it takes, to the end of the step."""
 
     chosen: PaperChoice
-    best: Joint | None
-    after: int = 0
-
-    @property
-    def value(self) -> int | None:
-        """What runs of the paper takes, to the end of the step."""
-        return None if self.chosen.value is None else self.chosen.value + self.after
-
-    @property
-    def best_value(self) -> int | None:
-        """What the best takes, to the end of the step."""
-        return None if self.best is None else self.best.value + self.after
+    value: int | None
 
 
 def chosen_by(name: str | None, file: ProblemFile) -> PaperChoice | None:
@@ -74,91 +60,85 @@ def known_to(chosen: PaperChoice | None) -> tuple[Known, ...]:
     return () if known is None else (known,)
 
 
-def beside(
-    found: Plan,
-    chosen: PaperChoice | None,
-    options: PlanOptions | None = None,
-    *,
-    after: int = 0,
-) -> Beside | None:
-    """The paper's choice beside the joint plan; ``options`` as they were for the plan."""
+def joined(
+    found: Plan, chosen: PaperChoice | None, options: PlanOptions | None = None
+) -> tuple[Plan, Beside | None]:
+    """The plan with the paper's choice among its candidates; ``options`` as they were for it."""
     if chosen is None:
-        return None
+        return found, None
     chosen = with_shorter_order(chosen, options or PlanOptions())
-    return Beside(chosen=chosen, best=joint(found, chosen), after=after)
+    return with_paper(found, chosen), Beside(chosen=chosen, value=chosen.value)
 
 
-def beside_deployments(
+def joined_deployments(
     name: str | None,
     file: ClusterFile,
     counts: Sequence[Counted],
     found: ClusterPlan,
-    deployed: ProblemFile,
     options: PlanOptions,
-) -> Beside | None:
-    """The same for a model on a cluster.
+) -> tuple[ClusterPlan, Beside | None]:
+    """The same for a model on a cluster, where values are iterations.
 
-    A paper with a grid of deployments takes its own; what its iteration takes more or less after
-    the pipeline than the winner's is part of its value. Others plan the winner's deployment.
+    A paper with a grid of deployments takes its own, others plan the winner's.
     """
-    if name is None or found.plan is None:
-        return None
+    if name is None or found.winner is None or found.plan is None:
+        return found, None
+    at, cluster = found.winner, file.training.cluster
     if not chooses_deployments(name):
-        return beside(found.plan, chosen_by(name, deployed), options, after=found.step_end)
-    own = deployment_of(name, counts, lambda one: deployed_space(file, one), file.training.cluster)
-    if own is None:
-        nothing = PaperChoice(
-            paper=name, choice={"deployment": None}, executable=False, value=None, run=None,
-            note="nothing of the grid fits on paper",
-        )  # fmt: skip
-        return Beside(chosen=nothing, best=_best(found.plan, nothing), after=found.step_end)
-    chosen = paper_choice(name, own.given)
-    later = own.step_end - found.step_end
-    run = None if chosen.run is None else replace(chosen.run, candidate=None)
-    chosen = replace(
-        chosen,
-        choice={"deployment": str(own.counted.combination), **chosen.choice},
-        value=None if chosen.value is None else chosen.value + later,
-        run=run,
-    )
-    return Beside(chosen=chosen, best=_best(found.plan, chosen), after=found.step_end)
+        deployed = problem_file_of_text(deployed_text(file, at), name=file.name)
+        chosen = chosen_by(name, deployed)
+    else:
+        own = deployment_of(name, counts, lambda one: deployed_space(file, one), cluster)
+        if own is None:
+            return found, Beside(chosen=_nothing(name), value=None)
+        at, chosen = own.counted, paper_choice(name, own.given)
+        told = {"deployment": str(at.combination), **chosen.choice}
+        chosen = replace(chosen, choice=told)
+    plan_of = found.plan
+    if at is not found.winner:
+        few = replace(options, time_limit=min(FEW_SECONDS, options.time_limit), tell=None)
+        plan_of = plan(deployed_space(file, at), few)
+    joint, shown = joined(plan_of, chosen, options)
+    later = 0 if at.numbers is None else at.numbers.step_end
+    if shown is not None and shown.value is not None:
+        shown = replace(shown, value=shown.value + later)
+    return with_plan(found, at, joint), shown
 
 
-def _best(found: Plan, chosen: PaperChoice) -> Joint | None:
-    """The best of the plan's schedules and of what runs of the paper."""
-    best = joint(found, replace(chosen, value=None))
-    if chosen.value is None or (best is not None and best.value <= chosen.value):
-        return best
-    return Joint(value=chosen.value, name=chosen.paper, run=chosen.run)
+def _nothing(name: str) -> PaperChoice:
+    return PaperChoice(
+        paper=name, choice={"deployment": None}, executable=False, value=None, run=None,
+        note="nothing of the grid fits on paper",
+    )  # fmt: skip
 
 
-def paper_to_json(shown: Beside) -> dict[str, object]:
-    """The paper's part of the answer."""
-    chosen, best = shown.chosen, shown.best
+def paper_to_json(shown: Beside, best: int | None, run: Judged | None) -> dict[str, object]:
+    """The paper's part of the answer; ``best`` is the plan's value and ``run`` its winner."""
+    chosen = shown.chosen
     return {
         "name": chosen.paper,
         "choice": dict(chosen.choice),
         "value": shown.value,
         "executable": chosen.executable,
         "note": chosen.note,
-        "joint": None if best is None else {"value": shown.best_value, "run": best.name},
+        "joint": None if run is None else {"value": best, "run": str(run.candidate)},
     }
 
 
-def paper_rows(shown: Beside | None, unit: str) -> list[tuple[str, str]]:
-    """The paper's rows of the summary."""
+def paper_rows(shown: Beside | None, best: int | None, unit: str) -> list[tuple[str, str]]:
+    """The paper's rows of the summary; ``best`` is the plan's value."""
     if shown is None:
         return []
-    chosen, best = shown.chosen, shown.best
+    chosen = shown.chosen
     value = "nothing runs" if shown.value is None else ticks(shown.value, unit)
     rows = [
         (f"{chosen.paper} chooses", choice_text(chosen.choice)),
         (f"{chosen.paper} as printed", "runs" if chosen.executable else "does not run"),
-        (f"{chosen.paper} takes", f"{value}; {chosen.note}"),
+        (f"{chosen.paper} takes", f"{value}; {chosen.note}" if chosen.note else value),
     ]
-    if best is not None and shown.best_value is not None:
-        least = ticks(shown.best_value, unit)
-        rows.append(("joint, by the same costs", f"{least}, {best.name}"))
+    if best is not None and shown.value:
+        less = 100 * (shown.value - best) / shown.value
+        rows.append(("by the same costs", f"the plan takes {less:.2f} % less"))
     return rows
 
 
@@ -179,21 +159,14 @@ def _word(key: str, given: object) -> str:
     return f"{key}=({', '.join(map(str, given))})" if given else f"{name} nothing"
 
 
-def write_paper_schedules(folder: Path, file: ProblemFile, shown: Beside) -> None:
-    """What runs of the paper, and the best by its costs where that is none of the candidates'."""
-    own, best = shown.chosen.run, None if shown.best is None else shown.best.run
-    if own is not None:
-        _write_run(folder / "paper.json", file, shown.chosen, own)
-    if best is not None and best is not own:
-        _write_run(folder / "joint.json", file, shown.chosen, best)
-
-
-def _write_run(path: Path, file: ProblemFile, chosen: PaperChoice, run: Run) -> None:
-    """A run with its measured numbers as claims."""
+def write_paper_schedule(folder: Path, file: ProblemFile, shown: Beside) -> None:
+    """What runs of the paper, with its measured numbers as claims."""
+    if (run := shown.chosen.run) is None:
+        return
     schedule = ScheduleFile.of(
         run.pipeline.problem(),
         with_claims(run.schedule, run.measured),
         pipeline=run.pipeline,
-        name=f"{file.name}, {chosen.paper}",
+        name=f"{file.name}, {shown.chosen.paper}",
     )
-    write_schedule(path, schedule)
+    write_schedule(folder / "paper.json", schedule)

@@ -28,9 +28,14 @@ EXPLAINED = (
 
 
 def plan_report(
-    file: ProblemFile, found: Plan, timed: Timed, shown: Beside | None = None
+    file: ProblemFile,
+    found: Plan,
+    timed: Timed,
+    shown: Beside | None = None,
+    *,
+    best: int | None = None,
 ) -> Report:
-    """The page."""
+    """The page; ``best`` is the plan's value to the end of the step, where more follows."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
     caps = [store.capacity for store in pipeline.problem().stores if store.capacity is not None]
@@ -47,7 +52,9 @@ def plan_report(
     sections = [_section("the plan", found.winner, found.verdict)]
     if (today := own_shape(file, found)) not in (None, found.winner):
         sections.append(_section("the file's own shape", today, None))
-    if shown is not None and (run := shown.chosen.run) is not None:
+    run = None if shown is None else shown.chosen.run
+    is_plan = found.winner is not None and run is not None and found.winner.schedule is run.schedule
+    if shown is not None and run is not None and not is_plan:
         title = f"what runs of the choice of {shown.chosen.paper}"
         sections.append(section_of(title, run.pipeline.problem(), run.schedule, None))
     return Report(
@@ -57,7 +64,7 @@ def plan_report(
             ("ranks", str(pipeline.num_ranks)),
             ("microbatches", str(pipeline.num_microbatches)),
             *summary_rows(file, found, timed),
-            *paper_rows(shown, pipeline.unit),
+            *paper_rows(shown, found.value if best is None else best, pipeline.unit),
         ),
         parts=tuple(parts),
         has_charts=True,
@@ -71,7 +78,7 @@ def own_shape(file: ProblemFile, found: Plan) -> Judged | None:
     backward = SPLIT if file.pipeline.split_backward is True else WHOLE
     for one in found.judged:
         shape = one.candidate
-        is_own = (shape.chunks, shape.slices, shape.placement) == (1, 1, "loop")
+        is_own = (shape.chunks, shape.slices, shape.placement, shape.beside) == (1, 1, "loop", "")
         if is_own and shape.backward == backward and one.value is not None:
             return one
     return None

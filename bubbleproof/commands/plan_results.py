@@ -30,13 +30,13 @@ MOST_SHOWN = 40  # candidates in a table for people
 def timed_candidates(found: Plan, file: ProblemFile, limit: float = inf) -> Timed:
     """How long the best candidates' schedules take where durations spread as the file says.
 
-    Those that a part of the plan's time limit (seconds), or what is left of it, does not suffice
-    for are left out.
+    A cost that has more than the makespan is not sampled. Those that a part of the plan's time
+    limit (seconds), or what is left of it, does not suffice for are left out.
     """
     timed: dict[str, Jitter] = {}
     deadline = time.perf_counter() + max(SHARE_TIMED * limit, limit - found.seconds)
     for one in found.ranked()[:MOST_TIMED]:
-        if one.pipeline is not None and one.schedule is not None:
+        if one.pipeline is not None and one.schedule is not None and one.cost is None:
             needed = jitter_seconds(len(one.schedule), file.spread)
             if time.perf_counter() + needed <= deadline:
                 problem = one.pipeline.problem()
@@ -89,7 +89,8 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
             rows.append(("fits with", f"{scale.amount(found.least_capacity)} on each rank"))
         return [*rows, ("time", f"{found.seconds:.2f} s")]
     assert found.value is not None
-    rows += [("run", str(found.winner.candidate)), ("makespan", ticks(found.value, unit))]
+    takes = "makespan" if found.winner.cost is None else "takes, hosts and NICs included"
+    rows += [("run", str(found.winner.candidate)), (takes, ticks(found.value, unit))]
     rows += [
         ("no schedule below", _bound_text(found, unit)),
         ("found by", found.winner.origin),
@@ -181,16 +182,24 @@ def _to_json(one: Judged, timed: Timed) -> dict[str, object]:
 
 
 def _chosen(one: Judged) -> dict[str, object]:
-    """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists."""
+    """What is recomputed, evicted and off-loaded: stages, or (stage, microbatch, ...) lists.
+
+    Of a paper's pipeline also the stages that their host updates, and the level of ZeRO.
+    """
     assert one.pipeline is not None
     choices = one.pipeline.choices
     again = choices.recompute
     stages: list[object] = [] if again is None else [*again.stages, *map(list, again.samples)]
-    return {
+    found: dict[str, object] = {
         "recompute": stages,
         "evict": [[e.stage, e.microbatch, e.slice, e.source, e.target] for e in choices.evictions],
         "offload": [[o.stage, o.microbatch, o.slice] for o in choices.offloads],
     }
+    if choices.state_offload is not None:
+        found["state_offload"] = list(choices.state_offload.stages)
+    if choices.sharding is not None:
+        found["zero"] = choices.sharding.zero
+    return found
 
 
 def plan_schedule(file: ProblemFile, found: Plan) -> ScheduleFile:

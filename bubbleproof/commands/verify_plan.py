@@ -3,6 +3,7 @@
 PLAN is the ``plan.json`` that a plan wrote (or its folder), which has the winner and its schedule,
 or the problem file, of which only the bundle is judged. The candidates are derived from the problem
 file anew; ``--problem`` names the one to derive them from in place of the text that a plan carries.
+Pipelines that a plan has beside the file's shapes are candidates too.
 
 Of a file that starts from a model and a cluster the deployments are derived anew, by ``costs``: the
 bundle has to bound the candidates of every one, and what counts is the iteration, the makespan and
@@ -32,6 +33,7 @@ from bubbleproof.formats.cluster_deployments import Deployments, all_counted, de
 from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.plan_json import FORMAT, PlanFile, read_plan
+from bubbleproof.planners.papers.paper_choice import step_ticks
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 from bubbleproof.verify import Rule, Verdict, join
@@ -97,7 +99,7 @@ def run_verify_plan(
     verdict = Verdict(decisions=()) if plan is None else _verdict(plan, scope, comm)
     value = None
     if plan is not None and verdict.measured is not None:
-        value = verdict.measured.makespan + scope.after
+        value = _value(plan, verdict.measured.makespan) + scope.after
     proved = None
     if certificate is not None:
         proved = _below(scope.check(certificate), value, scope)
@@ -160,11 +162,12 @@ def _scope(source: str | None, plan: PlanFile | None, *, with_proofs: bool) -> _
         file = read_problem(source)
         if file.plan is None:
             raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", source)
-        return _Scope(space=file.plan)
+        return _Scope(space=file.plan if plan is None else plan.beside(file.plan))
     assert plan is not None
     if plan.cluster is not None and with_proofs:
         return _of_cluster(plan.cluster, plan)
-    return _Scope(space=plan.problem.plan)
+    assert plan.problem.plan is not None  # the reader sees to it
+    return _Scope(space=plan.beside(plan.problem.plan))
 
 
 def _of_cluster(file: ClusterFile, plan: PlanFile | None) -> _Scope:
@@ -175,7 +178,8 @@ def _of_cluster(file: ClusterFile, plan: PlanFile | None) -> _Scope:
     if own is None:
         expected = f"a deployment of {file.name}"
         raise UnusableInput("deployment", expected, plan.deployment or "nothing", plan.name)
-    return _Scope(space=own.space, after=own.after, every=every)
+    space = plan.beside(own.space)
+    return _Scope(space=space, after=own.after, every=every.with_space(own.name, space))
 
 
 def _verdict(plan: PlanFile, scope: _Scope, comm: Sequence[str]) -> Verdict:
@@ -187,11 +191,21 @@ def _verdict(plan: PlanFile, scope: _Scope, comm: Sequence[str]) -> Verdict:
     return join([whole, Verdict(decisions=() if why is None else (found,))])
 
 
+def _value(plan: PlanFile, makespan: int) -> int:
+    """The makespan; of a pipeline beside the file's shapes, with what its hosts and NICs do."""
+    if plan.winner.beside and plan.schedule.schedule is not None:
+        return step_ticks(plan.schedule.problem, plan.schedule.schedule)
+    return makespan
+
+
 def _foreign(plan: PlanFile, space: PlanSpace) -> str | None:
     if plan.winner not in space.candidates():
         return f"{plan.winner} is no candidate of the problem"
     if plan.schedule.pipeline is None:
         return "the plan's schedule comes without its pipeline"
+    if plan.winner.beside:
+        is_own = dict(space.others)[plan.winner.beside] == plan.schedule.pipeline
+        return None if is_own else f"the schedule is none of {plan.winner}: it has another pipeline"
     try:
         found = shaped(space, plan.winner)
     except NotLegalError as why:
@@ -238,6 +252,9 @@ def _by(proved: BundleVerdict, scope: _Scope) -> str:
         by += f", {proved.num_without_room} of them without room for a microbatch"
         by = f"{counted(len(scope.every.deployed), 'deployment')}: {by}"
         by += f"; {scope.every.num_not_legal} more do not divide"
+    if scope.space is not None and scope.space.others:
+        number = counted(len(scope.space.others), "pipeline")
+        by += f"; {number} of the plan beside the file's shapes"
     if proved.believed:
         by += f", the others by the word of {' and '.join(proved.believed)}"
     return by

@@ -18,7 +18,8 @@ about one rank, ``{"kind": "rank-work", "rank": 0}`` or ``{"kind": "no-room", "r
 (``verify.candidates.rank_claims``). Instead, ``cases`` may list one for each case of its choices,
 null where those after it stand for the case (``verify.candidates.cases``). ``word`` names the
 engine that is believed where there is neither. The space of the plan, which a reader derives from
-the problem file, tells which candidates there have to be.
+the problem file (and from the plan, where pipelines stand ``beside`` its shapes), tells which
+candidates there have to be.
 
 The bundle of a problem file that starts from a model and a cluster has, in place of ``candidates``,
 
@@ -64,6 +65,7 @@ class CandidateLayout(Layout):
     backward: str | list[bool]
     slices: Natural
     layers: list[Natural] | None = None
+    beside: str = ""
 
 
 class BoundedLayout(CandidateLayout):
@@ -107,7 +109,8 @@ def candidate_to_json(candidate: Candidate) -> dict[str, object]:
         for name in ("placement", "backward", "layers")
         for value in [getattr(candidate, name)]
     }
-    return {"chunks": candidate.chunks, **listed, "slices": candidate.slices}
+    beside = {"beside": candidate.beside} if candidate.beside else {}
+    return {"chunks": candidate.chunks, **listed, "slices": candidate.slices, **beside}
 
 
 def candidate_of(layout: CandidateLayout) -> Candidate:
@@ -118,6 +121,7 @@ def candidate_of(layout: CandidateLayout) -> Candidate:
         backward=_listed(layout.backward),
         slices=layout.slices,
         layers=None if layout.layers is None else tuple(layout.layers),
+        beside=layout.beside,
     )
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bubbleproof.costs.combinations import Counted, combinations, counted
 from bubbleproof.formats.cluster_toml import ClusterFile, deployed_problem, deployed_space
 from bubbleproof.formats.errors import values_at
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Deployed
 
 
@@ -25,6 +26,11 @@ class Deployments:
     deployed: tuple[Deployed, ...]
     digest: str
     num_not_legal: int
+
+    def with_space(self, name: str, space: PlanSpace) -> Deployments:
+        """With another space of the deployment of this name: with more beside its shapes."""
+        found = (replace(one, space=space) if one.name == name else one for one in self.deployed)
+        return replace(self, deployed=tuple(found))
 
 
 def all_counted(file: ClusterFile) -> list[Counted]:

@@ -8,29 +8,41 @@
       "name": "GPT-3 13B",
       "problem": "ranks = 8 ...",
       "winner": {"chunks": 5, "placement": "loop", "backward": "split", "slices": 1, ...},
-      "schedule": {"format": "bubbleproof/schedule", ...}
+      "schedule": {"format": "bubbleproof/schedule", ...},
+      "others": {"tpipe": {"num_ranks": 8, ...}}
     }
 
 ``problem`` is the text of the problem file, from which a reader derives the candidates anew. The
 plan of a model on a cluster has, besides, ``cluster``, the text of the file that it was made for,
-and ``deployment``, the name of the one whose problem this is.
+and ``deployment``, the name of the one whose problem this is. ``others``, where there are any, are
+pipelines that stand beside the file's shapes (``formats.pipeline_layout``), each a candidate with
+nothing open.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from pydantic import Field
 
 from bubbleproof.formats.bundle_json import CandidateLayout, candidate_of, candidate_to_json
 from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
+from bubbleproof.formats.pipeline_layout import (
+    PipelineLayout,
+    pipeline_from_layout,
+    pipeline_to_json,
+)
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import TABLES, schedule_content, schedule_of
 from bubbleproof.formats.validation import Layout, validate
-from bubbleproof.theory.pipelines.plan_space import Candidate
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 
 FORMAT = "bubbleproof/plan"
 VERSION = 1
@@ -49,6 +61,7 @@ class PlanFileLayout(Layout):
     deployment: str | None = None
     winner: CandidateLayout
     schedule: dict[str, object]
+    others: dict[str, PipelineLayout] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,6 +69,7 @@ class PlanFile:
     """What a plan file says; ``problem`` has a space that ``winner`` may or may not be of.
 
     ``cluster`` is the file that starts from a model, where the plan went through deployments.
+    ``others`` stand beside that space's shapes.
     """
 
     name: str
@@ -64,6 +78,11 @@ class PlanFile:
     schedule: ScheduleFile
     cluster: ClusterFile | None = None
     deployment: str | None = None
+    others: tuple[tuple[str, Pipeline], ...] = ()
+
+    def beside(self, space: PlanSpace) -> PlanSpace:
+        """A space with the plan's other pipelines beside its shapes."""
+        return replace(space, others=self.others)
 
 
 def write_plan(
@@ -74,6 +93,7 @@ def write_plan(
     winner: Candidate,
     schedule: ScheduleFile,
     of_cluster: tuple[str, str] | None = None,
+    others: Sequence[tuple[str, Pipeline]] = (),
 ) -> None:
     """Write a plan; ``problem`` is its problem file's text.
 
@@ -91,6 +111,8 @@ def write_plan(
             "winner": candidate_to_json(winner),
             "schedule": schedule_content(schedule),
         }
+        if others:
+            content["others"] = {each: pipeline_to_json(pipeline) for each, pipeline in others}
         write_text(path, render_json(content, table_keys=TABLES))
 
 
@@ -108,6 +130,10 @@ def read_plan(path: FilePath) -> PlanFile:
         if layout.cluster is not None:
             with values_at("cluster"):
                 cluster = cluster_file_of_text(layout.cluster, name=layout.name)
+        others = []
+        for name, other in layout.others.items():
+            with values_at(f"others.{name}"):
+                others.append((name, pipeline_from_layout(other)))
         return PlanFile(
             name=layout.name,
             problem=problem,
@@ -115,4 +141,5 @@ def read_plan(path: FilePath) -> PlanFile:
             schedule=schedule_of(layout.schedule),
             cluster=cluster,
             deployment=layout.deployment,
+            others=tuple(others),
         )

@@ -1,10 +1,10 @@
 """What a plan is: the winner, why the others lost, and how good that is proved to be.
 
-``value`` is the winner's makespan (ticks), ``lower_bound`` the least bound over all legal
-candidates. OPTIMAL says that the two meet: no schedule of any candidate, whatever is chosen in it,
-is shorter. A bound is shown by a certificate of the candidate's relaxation
-(``verify.candidates.relaxation``) or of each of its cases (``verify.candidates.cases``), or said by
-an engine, which is named.
+``value`` is the winner's makespan (ticks), or its cost where that has more (``Judged``);
+``lower_bound`` the least bound over all legal candidates. OPTIMAL says that the two meet: no
+schedule of any candidate, whatever is chosen in it, is shorter. A bound is shown by a certificate
+of the candidate's relaxation (``verify.candidates.relaxation``) or of each of its cases
+(``verify.candidates.cases``), or said by an engine, which is named.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Judged:
     ``status`` is a ``Status`` by name, of this candidate alone, or ``NOT_LEGAL``. ``pipeline`` has
     its choices fixed where a ``schedule`` was found. No schedule takes less than ``bound`` ticks:
     shown by ``certificate``, or by the ``word`` of an engine. ``reason`` tells why it lost, or what
-    it rests on.
+    it rests on. ``cost`` are the ticks of a step where a plan goes by more than the makespan: with
+    what hosts and NICs do after it.
     """
 
     candidate: Candidate
@@ -76,11 +77,14 @@ class Judged:
     bound: int = 0
     certificate: CandidateProof | None = None
     word: str = ""
+    cost: int | None = None
 
     @property
     def value(self) -> int | None:
-        """The makespan in ticks."""
-        return None if self.measured is None else self.measured.makespan
+        """The cost in ticks, which is the makespan where nothing else is told."""
+        if self.cost is not None or self.measured is None:
+            return self.cost
+        return self.measured.makespan
 
     @property
     def peak_memory(self) -> int | None:
@@ -125,7 +129,7 @@ class Plan:
 
     @property
     def value(self) -> int | None:
-        """The winner's makespan in ticks."""
+        """The winner's makespan in ticks, or its cost."""
         return None if self.winner is None else self.winner.value
 
     @property

@@ -258,7 +258,7 @@ class _Planning:
             status=status,
             judged=tuple(judged[c] for c in order),
             winner=winner,
-            verdict=None if winner is None else _verdict(winner),
+            verdict=None if winner is None else verdict_of(winner),
             least_capacity=None if winner is not None else self._least_capacity(),
             seconds=time.perf_counter() - self.began,
             reason="interrupted: the best so far" if self.options.stop.is_set() else "",
@@ -318,20 +318,25 @@ def _reason(one: _Standing, best: int | None) -> str:
     if one.is_infeasible:
         why = "" if one.bound is None else one.bound.reason
         return f"does not fit{by}: {why}" if why else f"does not fit{by}"
+    return why_not(one.value, one.least, best, by)
+
+
+def why_not(value: int | None, bound: int, best: int | None, by: str = "") -> str:
+    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``)."""
     if best is None:
         return "no schedule was found in the time given"
-    if one.value == best:
-        return f"no schedule of it is below {one.least}{by}"
-    if one.least >= best:
-        return f"its bound{by}, {one.least}, is not below {best}"
-    return f"open: its bound, {one.least}, is below {best}"
+    if value == best:
+        return f"no schedule of it is below {bound}{by}"
+    if bound >= best:
+        return f"its bound{by}, {bound}, is not below {best}"
+    return f"open: its bound, {bound}, is below {best}"
 
 
 def _bound_text(bound: int) -> str:
     return "none yet" if bound == 0 else str(bound)
 
 
-def _verdict(winner: Judged) -> Verdict:
+def verdict_of(winner: Judged) -> Verdict:
     """All rules on the winner's schedule, and that its tasks are what its pipeline requires."""
     assert winner.pipeline is not None
     assert winner.schedule is not None

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.paper_plans import FILES, PAGE, row_of, rows_of
-from bubbleproof.commands.plan_paper import beside, chosen_by, known_to
+from bubbleproof.commands.plan_paper import chosen_by, joined, known_to
 from bubbleproof.costs import Deployment, Transformer, layer_saved, model_costs, transformer
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
-from bubbleproof.planners import PlanOptions, plan
+from bubbleproof.planners import plan
+from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 NAMES = sorted(path.stem for path in FILES.glob("*.toml"))
+SLOW = "mepipe-llama-34b"
 QUICK = [name for name in NAMES if name in ("bpipe-gpt3-13b", "bpipe-gpt3-134b")]
 
 
@@ -85,18 +87,18 @@ def test_there_are_twelve_configurations() -> None:
     assert len(NAMES) == 12
 
 
-@pytest.mark.parametrize("name", sized(QUICK, full=NAMES))
+@pytest.mark.parametrize("name", sized([n for n in NAMES if n != SLOW], full=NAMES))
 def test_the_joint_plan_is_never_worse_than_the_papers_choice(name: str) -> None:
     file = file_of(name)
     chosen = chosen_by(name.split("-", maxsplit=1)[0], file)
     assert chosen is not None
     assert file.plan is not None
-    found = plan(file.plan, PlanOptions(time_limit=0.01, threads=1), known=known_to(chosen))
-    shown = beside(found, chosen)
+    found = plan(file.plan, FIRST_LOOKS, known=known_to(chosen))
+    found, shown = joined(found, chosen, FIRST_LOOKS)
     assert shown is not None
-    assert shown.best is not None
+    assert found.value is not None
     assert chosen.value is not None
-    assert shown.best.value <= chosen.value
+    assert found.lower_bound <= found.value <= chosen.value
     assert found.verdict is not None
     assert found.verdict.ok
 

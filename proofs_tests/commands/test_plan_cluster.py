@@ -168,14 +168,20 @@ def test_a_paper_stands_beside_the_plan_of_the_winners_deployment(
     command: Run, problem: Path, tmp_path: Path, paper: str
 ) -> None:
     out = tmp_path / "out"
-    answer = command("plan", problem, "--paper", paper, "-o", out, "--json")
+    proofs = tmp_path / "proofs.json"
+    more = ("-o", out, "--json", "--certificate", proofs)
+    answer = command("plan", problem, "--paper", paper, *more)
     assert answer.status == 0, answer.err
     found = json.loads(answer.out)
     told = found["paper"]
     assert told["name"] == paper
     # Both are iterations: the pipeline and the end of the step.
-    assert found["value"] <= told["joint"]["value"] <= told["value"]
+    assert found["lower_bound"] <= found["value"] == told["joint"]["value"] <= told["value"]
     assert command("verify", out / "paper.json").status == 0
+    proved = json.loads(command("verify", out, "--certificate", proofs, "--json").out)[
+        "certificate"
+    ]
+    assert (proved["value"], proved["bound"]) == (found["value"], found["lower_bound"])
 
 
 def test_a_paper_that_is_not_there_is_refused_before_planning(

@@ -34,34 +34,56 @@ def test_pipemesh_stands_beside_the_plan_by_its_own_costs(command: Run, tmp_path
     path.write_text(PIPEMESH)
     answer = command("plan", path, "--paper", "pipemesh", "-o", out, "--json")
     assert answer.status == 0, answer.err
-    paper = json.loads(answer.out)["paper"]
+    found = json.loads(answer.out)
+    paper = found["paper"]
     # Two chunks: rank 0 stores (2-1) q + 2 + 1 activations of 1 beside 5 of model state (with half
     # of the gradients' buffers double: 12/12 + 2/12 + 4/2 + 2 = 31/6). q = 4 makes 12.17 < 13.
     assert paper["choice"]["q"] == 4
     assert paper["choice"]["recompute"] == []
     # (2 4 + 1) 6 ticks of compute, 2 before and 2 behind for half of 3 rounded up.
     assert (paper["choice"]["ticks"], paper["value"]) == (58, 58)
-    assert paper["joint"]["value"] <= 58
+    assert paper["joint"]["value"] == found["value"] <= 58
     assert command("verify", out / "paper.json").status == 0
 
 
-def test_the_best_of_the_papers_kind_is_written_beside_its_choice(
-    command: Run, tmp_path: Path
-) -> None:
+def test_the_best_of_the_papers_kind_is_the_plan_and_written(command: Run, tmp_path: Path) -> None:
     """With 12 microbatches and room for q = 9, (9, 3) shows more of the gathers than (8, 4)."""
-    path, out = tmp_path / "mesh.toml", tmp_path / "out"
+    path, out, proofs = tmp_path / "mesh.toml", tmp_path / "out", tmp_path / "proofs.json"
     path.write_text(
         "ranks = 3\nmicrobatches = 12\n[durations]\nforward = 60\nbackward = 120\n"
         "[memory]\nactivation = 24\ncapacity = 400\nstatic = 200\n[plan]\nchunks = [6]\n"
         "[paper.pipemesh]\nparameters = 25\nreplicas = 3\ncommunication = 300\n"
     )
-    answer = command("plan", path, "--paper", "pipemesh", "--time-limit", "2", "-o", out, "--json")
+    answer = command(
+        "plan", path, "--paper", "pipemesh", "--time-limit", "2", "-o", out, "--json",
+        "--certificate", proofs,
+    )  # fmt: skip
     assert answer.status == 0, answer.err
-    paper = json.loads(answer.out)["paper"]
-    assert paper["joint"]["run"] == "pipemesh, as it should be"
-    assert paper["joint"]["value"] < paper["value"]
-    for name in ("paper.json", "joint.json"):
+    found = json.loads(answer.out)
+    paper, winner = found["paper"], found["winner"]
+    assert winner["beside"] == "pipemesh, as it should be"
+    assert paper["joint"]["run"].startswith("pipemesh, as it should be: v=6")
+    assert paper["joint"]["value"] == found["value"] < paper["value"]
+    for name in ("paper.json", "schedule.json", "plan.json"):
         assert command("verify", out / name).status == 0
+    # The plan's proofs cover its pipelines, and are no proofs of the problem file alone.
+    told = json.loads(command("verify", out, "--certificate", proofs, "--json").out)
+    assert told["certificate"]["value"] == found["value"]
+    assert told["certificate"]["bound"] == found["lower_bound"]
+    assert "of the plan beside the file's shapes" in told["certificate"]["statement"]
+    alone = command("verify", path, "--certificate", proofs)
+    assert (alone.status, alone.err.count("\n")) == (2, 1)
+    assert "expected a candidate of the problem, found pipemesh" in alone.err
+    # A pipeline of other numbers than the schedule's is refused.
+    plan = (out / "plan.json").read_text()
+    others = plan.index('"others"')
+    assert '"latency": 0' in plan[others:]
+    (out / "plan.json").write_text(
+        plan[:others] + plan[others:].replace('"latency": 0', '"latency": 1')
+    )
+    foreign = command("verify", out)
+    assert foreign.status == 1
+    assert "it has another pipeline" in foreign.out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a paper's planner is given and what it answers, and the joint plan by the same costs.
+"""What a paper's planner is given and what it answers.
 
 The *choice* is what the paper's algorithm, as printed, would run: plain values for a report. It is
 *executable* where the order that the paper prints for it runs as the paper says: no deadlock, no
@@ -9,9 +9,8 @@ repair: its schedule has passed the checker.
 Costs are those of the problem file. ``cost`` gives the ticks of one step of any pipeline and order
 by them: the makespan, with what hosts and NICs do after it, and with what a paper's costs have
 beyond the problem (the collectives of data parallelism), which its module tells. So ``value``, the
-cost of ``run``, and the costs of the joint plan's schedules can be compared; ``joint`` is the least
-of all of them. Where the
-choice is one of the space's candidates it enters the search as a start.
+cost of ``run``, and the costs of the joint plan's schedules can be compared (``joint_plan``). Where
+the choice is one of the space's candidates it enters the search as a start.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from dataclasses import dataclass, replace
 
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.looks import Seen
-from bubbleproof.planners.planned import Plan
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -54,6 +52,11 @@ class Run:
     schedule: Schedule
     measured: Measures
     candidate: Candidate | None = None
+
+    @property
+    def ticks(self) -> int:
+        """What it takes, hosts and NICs included."""
+        return step_ticks(self.pipeline.problem(), self.schedule)
 
 
 def iteration(pipeline: Pipeline, schedule: Schedule) -> int | None:
@@ -94,35 +97,6 @@ def known_of(chosen: PaperChoice) -> Known | None:
         pipeline=run.pipeline, schedule=run.schedule, measured=run.measured, origin=chosen.paper
     )
     return Known(candidate=run.candidate, seen=seen)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Joint:
-    """The best by a paper's costs: ``value`` ticks, of a candidate or the paper (``name``).
-
-    ``run`` is the paper's, None where the best is a candidate's.
-    """
-
-    value: int
-    name: str
-    run: Run | None = None
-
-
-def joint(found: Plan, chosen: PaperChoice) -> Joint | None:
-    """The best of the joint plan's schedules and of what runs of the paper, by the same costs."""
-    costs = []
-    if chosen.value is not None:
-        costs.append(Joint(value=chosen.value, name=chosen.paper, run=chosen.run))
-    if (best := chosen.improved) is not None:
-        value = step_ticks(best.pipeline.problem(), best.schedule)
-        costs.append(Joint(value=value, name=f"{chosen.paper}, as it should be", run=best))
-    for one in found.judged:
-        if one.pipeline is None or one.schedule is None:
-            continue
-        cost = chosen.cost(one.pipeline, one.schedule)
-        if cost is not None:
-            costs.append(Joint(value=cost, name=str(one.candidate)))
-    return min(costs, key=lambda one: one.value, default=None)
 
 
 def verified_run(

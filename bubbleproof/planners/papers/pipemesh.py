@@ -23,7 +23,7 @@ from functools import partial
 from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked, runs_as_printed
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, step_ticks
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run
 from bubbleproof.planners.papers.recomputed_operations import least_ticks, printed_selection
 
 MOST_BUILT = 12
@@ -50,7 +50,7 @@ def pipemesh_choice(given: Given) -> PaperChoice:
         choice=_told(chosen, plan),
         executable=not trouble,
         note=_note(trouble, plan, best, run),
-        value=None if run is None else _ticks(run),
+        value=None if run is None else run.ticks,
         run=run,
         cost=cost,
         improved=None if every is None else every[1],
@@ -98,7 +98,7 @@ def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, Run] | None:
     for plan in listed:
         run = checked(plan)
         if isinstance(run, Run):
-            found.append((_ticks(run), plan, run))
+            found.append((run.ticks, plan, run))
         if len(found) == MOST_BUILT:
             break
     best = min(found, key=lambda one: one[0], default=None)
@@ -128,7 +128,7 @@ def _note(
         return f"{trouble}; the best that runs, Algorithm 1 repaired, has q = {queue.size}"
     assert plan is not None
     assert run is not None
-    more = _ticks(run) - plan.predicted
+    more = run.ticks - plan.predicted
     if more == 0:
         return "it runs as the paper counts"
     return f"it takes {abs(more)} ticks {'more' if more > 0 else 'less'} than the paper counts"
@@ -153,7 +153,3 @@ def _told(meshed: Meshed, plan: MeshPlan | None) -> dict[str, object]:
         "memory": -int(-queue.total_bytes(plan.selection.stored) // 1) + meshed.beside,
         "ticks": plan.predicted,
     }
-
-
-def _ticks(run: Run) -> int:
-    return step_ticks(run.pipeline.problem(), run.schedule)

@@ -45,6 +45,6 @@ def _solved(known: Run, options: PlanOptions) -> Run | None:
     verdict = check(problem, schedule)
     if not verdict.ok or verdict.measured is None:
         return None
-    if step_ticks(problem, schedule) >= step_ticks(problem, known.schedule):
+    if step_ticks(problem, schedule) >= known.ticks:
         return None
     return replace(known, schedule=schedule, measured=verdict.measured)

@@ -46,7 +46,6 @@ from bubbleproof.planners.papers.paper_choice import (
     PaperChoice,
     Run,
     even_candidate,
-    step_ticks,
     verified_run,
 )
 from bubbleproof.theory.families import family
@@ -225,7 +224,7 @@ def _answer(
     chosen: Way | None,
     runs: Mapping[Way, Run | str],
 ) -> PaperChoice:
-    timed = {way: _ticks(run) for way, run in runs.items() if isinstance(run, Run)}
+    timed = {way: run.ticks for way, run in runs.items() if isinstance(run, Run)}
     best = min(timed, key=lambda way: timed[way], default=None)
     ran = chosen if chosen in timed else best
     return PaperChoice(
@@ -279,7 +278,3 @@ def _note(
     if host.state is not None and not is_offload_open(given.space.pipeline, host):
         told.append("Appendix D's conditions for T-Offload do not hold")
     return "; ".join(told) or "it runs as the paper counts, or in less"
-
-
-def _ticks(run: Run) -> int:
-    return step_ticks(run.pipeline.problem(), run.schedule)

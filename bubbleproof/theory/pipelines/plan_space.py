@@ -9,6 +9,9 @@ With ``backward = "mixed"`` every set of ranks that split their backwards is a c
 input and weight parts take together what the whole backward takes, and a split one leaves nothing
 behind that the whole one does not, each mixed schedule is one of the split candidate as well: W
 runs right after its I.
+
+Pipelines may stand *beside* the shapes, whole, with all that is chosen in them (what a paper's
+planner would run): candidates in which nothing is open.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ class Candidate:
     """One shape.
 
     ``backward`` is ``whole``, ``split``, or whether each rank splits; ``layers`` the cut: None
-    where the problem tells no layers, empty where they cannot be cut so.
+    where the problem tells no layers, empty where they cannot be cut so. ``beside`` names a
+    pipeline that is none of the shapes; the other fields then describe it.
     """
 
     chunks: int
@@ -41,9 +45,11 @@ class Candidate:
     backward: Backward
     slices: int
     layers: Cut | None = None
+    beside: str = ""
 
     def __str__(self) -> str:
-        words = [f"v={self.chunks}", _text(self.placement), self._backward_text()]
+        words = [f"{self.beside}:"] if self.beside else []
+        words += [f"v={self.chunks}", _text(self.placement), self._backward_text()]
         words += [f"s={self.slices}"] if self.slices > 1 else []
         cut = self.layers or ()
         words += ["layers " + "+".join(map(str, cut))] if len(set(cut)) > 1 else []
@@ -60,6 +66,17 @@ def _count_text(count: int) -> str:
     return str(count) if count < COUNTLESS else f"{COUNTLESS} or more"
 
 
+def _beside(name: str, pipeline: Pipeline) -> Candidate:
+    """A pipeline that stands beside the shapes, as a candidate."""
+    return Candidate(
+        chunks=pipeline.num_chunks,
+        placement=pipeline.placement,
+        backward=WHOLE if pipeline.split_backward is False else SPLIT,
+        slices=pipeline.num_slices,
+        beside=name,
+    )
+
+
 def _text(placement: Placement) -> str:
     return placement if isinstance(placement, str) else ",".join(map(str, placement))
 
@@ -74,6 +91,7 @@ def require_listed(name: str, values: Sequence[object]) -> None:
 class PlanSpace:
     """``pipeline`` states a rank's work as one chunk and one slice; the rest lists what to try.
 
+    ``others`` stand beside the shapes, by name.
     Raises ``ValueError`` for an empty or repeated list, for a pipeline of another shape, and for
     more than ``MOST_CANDIDATES`` candidates, naming what would be few enough.
     """
@@ -85,9 +103,12 @@ class PlanSpace:
     backward: tuple[Backward, ...] = (WHOLE,)
     slices: tuple[int, ...] = (1,)
     layers: Layers | None = None
+    others: tuple[tuple[str, Pipeline], ...] = ()
 
     def __post_init__(self) -> None:
         given = self.pipeline
+        if self.others:
+            require_listed("others", [name for name, _ in self.others])
         for name in ("chunks", "placements", "backward", "slices"):
             require_listed(name, getattr(self, name))
         if (given.num_chunks, given.num_slices, given.placement) != (1, 1, "loop"):
@@ -134,13 +155,14 @@ class PlanSpace:
     def candidates(self) -> tuple[Candidate, ...]:
         """All of them, legal or not, in the order of the lists."""
         shapes = product(self.chunks, self.placements, self._flags(), self.slices)
-        return tuple(
+        found = [
             Candidate(
                 chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut
             )
             for chunks, placement, backward, slices in shapes
             for cut in self._cuts(chunks)
-        )
+        ]
+        return (*found, *(_beside(name, pipeline) for name, pipeline in self.others))
 
     def _flags(self) -> Iterator[Backward]:
         for flags in self.backward:

@@ -8,7 +8,8 @@ chunks; the latency of a message between two ranks; what a stage sends on, but f
 which sends its share. With ``layers`` a stage takes and holds what its layers do, and only slices
 divide that. A share must be whole.
 
-Of a *bidirectional* candidate each stage stands on two ranks, and nothing more is open in it.
+Of a *bidirectional* candidate each stage stands on two ranks, and nothing more is open in it. One
+that stands beside the shapes is what it is.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Shaped:
 
 def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
     """The candidate as a pipeline. Raises ``NotLegalError`` where there is none."""
+    if candidate.beside:
+        return _beside(space, candidate)
     given, pieces = space.pipeline, candidate.chunks * candidate.slices
     try:
         ranks = _stage_ranks(space, candidate)
@@ -62,6 +65,14 @@ def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
     except ValueError as error:
         raise NotLegalError(str(error)) from None
     return Shaped(pipeline=pipeline, allowed=None if pipeline.is_bidirectional else allowed)
+
+
+def _beside(space: PlanSpace, candidate: Candidate) -> Shaped:
+    """The pipeline of this name, with nothing open in it."""
+    pipeline = dict(space.others).get(candidate.beside)
+    if pipeline is None:
+        raise NotLegalError(f"no pipeline {candidate.beside!r} stands beside the shapes")
+    return Shaped(pipeline=pipeline, allowed=None)
 
 
 def nearest_chunks(space: PlanSpace) -> int | None:

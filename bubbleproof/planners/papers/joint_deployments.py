@@ -1,0 +1,61 @@
+"""A plan of a model on a cluster in which a paper's deployment stands among the others.
+
+Values are iterations: ticks of the pipeline and of what follows it (gradients, weights, optimizer).
+Pipelines that then stand beside the winner's shapes bound the plan too, each by its own bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bubbleproof.costs.combinations import Counted
+from bubbleproof.planners.cluster_planned import ClusterPlan, Row
+from bubbleproof.planners.planned import Plan
+from bubbleproof.solvers import Status
+
+
+def with_plan(found: ClusterPlan, at: Counted, joint: Plan) -> ClusterPlan:
+    """The cluster's plan where the deployment ``at`` may also run what ``joint`` found.
+
+    That is the winner where it takes less than what was found, or is a plan of the same deployment.
+    """
+    later = 0 if at.numbers is None else at.numbers.step_end
+    if joint.value is None or found.value is None:
+        return found
+    value, name = joint.value + later, str(at.combination)
+    if value >= found.value and at is not found.winner:
+        return found
+    beside = tuple(one.bounded for one in joint.judged if one.candidate.beside)
+    own = found.bundled.get(name) or tuple(
+        one.bounded for one in joint.judged if one.is_legal and not one.candidate.beside
+    )
+    lower = min([found.lower_bound, *(one.bound + later for one in beside)])
+    return replace(
+        found,
+        status=_status(value, lower),
+        rows=tuple(_row(row, found, at, joint, value) for row in found.rows),
+        winner=at,
+        plan=joint,
+        value=value,
+        lower_bound=lower,
+        step_end=later,
+        bundled={**found.bundled, name: (*own, *beside)},
+    )
+
+
+def _status(value: int, bound: int) -> Status:
+    return Status.OPTIMAL if bound >= value else Status.FEASIBLE
+
+
+def _row(row: Row, found: ClusterPlan, at: Counted, joint: Plan, value: int) -> Row:
+    """The new winner's row has its value, the old one's its reason."""
+    if row.combination == at.combination:
+        assert joint.winner is not None
+        bound = min(row.bound, joint.lower_bound + value - (joint.value or 0))
+        peak, status = joint.winner.peak_memory, _status(value, bound).name
+        return replace(
+            row, status=status, reason="the plan", value=value, bound=bound, peak_memory=peak
+        )
+    if found.winner is not None and row.combination == found.winner.combination:
+        return replace(row, reason=f"longer than the plan, {at.combination}")
+    return row
