@@ -155,4 +155,10 @@ SAME: dict[tuple[str, str, str], str] = {
     ),
     (_CERTIFICATES + "volume.py", "volume_bound", "True -> False"): _ONE_LENGTH,
     (_CERTIFICATES + "volume.py", "_lasting", "True -> False"): _ONE_LENGTH,
+    ("verify/candidates/bundle.py", "_legal", "continue -> pass"): "nothing follows in the loop",
+    (
+        _CERTIFICATES + "drup_replay.py",
+        "Replay.learn",
+        "self.ends[node] < value -> self.ends[node] <= value",
+    ): "a clause of which one literal holds for good leads to nothing",
 }
