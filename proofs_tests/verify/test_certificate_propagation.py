@@ -13,6 +13,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.propagation import improve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.certificates import certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma, take
 from bubbleproof.verify.certificates.drup_replay import Replay
 from bubbleproof.verify.certificates.one_machine import OneMachine
@@ -53,6 +54,15 @@ def test_a_bound_of_paths_and_orders_needs_no_lemma() -> None:
     # By paths alone 1B1 ends at 6 (0F0, 1F0, 1B0, 1B1) and 0B1 at 8; at 8 ticks 1B0 starts at 2,
     # and 1F1, which is not there before, comes too late behind it and pushes it away before it.
     assert refusal(PROBLEM, replace(proof, lemmas=())) == ""
+
+
+def test_as_many_pairs_as_the_limit_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two ranks with 4 tasks each: (4 * 4 + 4 * 4) / 2 = 16.
+    proof = Drup(bound=9, lemmas=(PUSH, PUSH))
+    monkeypatch.setattr(certificate, "MOST_PAIRS", 16)
+    assert refusal(PROBLEM, proof) == ""
+    monkeypatch.setattr(certificate, "MOST_PAIRS", 15)
+    assert refusal(PROBLEM, proof).startswith("more than 15 pairs of tasks share a resource")
 
 
 def test_a_push_says_no_more_than_its_crowd() -> None:

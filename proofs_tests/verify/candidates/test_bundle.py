@@ -11,7 +11,13 @@ from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
-from bubbleproof.verify.candidates.bundle import Bounded, check_bundle
+from bubbleproof.verify.candidates.bundle import (
+    Bounded,
+    Deployed,
+    check_bundle,
+    check_deployments,
+)
+from bubbleproof.verify.candidates.rank_claims import NoRoom
 from proofs_tests.patience import PATIENCE
 
 SPACE = PlanSpace(
@@ -141,3 +147,62 @@ def test_only_accepted_certificates_count_as_proved(bundle: Bundle) -> None:
     proved = check_bundle(SPACE, bundle).num_proved
     worse = changed(bundle, number, bound=bundle[number].bound + 1)
     assert check_bundle(SPACE, worse).num_proved == proved - 1
+
+
+def test_a_bound_of_0_needs_no_proof_and_one_of_1_does(bundle: Bundle) -> None:
+    assert refusals(changed(bundle, 0, certificate=None, word="", bound=0)) == ()
+    [why] = refusals(changed(bundle, 0, certificate=None, word="", bound=1))
+    assert why.endswith("neither a certificate nor an engine's word")
+
+
+TIGHT = replace(SPACE, pipeline=SPACE.pipeline.with_changes(capacity=1), allowed=None)
+NO_ROOM = NoRoom(rank=0, bound=10**9)  # for 2 units of a microbatch in 1
+DEPLOYED = (
+    Deployed(name="a", space=SPACE, after=5),
+    Deployed(name="b", space=SPACE, after=2),
+    Deployed(name="tight", space=TIGHT, after=0),
+)
+Named = tuple[tuple[str, Bundle], ...]
+
+
+def everywhere(bundle: Bundle) -> Named:
+    """A bundle for each deployment."""
+    tight = tuple(
+        replace(entry, bound=NO_ROOM.bound, certificate=NO_ROOM, word="") for entry in bundle
+    )
+    return ("a", bundle), ("b", bundle), ("tight", tight)
+
+
+def test_deployments_are_bounded_together(bundle: Bundle) -> None:
+    verdict = check_deployments(DEPLOYED, everywhere(bundle))
+    assert verdict.refusals == ()
+    # What follows the pipeline of "b" is 2 ticks; what has no room bounds nothing.
+    assert verdict.bound == min(entry.bound for entry in bundle) + 2
+    one = check_bundle(SPACE, bundle)
+    assert verdict.num_without_room == len(bundle)
+    assert verdict.num_proved == 2 * one.num_proved + len(bundle)
+    assert verdict.num_not_legal == 3 * one.num_not_legal
+    assert verdict.believed == one.believed
+    said = changed(bundle, 0, certificate=None, word="cpsat")
+    by_word = check_deployments(DEPLOYED, (("a", said), *everywhere(bundle)[1:]))
+    assert by_word.refusals == ()
+    assert "cpsat" in by_word.believed
+
+
+def test_deployments_are_each_bounded_once(bundle: Bundle) -> None:
+    first, *rest = everywhere(bundle)
+
+    def refused(bundles: Named) -> tuple[str, ...]:
+        verdict = check_deployments(DEPLOYED, bundles)
+        assert (verdict.bound is None) == bool(verdict.refusals)
+        return verdict.refusals
+
+    assert refused(tuple(rest)) == ("nothing bounds the deployment a",)
+    assert refused((first, first, *rest)) == ("a stands 2 times",)
+    foreign = ("c", bundle)
+    assert refused((first, *rest, foreign)) == ("c is no deployment of the problem",)
+    missed = ("a", bundle[1:])
+    assert refused((missed, *rest)) == (f"a: the bundle has no bound of {bundle[0].candidate}",)
+    [*roomless] = refused((("a", everywhere(bundle)[2][1]), *rest))
+    assert len(roomless) == len(bundle)
+    assert all(why.startswith("a: ") for why in roomless)
