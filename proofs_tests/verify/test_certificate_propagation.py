@@ -56,6 +56,13 @@ def test_a_bound_of_paths_and_orders_needs_no_lemma() -> None:
     assert refusal(PROBLEM, replace(proof, lemmas=())) == ""
 
 
+def test_a_makespan_is_proved_whatever_rank_is_named() -> None:
+    # The rank is where time begins for a span alone.
+    proof = Drup(bound=9, lemmas=(PUSH,), rank=1)
+    assert refusal(PROBLEM, proof) == ""
+    assert refusal(PROBLEM, replace(proof, bound=10)) == "the lemmas do not refute makespan 9"
+
+
 def test_as_many_pairs_as_the_limit_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two ranks with 4 tasks each: (4 * 4 + 4 * 4) / 2 = 16.
     proof = Drup(bound=9, lemmas=(PUSH, PUSH))
