@@ -54,7 +54,7 @@ from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import write_page
 from bubbleproof.solvers import Status
-from bubbleproof.theory.pipelines.shaping import nearest_chunks
+from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -127,8 +127,8 @@ def seconds_of(asked: float | None, in_file: int | None) -> float:
 def _refuse_illegal(problem: str, found: Plan) -> None:
     """Raise ``ValueError`` where a number forbids every candidate."""
     if all(one.status == NOT_LEGAL for one in found.judged):
-        nearest = nearest_chunks(found.space)
-        repair = "" if nearest is None else f"; use chunks = [{nearest}]"
+        nearest = nearest_change(found.space)
+        repair = "" if nearest is None else f"; use {nearest}"
         raise ValueError(f"{problem}: no candidate divides: {found.judged[0].reason}{repair}")
 
 

@@ -52,6 +52,7 @@ from bubbleproof.formats.validation import Count, Layout
 
 Cards = Annotated[int, Field(ge=1, le=1 << 17)]
 Listed = Annotated[list[Few], Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # or a whole number
 
 
 class ClusterLayout(Layout):
@@ -66,14 +67,14 @@ class ClusterLayout(Layout):
     """A file that ``bubbleproof calibrate`` wrote: a card and its constants."""
     framework: str | None = None
     """The software, by name."""
-    efficiency: float | int | None = None
+    efficiency: float | None = None
     """The share of the dense rate that large products reach, above 0 and at most 1."""
     hidden: float | int | None = None
     """The share of the replicas' collectives that runs beside computation; absent: none does."""
     reserve: NaturalSize | None = None
     """Of the memory of a card, for driver and libraries."""
     per_node: Cards | None = None
-    flops: float | int | None = None
+    flops: Positive | None = None
     """Of one card per second: dense products of 16-bit numbers."""
     memory: NaturalSize | None = None
     memory_bandwidth: Rate | None = None

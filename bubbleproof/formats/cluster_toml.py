@@ -21,7 +21,7 @@ from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
-from bubbleproof.formats.hardware_toml import read_hardware
+from bubbleproof.formats.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.model_toml import model_of
 from bubbleproof.formats.printable import harmless
 from bubbleproof.formats.problem_toml import problem_of, problem_text
@@ -150,7 +150,10 @@ def _card(layout: ClusterLayout) -> tuple[Card, dict[str, float]]:
         return found, starts(found)
     if layout.card is not None and layout.hardware is not None:
         raise UnusableInput("cluster.card", "nothing beside hardware", repr(layout.card))
-    known = read_hardware(layout.hardware or layout.card or "")
+    if layout.card is not None:
+        known = known_hardware(layout.card, "cluster.card")
+    else:
+        known = read_hardware(layout.hardware or "", "cluster.hardware")
     found = replace(known.card, **own)
     begun, before = starts(found), starts(known.card)
     anew = {name: value for name, value in begun.items() if value != before[name]}

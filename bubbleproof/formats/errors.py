@@ -76,7 +76,7 @@ def quoted(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, dict):
-        return f"a table of {len(value)} keys"
+        return f"a table of {len(value)} key" + ("" if len(value) == 1 else "s")
     if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
         return f"a number of more than {LONGEST_QUOTE} digits"
     return "nothing" if value is None else one_line(str(value), LONGEST_QUOTE)

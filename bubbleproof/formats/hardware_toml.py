@@ -22,9 +22,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
-from bubbleproof.costs.times.cards import FOLDER, card
+from bubbleproof.costs.times.cards import FOLDER, Card, card, nearest_cards
 from bubbleproof.costs.times.constants import CONSTANTS, require_constants
-from bubbleproof.formats.errors import UnusableInput, about, values_at
+from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import Layout, Natural, validate
@@ -38,7 +38,7 @@ class ConstantLayout(Layout):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    value: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=False)]
+    value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     unit: str = ""
     meaning: str = ""
     fitted: bool = False
@@ -59,30 +59,48 @@ class HardwareLayout(Layout):
     constants: dict[str, ConstantLayout]
 
 
-def read_hardware(path: FilePath) -> Calibration:
-    """The hardware of a file, or of a card's name. Raises ``UnusableInput`` with one line."""
+def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
+    """The hardware of a file, or of a card's name. Raises ``UnusableInput`` with one line.
+
+    ``key`` is where the path is told.
+    """
     name = str(path)
     if not name.endswith(".toml"):
-        with values_at("hardware"):
-            known = card(name)
-        shipped = CALIBRATED / f"{known.name}.toml"
-        return read_hardware(shipped) if shipped.is_file() else uncalibrated(known)
+        return known_hardware(name, key)
     with about(path):
         content = parse_toml(read_text(path, limit=MEBIBYTE))
         layout = validate(HardwareLayout, content)
         values = {name: constant.value for name, constant in layout.constants.items()}
         with values_at("constants"):
             require_constants(values)
-        with values_at("card"):
-            known = card(layout.card)
+        found = known_card(layout.card, "card")
     return Calibration(
-        card=known,
+        card=found,
         constants=values,
         fitted=tuple(name for name, constant in layout.constants.items() if constant.fitted),
         rows=layout.rows,
         scope_one_node=layout.scope_one_node,
         scope_many_nodes=layout.scope_many_nodes,
     )
+
+
+def known_hardware(name: str, key: str) -> Calibration:
+    """A known card with the constants that come with it, or its data sheet's alone.
+
+    Raises ``UnusableInput`` at ``key`` for another name, with the nearest.
+    """
+    found = known_card(name, key)
+    shipped = CALIBRATED / f"{found.name}.toml"
+    return read_hardware(shipped) if shipped.is_file() else uncalibrated(found)
+
+
+def known_card(name: str, key: str) -> Card:
+    """The card of a name. Raises ``UnusableInput`` at ``key`` for another, with the nearest."""
+    try:
+        return card(name)
+    except ValueError:
+        expected = f"a card such as {', '.join(nearest_cards(name))}"
+        raise UnusableInput(key, expected, quoted(name)) from None
 
 
 def hardware_text(found: Calibration, note: str) -> str:

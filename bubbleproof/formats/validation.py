@@ -61,11 +61,11 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
         details = error.errors(include_url=False, include_context=True)
     for detail in details:
         if detail["type"] == "extra_forbidden":  # likely the reason for a key that is missing
-            *table, key = _place(data, detail["loc"])
+            *table, key = _place(data, detail)
             known = _keys_beside(layout, table)
             raise unknown_key(where(table), str(key), known) from None
     # Of a choice such as "number or list" each alternative reports: the deepest place tells most.
-    places = [_place(data, detail["loc"]) for detail in details]
+    places = [_place(data, detail) for detail in details]
     deepest = max(places, key=len)
     found = [d for d, place in zip(details, places, strict=True) if place == deepest]
     for detail in found:
@@ -108,15 +108,16 @@ class Names:
         return self.numbers[name]
 
 
-def _place(data: object, loc: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Pydantic's location less the names of alternatives, which are no part of the data."""
+def _place(data: object, detail: ErrorDetails) -> tuple[str | int, ...]:
+    """Pydantic's location less the names of alternatives, which are no part of the data.
+
+    What is not in the data is such a name, but for the last part where a key is missing.
+    """
     place: list[str | int] = []
-    for index, part in enumerate(loc):
-        inside = _inside(data, part)
-        last_key = index == len(loc) - 1 and isinstance(data, Mapping) and isinstance(part, str)
-        if inside is not None:
+    for index, part in enumerate(loc := detail["loc"]):
+        if (inside := _inside(data, part)) is not None:
             data = inside[0]
-        elif not last_key:
+        elif index < len(loc) - 1 or detail["type"] != "missing" or isinstance(part, int):
             continue
         place.append(part)
     return tuple(place)
@@ -155,6 +156,8 @@ def _layouts_in(annotation: object) -> list[type[BaseModel]]:
 _EXPECTED = {
     "missing": "this key",
     "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
     "string_type": "a string",
     "bool_type": "true or false",
     "list_type": "a list",
@@ -164,6 +167,7 @@ _EXPECTED = {
     "none_required": "null",
     "greater_than_equal": "a whole number of {ge} or more",
     "less_than_equal": "a whole number of {le} or less",
+    "greater_than": "a number above {gt}",
     "literal_error": "{expected}",
     "too_long": "at most {max_length} entries",
     "too_short": "at least {min_length} entries",
@@ -175,6 +179,5 @@ _EXPECTED = {
 def _expectation(detail: ErrorDetails) -> str:
     if detail["type"] == "missing" and isinstance(detail["loc"][-1], int):
         return "more entries"
-    if detail["type"] not in _EXPECTED:
-        return detail["msg"][:80]
-    return _EXPECTED[detail["type"]].format(**detail.get("ctx", {}))
+    told = _EXPECTED.get(detail["type"], "another kind of value")  # never pydantic's own words
+    return told.format(**detail.get("ctx", {}))

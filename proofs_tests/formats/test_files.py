@@ -187,7 +187,7 @@ def test_long_values_are_shortened() -> None:
     assert quoted("x" * 60) == "'" + "x" * 60 + "'"
     assert quoted("x" * 61) == "'" + "x" * 60 + "...' (61 characters)"
     assert quoted([0] * 7) == "a list of 7"
-    assert quoted({"a": 1}) == "a table of 1 keys"
+    assert quoted({"a": 1}) == "a table of 1 key"
     assert quoted(10**5000) == "a number of more than 60 digits"
     assert quoted(True) == "true"
     assert quoted(None) == "nothing"

@@ -165,6 +165,8 @@ def test_the_spread_of_layers(tmp_path: Path) -> None:
          "plan.jitter.straggler: expected a rank of 0 to 1, found 2"),
         ("jitter = {slow_link = [0, 2, 10]}",
          "plan.jitter.slow_link: expected a rank of 0 to 1, found 2"),
+        ("jitter = {slow_link = [0, 0, 10]}",
+         "slow_link must join two different ranks, got 0 and 0"),
         ("jitter = {rank_percent = 101}", "rank_percent must be 0 to 100, got 101"),
         ("jitter = {samples = 1000000}", "samples must be 1 to 100000, got 1000000"),
     ],

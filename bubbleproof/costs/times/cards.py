@@ -74,8 +74,14 @@ def card(name: str) -> Card:
     """The card of a name, whatever its case. Raises ``ValueError`` with the nearest names."""
     found = cards().get(name.lower())
     if found is None:
-        word = name.lower()[:60]
-        near = [each for each in cards() if word and each.startswith(word)]
-        near = near or difflib.get_close_matches(word, cards(), n=3, cutoff=0.3)
-        raise ValueError(f"no card {name[:60]!r}; the nearest are {', '.join(near or cards())}")
+        near = ", ".join(nearest_cards(name))
+        raise ValueError(f"no card {name[:60]!r}; the nearest are {near}")
     return found
+
+
+def nearest_cards(name: str) -> tuple[str, ...]:
+    """The names that begin like this one, else those most like it, else all of them."""
+    word = name.lower()[:60]
+    near = [each for each in cards() if word and each.startswith(word)]
+    near = near or difflib.get_close_matches(word, cards(), n=3, cutoff=0.3)
+    return tuple(near or cards())

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -39,6 +40,8 @@ COUNTS = ("gpus", "global_batch", "micro_batch", "layers", "sequence", *SIZES)
 MEASURED = "iteration_ms"
 OF_GPT, OF_NAMED = "megatron-deepspeed", "megatron-core"
 GPT_VOCABULARY = 50257
+DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?")
+SHORTEST, LONGEST = 0.001, 24 * 3600 * 1000  # milliseconds that an iteration may take
 Job = tuple[int, int, str, int]
 
 
@@ -87,17 +90,33 @@ def rows_of(text: str, *, measured: bool) -> list[Row]:
 
     Without ``measured`` no measured column is looked at.
     """
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = [name.strip() for name in reader.fieldnames or ()]
+    columns, contents = _table(text)
     _require_columns(columns, measured=measured)
-    reader.fieldnames = columns
     rows = [
-        _row(number, f"row {number}", content, measured=measured)
-        for number, content in enumerate(reader, start=1)
+        _row(number, f"row {number}", _cells(number, columns, content), measured=measured)
+        for number, content in enumerate(contents, start=1)
     ]
     if not rows:
         raise ValueError("no rows below the names of the columns")
     return rows
+
+
+def _table(text: str) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, and the rows below that are not empty."""
+    try:
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
+    except csv.Error as error:
+        raise ValueError(f"no comma-separated values: {error}") from None
+    return [name.strip() for name in next(iter(lines), ())], lines[1:]
+
+
+def _cells(number: int, columns: Sequence[str], content: Sequence[str]) -> dict[str, str]:
+    """The cells of a row by column. Raises ``ValueError`` for more or fewer than columns."""
+    if len(content) != len(columns):
+        raise ValueError(
+            f"row {number}: a row has a cell for each of {len(columns)} columns, got {len(content)}"
+        )
+    return {name: cell.strip() for name, cell in zip(columns, content, strict=True) if name}
 
 
 def _require_columns(columns: Sequence[str], *, measured: bool) -> None:
@@ -112,8 +131,7 @@ def _require_columns(columns: Sequence[str], *, measured: bool) -> None:
         raise ValueError(f"{one} {', '.join(missing)} missing; there are {has}")
 
 
-def _row(number: int, where: str, content: Mapping[str, str | None], *, measured: bool) -> Row:
-    cells = {name: (value or "").strip() for name, value in content.items() if name}
+def _row(number: int, where: str, cells: Mapping[str, str], *, measured: bool) -> Row:
     counts = {name: _whole(where, name, cells[name]) for name in COUNTS}
     name = cells.get("model", "")
     scope = cells.get("scope", "")
@@ -143,7 +161,7 @@ def _row(number: int, where: str, content: Mapping[str, str | None], *, measured
         at=at,
         runs=runs,
         tells_scope=bool(scope),
-        measured=_positive(where, cells[MEASURED]) if measured else None,
+        measured=_milliseconds(where, cells[MEASURED]) if measured else None,
         chunks=chunks,
     )
     _require_batch(where, row)
@@ -209,7 +227,10 @@ def _require_batch(where: str, row: Row) -> None:
     if row.at.devices != row.gpus:
         names = (*SIZES, "context") if row.at.context > 1 else SIZES
         sizes = " x ".join(f"{name} {getattr(row.at, name)}" for name in names)
-        raise ValueError(f"{where}: {sizes} are {row.at.devices} cards, gpus says {row.gpus}")
+        raise ValueError(
+            f"{where}: {sizes} are {row.at.devices} cards, gpus says {row.gpus}; "
+            f"use gpus = {row.at.devices}"
+        )
     once = row.at.data * row.at.micro_batch
     if row.global_batch % once:
         raise ValueError(
@@ -224,11 +245,11 @@ def _whole(where: str, name: str, text: str) -> int:
     return int(text)
 
 
-def _positive(where: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{where}: {MEASURED} must be a number above 0, got {text[:40]!r}")
+def _milliseconds(where: str, text: str) -> float:
+    """A decimal number of a measured time, of a microsecond to a day."""
+    value = float(text) if DECIMAL.fullmatch(text) else 0.0
+    if not SHORTEST <= value <= LONGEST:
+        raise ValueError(
+            f"{where}: {MEASURED} must be a number of {SHORTEST} to {LONGEST:,}, got {text[:40]!r}"
+        )
     return value

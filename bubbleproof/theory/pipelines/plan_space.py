@@ -83,8 +83,11 @@ def _text(placement: Placement) -> str:
 
 def require_listed(name: str, values: Sequence[object]) -> None:
     """Raise ``ValueError`` for a list that is empty or names a value twice."""
-    if not values or len(set(map(str, values))) < len(values):
-        raise ValueError(f"{name} must list one value or more, each once")
+    texts = [_text(value) if isinstance(value, tuple) else str(value) for value in values]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if not values or twice is not None:
+        found = "none" if twice is None else f"{twice} twice"
+        raise ValueError(f"{name} must list one value or more, each once, got {found}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

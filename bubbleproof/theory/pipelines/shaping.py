@@ -75,27 +75,6 @@ def _beside(space: PlanSpace, candidate: Candidate) -> Shaped:
     return Shaped(pipeline=pipeline, allowed=None)
 
 
-def nearest_chunks(space: PlanSpace) -> int | None:
-    """The number of chunks nearest to those listed, of 64 at most, with a legal candidate."""
-    wanted = min(space.chunks)
-    for chunks in sorted(range(1, 65), key=lambda each: abs(each - wanted)):
-        try:
-            others = replace(space, chunks=(chunks,))
-            if any(_is_legal(others, candidate) for candidate in others.candidates()):
-                return chunks
-        except ValueError:  # more candidates than are gone through
-            continue
-    return None
-
-
-def _is_legal(space: PlanSpace, candidate: Candidate) -> bool:
-    try:
-        shaped(space, candidate)
-    except NotLegalError:
-        return False
-    return True
-
-
 def _stage_ranks(space: PlanSpace, candidate: Candidate) -> tuple[int, ...]:
     """The rank of each stage. Raises ``NotLegalError`` where shapes do not fit."""
     ranks, chunks = space.pipeline.num_ranks, candidate.chunks

@@ -29,5 +29,8 @@ class Spread:
         for name in ("action_percent", "rank_percent"):
             if not 0 <= getattr(self, name) <= 100:
                 raise ValueError(f"{name} must be 0 to 100, got {getattr(self, name)}")
+        if self.slow_link is not None and self.slow_link[0] == self.slow_link[1]:
+            one, other, _ = self.slow_link
+            raise ValueError(f"slow_link must join two different ranks, got {one} and {other}")
         if not 1 <= self.samples <= MOST_SAMPLES:
             raise ValueError(f"samples must be 1 to {MOST_SAMPLES}, got {self.samples}")
