@@ -99,8 +99,8 @@ def known_card(name: str, key: str) -> Card:
     try:
         return card(name)
     except ValueError:
-        expected = f"a card such as {', '.join(nearest_cards(name))}"
-        raise UnusableInput(key, expected, quoted(name)) from None
+        found = f"{quoted(name)}; the nearest are {', '.join(nearest_cards(name))}"
+        raise UnusableInput(key, "a known card", found) from None
 
 
 def hardware_text(found: Calibration, note: str) -> str:

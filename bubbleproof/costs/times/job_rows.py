@@ -41,7 +41,7 @@ MEASURED = "iteration_ms"
 OF_GPT, OF_NAMED = "megatron-deepspeed", "megatron-core"
 GPT_VOCABULARY = 50257
 DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?")
-SHORTEST, LONGEST = 0.001, 24 * 3600 * 1000  # milliseconds that an iteration may take
+LONGEST = 24 * 3600 * 1000  # milliseconds of an iteration
 Job = tuple[int, int, str, int]
 
 
@@ -103,10 +103,11 @@ def rows_of(text: str, *, measured: bool) -> list[Row]:
 
 def _table(text: str) -> tuple[list[str], list[list[str]]]:
     """The names of the columns, and the rows below that are not empty."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
+        lines = [line for line in reader if line]
     except csv.Error as error:
-        raise ValueError(f"no comma-separated values: {error}") from None
+        raise ValueError(f"line {reader.line_num} is no comma-separated values: {error}") from None
     return [name.strip() for name in next(iter(lines), ())], lines[1:]
 
 
@@ -246,10 +247,11 @@ def _whole(where: str, name: str, text: str) -> int:
 
 
 def _milliseconds(where: str, text: str) -> float:
-    """A decimal number of a measured time, of a microsecond to a day."""
+    """A decimal number above 0, of a day at most."""
     value = float(text) if DECIMAL.fullmatch(text) else 0.0
-    if not SHORTEST <= value <= LONGEST:
+    if not 0 < value <= LONGEST:
         raise ValueError(
-            f"{where}: {MEASURED} must be a number of {SHORTEST} to {LONGEST:,}, got {text[:40]!r}"
+            f"{where}: {MEASURED} must be a number above 0 and at most {LONGEST} (a day), "
+            f"got {text[:40]!r}"
         )
     return value
