@@ -5,24 +5,30 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bubbleproof.commands.output import HOLDS, print_json, print_table
-from bubbleproof.commands.targets import require_writable
-from bubbleproof.costs.times.calibration import Calibration, calibrate
-from bubbleproof.costs.times.cards import card as known_card
+from bubbleproof.commands.output import HOLDS, print_json, print_table, print_text
+from bubbleproof.commands.targets import make_folder, require_writable
+from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import Judged, mean_error
 from bubbleproof.costs.times.estimate import estimated_ms
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.hardware_toml import hardware_path, hardware_text
+from bubbleproof.formats.hardware_toml import hardware_path, hardware_text, known_card
 from bubbleproof.formats.iteration_rows import read_rows
+
+NEAREST = (
+    "{card} is the nearest by its data sheet of the cards on which most rows fit ({fitting} of "
+    "{rows}); --card tells another"
+)
 
 
 def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
     target = hardware_path(output)
+    require_writable([output])
+    told = None if card is None else known_card(card, "--card")
     measured = read_rows(rows, measured=True)
-    found = calibrate(measured, known_card(card) if card else None)
-    require_writable([str(target)])
+    found = calibrate(measured, told)
+    make_folder(output)
     write_text(target, hardware_text(found, _note(rows)))
     times = estimated_ms(measured, found)
     left = mean_error(
@@ -32,9 +38,12 @@ def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
         ]
     )
     if json:
-        print_json(_to_json(found, left))
+        print_json({**_to_json(found, left), "card_told": told is not None})
     else:
         _print(found, left, output)
+        if told is None:
+            fitting = num_fitting(measured, found)
+            print_text(NEAREST.format(card=found.card.name, fitting=fitting, rows=found.rows))
     return HOLDS
 
 

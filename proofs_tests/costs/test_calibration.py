@@ -9,7 +9,8 @@ import pytest
 from bubbleproof.costs.times.calibration import (
     Calibration,
     calibrate,
-    nearest_card,
+    cards_by_distance,
+    num_fitting,
     scope_pairs,
     uncalibrated,
 )
@@ -93,8 +94,24 @@ def test_fewer_rows_than_constants_are_refused() -> None:
 
 
 def test_the_card_is_told_by_the_rows() -> None:
-    assert nearest_card(rows_of(B200, measured=True)).name == "b200"
-    assert nearest_card(rows_of(A100, measured=True)).name in ("a100-40gb", "a100-80gb")
+    assert cards_by_distance(rows_of(B200, measured=True))[0].name == "b200"
+    nearest = [each.name for each in cards_by_distance(rows_of(A100, measured=True))]
+    assert set(nearest[:2]) == {"a100-40gb", "a100-80gb"}
+
+
+def test_times_do_not_tell_two_sizes_of_memory_apart_and_rows_do() -> None:
+    """One row has all 30 layers of h = 3072 on each card: 30 x 12 h h parameters.
+
+    Those are 3.4 x 10^9, of 2 + 2 + 12 bytes each, 54 x 10^9 bytes: beyond 40 GiB, 43 x 10^9.
+    """
+    rows = rows_of(A100, measured=True)
+    small, large = (calibrate(rows, card(name)) for name in ("a100-40gb", "a100-80gb"))
+    assert num_fitting(rows, small) < num_fitting(rows, large) == len(rows)
+    assert calibrate(rows).card.name == "a100-80gb"
+    # Rows that have room on both are those of the nearest.
+    either = [*rows[:6], *rows[7:9]]
+    assert num_fitting(either, small) == len(either)
+    assert calibrate(either).card == cards_by_distance(either)[0]
 
 
 def test_no_group_is_on_both_sides_of_a_fold() -> None:

@@ -12,7 +12,8 @@ for their job, since among them a planner chooses. ``start`` and ``spread`` are 
 
 Rows that do not tell their recompute scope share one for all of one node and one for all of many:
 those of ``Software.scopes`` with which the fit is best. A card that is not told is the one whose
-data sheet is nearest to the rows.
+data sheet is nearest to the rows, of those on which all rows fit as the fit takes them; times alone
+do not tell two cards apart that differ in memory.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import product
 
 import numpy as np
 
+from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.along_paths import Prepared, paths, predicted, prepared
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
@@ -69,8 +71,23 @@ def uncalibrated(card: Card) -> Calibration:
 
 def calibrate(rows: Sequence[Row], card: Card | None = None) -> Calibration:
     """The best constants for measured rows. Raises ``ValueError`` where rows are too few."""
-    card = card or nearest_card(rows)
-    return calibrated(rows, card, scope_pairs(rows, card))
+    if card is not None:
+        return calibrated(rows, card, scope_pairs(rows, card))
+    best: Calibration | None = None
+    for each in cards_by_distance(rows):
+        found = calibrated(rows, each, scope_pairs(rows, each))
+        if (fitting := num_fitting(rows, found)) == len(rows):
+            return found
+        if best is None or fitting > num_fitting(rows, best):
+            best = found
+    assert best is not None  # there are cards
+    return best
+
+
+def num_fitting(rows: Sequence[Row], by: Calibration) -> int:
+    """How many rows have room on the card, recomputing as the calibration takes them."""
+    held = (allocated(row.model, row.at, row.runs, row.microbatches) for row in by.taken(rows))
+    return sum(max(each.total for each in stages) <= by.card.memory_bytes for stages in held)
 
 
 def calibrated(
@@ -98,15 +115,15 @@ def calibrated(
     return best[1]
 
 
-def nearest_card(rows: Sequence[Row]) -> Card:
-    """The card whose data sheet comes nearest to the rows, none of them recomputed."""
+def cards_by_distance(rows: Sequence[Row]) -> list[Card]:
+    """All cards, that whose data sheet comes nearest to the rows' times first, then by name."""
 
     def distance(card: Card) -> float:
         begun = uncalibrated(card)
         fit = _Fit(rows, begun, NAMES)
         return fit.cost(fit.start)
 
-    return min(cards().values(), key=distance)
+    return sorted(cards().values(), key=lambda card: (distance(card), card.name))
 
 
 def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
