@@ -75,7 +75,11 @@ def hardware(command: Run, change: str, to: str) -> None:
 @pytest.mark.parametrize(
     ("change", "to", "told"),
     [
-        (r'card = "b200"', 'card = "b20"', "card: expected a known card, found 'b20'; the nearest are b200"),
+        (
+            r'card = "b200"',
+            'card = "b20"',
+            "card: expected a known card, found 'b20'; the nearest are b200",
+        ),
         (r"odd = \{ value = 0.4", "odd = { value = -0.4", "odd"),
         (r"odd = \{ value = 0.4", "odd = { value = nan", "odd"),
         (r"\nodd = .*\n", "\n", "the constant odd is missing"),
@@ -99,7 +103,10 @@ def test_bad_hardware_is_one_line(command: Run, change: str, to: str, told: str)
         (("calibrate", "none.csv", "-o", "new.toml"), "no such file"),
         (("calibrate", "b200.csv", "-o", "new.csv"), "a file ending in .toml"),
         (("calibrate", "b200.csv", "-o", "new.toml", "--card", "H10"), "the nearest are h100"),
-        (("estimate", "b200.csv", "--hardware", "b100"), "hardware: expected a known card, found 'b100'; the nearest are"),
+        (
+            ("estimate", "b200.csv", "--hardware", "b100"),
+            "hardware: expected a known card, found 'b100'; the nearest are",
+        ),
         (("estimate", "b200.csv", "--hardware", "none.toml"), "no such file"),
         (("estimate", "short.csv", "--hardware", "b200"), "a column heads missing"),
     ],

@@ -121,7 +121,11 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
     ("old", "new", "told"),
     [
         ("per_node = 2", "efficiency = -0.5", "cluster efficiency must be above 0 and at most 1"),
-        ("per_node = 2", 'card = "a1000"', "cluster.card: expected a known card, found 'a1000'; the nearest are a10"),
+        (
+            "per_node = 2",
+            'card = "a1000"',
+            "cluster.card: expected a known card, found 'a1000'; the nearest are a10",
+        ),
         (
             "per_node = 2",
             'hardware = "none.toml"',

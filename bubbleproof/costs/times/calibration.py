@@ -86,7 +86,10 @@ def calibrate(rows: Sequence[Row], card: Card | None = None) -> Calibration:
 
 def num_fitting(rows: Sequence[Row], by: Calibration) -> int:
     """How many rows have room on the card, recomputing as the calibration takes them."""
-    held = (allocated(row.model, row.at, row.runs, row.microbatches) for row in by.taken(rows))
+    held = (
+        allocated(row.model, row.at, row.runs, row.microbatches, row.chunks)
+        for row in by.taken(rows)
+    )
     return sum(max(each.total for each in stages) <= by.card.memory_bytes for stages in held)
 
 
