@@ -56,7 +56,7 @@ def _leaves_one(space: PlanSpace, fields: dict[str, Any]) -> bool:
         changed = replace(space, **fields)
     except ValueError:  # more candidates than are gone through
         return False
-    return any(_is_legal(changed, candidate) for candidate in changed.candidates())
+    return any(_is_legal(changed, each) for each in changed.candidates() if not each.beside)
 
 
 def _is_legal(space: PlanSpace, candidate: Candidate) -> bool:
