@@ -157,7 +157,10 @@ def _print(found: ModelCosts) -> None:
         ("of", "number"),
         [
             ("one layer", f"{weights.layer:,}"),
-            (f"{found.model.layers} layers", f"{weights.layer * found.model.layers:,}"),
+            (
+                f"{found.model.layers} layers",
+                f"{weights.total - weights.embedding - weights.head:,}",
+            ),
             ("embedding", f"{weights.embedding:,}"),
             ("head", f"{weights.head:,}"),
             ("the model", f"{weights.total:,}"),

@@ -10,7 +10,9 @@ An *accounting* says what of a layer's inventory (``operations``) is kept for th
   output) is kept as a share of the sequence; else whole on each of the group;
 - ``split_checkpoint``: so is what a layer keeps that is recomputed as a whole;
 - ``exchanged_output``: under context parallelism what the attention puts out is kept twice, by its
-  heads for its own backward and by tokens for the linear that follows the all-to-all.
+  heads for its own backward and by tokens for the linear that follows the all-to-all;
+- ``weighed_inside``: experts' outputs are weighed before their last linear, in the activation:
+  what they put out is not kept.
 
 ``dropout`` overrides the model's. A *precision* says the bytes of a weight, of its gradient, and of
 what the optimizer keeps (32-bit weights, Adam's two moments).
@@ -63,6 +65,7 @@ class Accounting:
     split_inputs: bool = True
     split_checkpoint: bool = True
     exchanged_output: bool = False
+    weighed_inside: bool = False
     dropout: bool | None = None
     element: int = 2  # bytes of a kept activation
     precision: str = "bf16"
@@ -81,6 +84,7 @@ ACCOUNTINGS = {
         fused_activation=True,
         statistics=True,
         exchanged_output=True,
+        weighed_inside=True,
         dropout=False,
     ),
     "bpipe": Accounting(

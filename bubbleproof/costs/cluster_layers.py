@@ -54,6 +54,10 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
     """The numbers of a deployment. Raises ``ValueError`` where the model cannot be cut so."""
     at.require(model)
     cluster.require(at)
+    if model.dense_layers:
+        raise ValueError(
+            f"dense_layers must be 0 to plan, whose layers are alike, got {model.dense_layers}"
+        )
     times, once = cluster_times(model, at, cluster), at.of_microbatch
     is_alone, cut = at.pipeline == 1, nearest_cut(layers=model.layers, stages=at.pipeline)
     return ClusterLayers(

@@ -1,10 +1,9 @@
 """How long a layer, embedding, head, a message and the end of a step take on a cluster.
 
 The passes are those of the model of times (``costs.times``). Added to them here is what replicas
-exchange. Experts exchange the tokens' copies twice in each direction. Under ZeRO 3 weights are
-gathered for each forward and each backward of a microbatch, under 2 and 3 gradients reduced after
-each. At the end of a step gradients are reduced once and weights gathered once, as far as that was
-not done before, and the optimizer runs.
+exchange for their weights. Under ZeRO 3 weights are gathered for each forward and each backward of
+a microbatch, under 2 and 3 gradients reduced after each. At the end of a step gradients are reduced
+once and weights gathered once, as far as that was not done before, and the optimizer runs.
 
 Of a collective of t ms beside computation of c ms a share ``hidden`` (of the cluster) is hidden, at
 most as much as there is computation: what is left to wait for is
@@ -76,10 +75,9 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     times, among = kernel_times(once, cluster.constants), _Replicas(at=at, cluster=cluster)
     embedding, head = float(times.embedding), float(times.head) * THIRD
     late = min(float(times.weight_backward), float(times.backward))
-    aside = among.experts_exchange(model)
     layer = Passes(
-        forward=float(times.forward) + aside,
-        input_backward=float(times.backward) - late + aside,
+        forward=float(times.forward),
+        input_backward=float(times.backward) - late,
         weight_backward=late,
     )
     before = Passes(forward=embedding / 2, weight_backward=embedding / 2)
@@ -120,15 +118,6 @@ class _Replicas:
             step=at_the_end + self._optimizer(weights),
         )
 
-    def experts_exchange(self, model: Transformer) -> float:
-        """The experts' exchanges of one direction."""
-        at = self.at
-        if at.expert == 1:
-            return 0.0
-        tokens = at.micro_batch * at.sequence / at.context / at.tensor
-        copies = tokens * model.active * model.hidden * ELEMENT * (at.expert - 1) / at.expert
-        return 2 * self._sent(copies)
-
     def _left(self, collective: float, computation: float) -> float:
         """What of a collective is not hidden beside the computation."""
         return collective - min(self.cluster.hidden * collective, computation)
@@ -146,9 +135,12 @@ class _Replicas:
         )
 
     def _optimizer(self, weights: Weights) -> float:
-        parts = [float(part) / (n if self.at.zero else 1) for part, n in self._sharers(weights)]
-        rate = self.cluster.constants["memory"] * GB_PER_MS
-        return sum(parts) * self.cluster.runs.optimizer / rate
+        runs, zero = self.cluster.runs, self.at.zero
+        moved = sum(
+            float(part) * (runs.gradients + runs.optimizer / (n if zero else 1))
+            for part, n in self._sharers(weights)
+        )
+        return moved / (self.cluster.constants["memory"] * GB_PER_MS)
 
     def _sharers(self, weights: Weights) -> list[tuple[float, float]]:
         """The weights, and how many cards hold them: experts are spread over some of those."""

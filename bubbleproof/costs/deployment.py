@@ -80,7 +80,7 @@ class Deployment:
     @property
     def of_microbatch(self) -> Deployment:
         """What a microbatch sees of it within a layer: one stage, no replicas, nothing shared."""
-        return self.with_changes(pipeline=1, data=1, expert=1, zero=0)
+        return self.with_changes(pipeline=1, data=1, zero=0)
 
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
@@ -96,6 +96,11 @@ class Deployment:
                 f"tensor must divide kv_heads {model.kv_heads} or be a multiple, got {t}"
             )
         _divides("pipeline", self.pipeline, "layers", model.layers)
+        if model.dense_layers > model.layers // self.pipeline:
+            raise ValueError(
+                f"dense_layers {model.dense_layers} must be in the first stage, of "
+                f"{model.layers // self.pipeline} layers; use a smaller pipeline"
+            )
         if self.expert > 1:
             if not model.experts:
                 raise ValueError(f"expert must be 1 for a model without experts, got {self.expert}")

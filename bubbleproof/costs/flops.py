@@ -52,7 +52,8 @@ def operation_flops(operation: Operation, model: Transformer, at: Deployment) ->
     """FLOPs of one operation of a layer."""
     tokens = Fraction(at.micro_batch * at.sequence, at.context)
     if operation.scores:
-        forward = 4 * tokens * at.sequence * Fraction(model.query_width, at.tensor)
+        widths = Fraction(model.query_width + model.output_width, at.tensor)
+        forward = 2 * tokens * at.sequence * widths
         back = FUSED_BACKWARD if at.rules.fused_attention else PLAIN_BACKWARD
         again = forward if at.scope != "none" else 0
         return Flops() + Flops(forward=forward, input_backward=back * forward, again=again)

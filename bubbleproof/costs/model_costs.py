@@ -20,7 +20,7 @@ from bubbleproof.costs.saved_bytes import (
 )
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import Parameters, parameters
+from bubbleproof.costs.weights import Parameters, parameters, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def model_costs(
         parameters=parameters(model),
         layer=layer_flops(model, deployment),
         head=head_flops(model, deployment),
-        saved_bytes={scope: max(cut) * layer_saved(model, deployment, scope) for scope in SCOPES},
+        saved_bytes={scope: _most_saved(model, deployment, cut, scope) for scope in SCOPES},
         embedding_saved=embedding_saved(model, deployment),
         head_saved=head_saved(model, deployment),
         message_bytes=message_bytes(model, deployment),
@@ -87,11 +87,20 @@ def model_costs(
     )
 
 
+def _most_saved(model: Transformer, at: Deployment, cut: tuple[int, ...], scope: str) -> Number:
+    """Bytes of the layers of the stage that keeps most."""
+    return max(
+        whole(sum(count * layer_saved(kind, at, scope) for kind, count in kinds))
+        for kinds in (model.kinds(each, is_first=n == 0) for n, each in enumerate(cut))
+    )
+
+
 def _stage(model: Transformer, at: Deployment, cut: tuple[int, ...], stage: int) -> StageCosts:
     is_first, is_last, layers = stage == 0, stage == len(cut) - 1, cut[stage]
     weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
-    flops = layer_flops(model, at) * layers
-    saved = layers * layer_saved(model, at)
+    kinds = model.kinds(layers, is_first=is_first)
+    flops = sum((layer_flops(kind, at) * count for kind, count in kinds), Flops())
+    saved = whole(sum(count * layer_saved(kind, at) for kind, count in kinds))
     if is_first:
         saved += embedding_saved(model, at)
     if is_last:

@@ -91,42 +91,85 @@ def _norms(model: Transformer) -> tuple[Operation, ...]:
 
 
 def _attention(model: Transformer) -> tuple[Operation, ...]:
-    h, q, kv = model.hidden, model.query_width, model.kv_width
-    has_bias = model.attention_biases != "none"
-    widths = (("query", q), ("key", kv), ("value", kv))
-    inputs = tuple(
-        Operation(
-            name=name,
-            block="attention",
-            weights=(h, width),
-            vectors=width if has_bias else 0,
-            split_vectors=True,
-            kept=width,
-        )
-        for name, width in widths
-    )
-    scores = Operation(name="attention", block="attention", kept=q, scores=True)
+    h = model.hidden
+    scores = Operation(name="attention", block="attention", kept=model.output_width, scores=True)
     output = Operation(
         name="output",
         block="attention",
-        weights=(q, h),
+        weights=(model.output_width, h),
         vectors=h if model.attention_biases == "all" else 0,
         kept=0 if model.parallel else h,
         split="sequence",
         masks=h if model.dropout and not model.parallel else 0,
     )
+    inputs = _latent_inputs(model) if model.kv_rank else _inputs(model)
     return (*inputs, scores, output)
 
 
-def _feed_forward(model: Transformer) -> tuple[Operation, ...]:
-    h, f, k = model.hidden, model.feed_forward, model.active
-    copies = model.experts or 1
-
-    def linear(name: str, inner: Number, outer: Number) -> Operation:
-        is_down = name == "down"
-        kept = k * outer if not is_down else (k * h if model.experts else 0) + h
-        return Operation(
+def _inputs(model: Transformer) -> tuple[Operation, ...]:
+    has_bias = model.attention_biases != "none"
+    widths = {"query": model.query_width, "key": model.kv_width, "value": model.value_width}
+    return tuple(
+        Operation(
             name=name,
+            block="attention",
+            weights=(model.hidden, width),
+            vectors=width if has_bias else 0,
+            split_vectors=True,
+            kept=width,
+        )
+        for name, width in widths.items()
+    )
+
+
+def _latent_inputs(model: Transformer) -> tuple[Operation, ...]:
+    """Down to few numbers, which each device of a tensor group has, a norm of them, and up."""
+    made = {
+        "query": (model.query_rank, 0, model.query_width),
+        "key-value": (model.kv_rank, model.rope_width, model.kv_width + model.value_width),
+    }
+    found: list[Operation] = []
+    for name, (rank, more, width) in made.items():
+        if rank:
+            down = (model.hidden, rank + more)
+            found += [
+                Operation(name=f"{name} down", block="attention", weights=down,
+                          split_weights=False, kept=rank + more, split="sequence"),
+                Operation(name=f"{name} norm", block="attention", vectors=rank, kept=rank,
+                          split="sequence", statistics=1),
+            ]  # fmt: skip
+        shared = model.heads * model.rope_width if more else 0  # not made by the linear
+        up = (rank or model.hidden, width - shared)
+        found.append(Operation(name=name, block="attention", weights=up, kept=width))
+    return tuple(found)
+
+
+def _feed_forward(model: Transformer) -> tuple[Operation, ...]:
+    mixed = model.experts > 0
+    masks = model.hidden if model.dropout else 0
+    block = _block(model, model.feed_forward, "", masks=0 if mixed else masks)
+    if not mixed:
+        return block
+    shared = _block(model, model.shared_feed_forward, "shared ", masks=0)
+    sum_up = Operation(
+        name="unpermute", block="feed-forward", kept=model.hidden, split="sequence", masks=masks
+    )
+    shared = shared if model.shared_feed_forward else ()
+    return (*_router(model), *block, _moves("unsort"), *shared, sum_up)
+
+
+def _block(
+    model: Transformer, width: Number, prefix: str, *, masks: Number
+) -> tuple[Operation, ...]:
+    """A feed-forward block: all experts, or the one that every token goes through. What a shared
+    one puts out is added at once."""
+    h, f = model.hidden, width
+    k, copies = (1, 1) if prefix else (model.active, model.experts or 1)
+
+    def linear(name: str, inner: Number, outer: Number, kept: Number) -> Operation:
+        is_down = name == "down"
+        return Operation(
+            name=prefix + name,
             block="feed-forward",
             weights=(inner, outer),
             copies=copies,
@@ -135,33 +178,45 @@ def _feed_forward(model: Transformer) -> tuple[Operation, ...]:
             split_vectors=not is_down,
             kept=kept,
             split="sequence" if is_down else "tensor",
-            masks=h if is_down and model.dropout else 0,
+            masks=masks if is_down else 0,
+        )
+
+    def pointwise(name: str, flops: int) -> Operation:
+        return Operation(
+            name=prefix + name, block="feed-forward", kept=k * f, pointwise=flops * k * f
         )
 
     activation = (
-        (
-            Operation(name="silu", block="feed-forward", kept=k * f, pointwise=5 * k * f),
-            Operation(name="product", block="feed-forward", kept=k * f, pointwise=k * f),
-        )
-        if model.gated
-        else (Operation(name="gelu", block="feed-forward", kept=k * f, pointwise=14 * k * f),)
+        (pointwise("silu", 5), pointwise("product", 1)) if model.gated else (pointwise("gelu", 14),)
     )
-    gate = (linear("gate", h, f),) if model.gated else ()
-    return (*_router(model), linear("up", h, f), *gate, *activation, linear("down", f, h))
+    gate = (linear("gate", h, f, k * f),) if model.gated else ()
+    down = linear("down", f, h, 0 if prefix else k * h)
+    return (linear("up", h, f, k * f), *gate, *activation, down)
 
 
 def _router(model: Transformer) -> tuple[Operation, ...]:
-    """The linear that picks experts, and the tokens' copies for those that they go to."""
-    if not model.experts:
-        return ()
+    """The linear that rates experts, the choice of some, and the tokens' copies for those: in the
+    order of experts before they are exchanged, and sorted by expert after it."""
     return (
         Operation(
             name="router",
             block="feed-forward",
             weights=(model.hidden, model.experts),
             split_weights=False,
-            kept=model.experts_per_token * model.hidden,
             split="input",
             statistics=model.experts,
         ),
+        _moves("choice"),
+        _moves("permute"),
+        Operation(
+            name="sort",
+            block="feed-forward",
+            kept=model.experts_per_token * model.hidden,
+            split="input",
+        ),
     )
+
+
+def _moves(name: str) -> Operation:
+    """An operation that has no weights and keeps nothing to speak of."""
+    return Operation(name=name, block="feed-forward")

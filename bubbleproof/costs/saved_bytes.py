@@ -52,7 +52,9 @@ def operation_saved(operation: Operation, model: Transformer, at: Deployment) ->
     part = _part(operation.split, at)
     if operation.name in ("key", "value"):
         part = share(operation, model, at)
-    if operation.name == "silu" and rules.fused_activation:
+    if operation.name.endswith("silu") and rules.fused_activation:
+        return Fraction(0)
+    if operation.name == "down" and operation.copies > 1 and rules.weighed_inside:
         return Fraction(0)
     masks = operation.masks if rules.dropout is not False else 0
     statistics = STATISTIC * operation.statistics if rules.statistics else 0

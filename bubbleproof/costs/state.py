@@ -19,7 +19,7 @@ from bubbleproof.costs.weights import (
     Weights,
     embedding_weights,
     head_weights,
-    layer_weights,
+    layers_weights,
 )
 
 
@@ -48,7 +48,7 @@ def stage_weights(
     model: Transformer, at: Deployment, *, layers: int, is_first: bool, is_last: bool
 ) -> Weights:
     """The weights of a stage of so many layers on one device."""
-    found = layer_weights(model, at) * layers
+    found = layers_weights(model, at, layers, is_first=is_first)
     if is_first:
         found += embedding_weights(model, at)
     if is_last:

@@ -6,7 +6,15 @@ and values (as many as queries: multi-head; fewer: grouped-query; one: multi-que
 (SwiGLU, GeGLU) has three linears, up, gate and down, a plain one (GeLU) up and down. In a
 *parallel* layer both blocks read the layer's input, and their outputs are added at once (Falcon).
 With ``experts`` the feed-forward block is that many blocks and a router; a token goes through
-``experts_per_token`` of them. Positions are learned (``positions`` rows) or cost no weights (0).
+``experts_per_token`` of them, and through one more of ``shared_feed_forward`` where there is one.
+The first ``dense_layers`` layers of such a model have one block of ``dense_feed_forward`` instead.
+
+*Latent* attention (DeepSeek-V2, section 2.1): keys and values are made from ``kv_rank`` numbers of
+a token, queries from ``query_rank`` (0: from the stream); each head's key and query have
+``rope_width`` numbers more than ``head_width``, those of the keys the same for all heads, and its
+value ``value_head_width`` (else as many as ``head_width``).
+
+Positions are learned (``positions`` rows) or cost no weights (0).
 
 ``feed_forward`` may be a fraction: PipeMesh's Table II has 8/3 h whatever h is. All is counted in
 numbers, not bytes.
@@ -23,7 +31,11 @@ Biases = Literal["none", "inputs", "all"]
 MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
 LARGEST = 1 << 32  # of any other number of a shape
 _POSITIVE = ("layers", "hidden", "heads", "feed_forward", "vocabulary", "norms")
-_NATURAL = ("kv_heads", "head_width", "positions", "experts", "experts_per_token")
+_LATENT = ("query_rank", "rope_width")  # only with kv_rank
+_NATURAL = (
+    "kv_heads", "head_width", "positions", "experts", "experts_per_token", "shared_feed_forward",
+    "dense_layers", "dense_feed_forward", "kv_rank", "value_head_width", *_LATENT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +69,13 @@ class Transformer:
     tied: bool = False
     experts: int = 0
     experts_per_token: int = 0
+    shared_feed_forward: int = 0
+    dense_layers: int = 0
+    dense_feed_forward: int = 0
+    kv_rank: int = 0
+    query_rank: int = 0
+    rope_width: int = 0
+    value_head_width: int = 0
     dropout: bool = False
     name: str = ""
 
@@ -69,6 +88,7 @@ class Transformer:
                 if given > most:
                     raise ValueError(f"model {name} must be at most {most}, got {given}")
         self._set_heads()
+        self._require_latent()
         self._require_experts()
 
     def _set_heads(self) -> None:
@@ -81,11 +101,21 @@ class Transformer:
                 f"use heads = {fit}, or tell head_width"
             )
         object.__setattr__(self, "head_width", self.head_width or hidden // heads)
+        object.__setattr__(self, "value_head_width", self.value_head_width or self.head_width)
         object.__setattr__(self, "kv_heads", self.kv_heads or heads)
         if heads % self.kv_heads:
             fit = _nearest_divisor(heads, self.kv_heads)
             raise ValueError(
                 f"model kv_heads must divide heads {heads}, got {self.kv_heads}; use {fit}"
+            )
+
+    def _require_latent(self) -> None:
+        told = next((name for name in _LATENT if getattr(self, name)), "")
+        if told and not self.kv_rank:
+            raise ValueError(f"model {told} needs kv_rank, which is 0")
+        if self.kv_rank and self.kv_heads != self.heads:
+            raise ValueError(
+                f"model kv_heads must be heads {self.heads} with kv_rank, got {self.kv_heads}"
             )
 
     def _require_experts(self) -> None:
@@ -96,16 +126,53 @@ class Transformer:
                 f"model experts_per_token must be at most experts {self.experts}, "
                 f"got {self.experts_per_token}"
             )
+        if bool(self.dense_layers) != bool(self.dense_feed_forward):
+            raise ValueError(
+                "model dense_layers and dense_feed_forward go together: tell both or none"
+            )
+        if (self.dense_layers or self.shared_feed_forward) and not self.experts:
+            raise ValueError("model dense_layers and shared_feed_forward need experts, which are 0")
+        if self.dense_layers > self.layers:
+            raise ValueError(
+                f"model dense_layers must be at most layers {self.layers}, got {self.dense_layers}"
+            )
 
     @property
     def query_width(self) -> int:
         """Numbers of a token's queries, all heads."""
-        return self.heads * self.head_width
+        return self.heads * (self.head_width + self.rope_width)
 
     @property
     def kv_width(self) -> int:
-        """Numbers of a token's keys, and of its values."""
-        return self.kv_heads * self.head_width
+        """Numbers of a token's keys, all heads."""
+        return self.kv_heads * (self.head_width + self.rope_width)
+
+    @property
+    def value_width(self) -> int:
+        """Numbers of a token's values, all heads."""
+        return self.kv_heads * self.value_head_width
+
+    @property
+    def output_width(self) -> int:
+        """Numbers that the attention puts out for a token."""
+        return self.heads * self.value_head_width
+
+    @property
+    def dense(self) -> Transformer:
+        """The model as if all its layers were as its first, dense ones."""
+        return self.with_changes(
+            experts=0, experts_per_token=0, shared_feed_forward=0, dense_layers=0,
+            dense_feed_forward=0, feed_forward=self.dense_feed_forward,
+        )  # fmt: skip
+
+    def kinds(self, layers: int, *, is_first: bool) -> tuple[tuple[Transformer, int], ...]:
+        """The layers of a stage: as models of one kind of layer, with how many of it.
+
+        Dense layers are all in the first stage (``Deployment.require``).
+        """
+        dense = self.dense_layers if is_first else 0
+        found = ((self, layers - dense),) if layers > dense else ()
+        return ((self.dense, dense), *found) if dense else found
 
     @property
     def active(self) -> int:

@@ -40,7 +40,8 @@ class Parameters:
     """A model's weights: of one layer, of what comes before all layers, and of what comes after.
 
     ``embedding`` are the words' and the positions', and a norm behind them; ``head`` the last norm,
-    and the output's weights where they are not the embedding's. total = layers x layer + both.
+    and the output's weights where they are not the embedding's. total = layers x layer + both, but
+    for a mixture's dense layers: ``layer`` is then one that has experts.
     """
 
     layer: Number
@@ -60,8 +61,15 @@ def parameters(model: Transformer) -> Parameters:
     one = Deployment()
     layer = layer_weights(model, one).total
     before, after = embedding_weights(model, one).total, head_weights(model, one).total
-    total = whole(model.layers * layer + before + after)
+    layers = layers_weights(model, one, model.layers, is_first=True).total
+    total = whole(layers + before + after)
     return Parameters(layer=layer, embedding=before, head=after, total=total)
+
+
+def layers_weights(model: Transformer, at: Deployment, layers: int, *, is_first: bool) -> Weights:
+    """The weights of a stage's layers on a device."""
+    kinds = model.kinds(layers, is_first=is_first)
+    return sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
 
 
 def layer_weights(model: Transformer, at: Deployment) -> Weights:

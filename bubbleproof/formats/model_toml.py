@@ -64,6 +64,13 @@ class ModelLayout(Layout):
     tied: bool | None = None
     experts: Natural | None = None
     experts_per_token: Natural | None = None
+    shared_feed_forward: Natural | None = None
+    dense_layers: Natural | None = None
+    dense_feed_forward: Natural | None = None
+    kv_rank: Natural | None = None
+    query_rank: Natural | None = None
+    rope_width: Natural | None = None
+    value_head_width: Natural | None = None
     dropout: bool | None = None
 
 

@@ -120,13 +120,27 @@ def test_a_step_ends_with_what_no_microbatch_has_moved() -> None:
 
 
 def test_experts_exchange_tokens() -> None:
+    """Four ranks of experts on two nodes of two cards: two copies of 256 tokens' 256 numbers of 2
+    bytes, there and back; of a card's, half go to the other node, whose network two cards share,
+    and a quarter to its neighbour; three waits for two doublings. The copies' passes and the
+    weights' bytes are nothing here, and products as fast however thin."""
     mixture = MODEL.with_changes(experts=4, experts_per_token=2)
-    alone = cluster_times(mixture, ONE, CARDS).layer
-    spread = cluster_times(mixture, ONE.with_changes(expert=4), CARDS).layer
-    # Two copies of 256 tokens' 256 numbers of 2 bytes, 3/4 of them elsewhere; twice a direction.
-    copies = 2 * 256 * 256 * 2 * 3 / 4
-    more = 2 * copies / (CARDS.constants["network_gradient"] * 1e6)
-    assert spread.forward - alone.forward == pytest.approx(more)
+    alike = {**CARDS.constants, "memory": 1e12, "half_side": 1e-12, "launch": 1e-12}
+    cards = CARDS.with_changes(constants=alike)
+    alone = cluster_times(mixture, ONE, cards).layer
+    spread = cluster_times(mixture, ONE.with_changes(expert=4), cards).layer
+    copies = 2 * 2 * 256 * 256 * 2
+    more = copies / 4 / (alike["gradient"] * 1e6) + 6 * alike["collective"] / 1000
+    more += 2 * copies / 2 / (alike["network_gradient"] * 1e6)
+    assert spread.forward - alone.forward == pytest.approx(more, rel=1e-6)
+
+
+def test_layers_that_differ_are_not_planned() -> None:
+    mixture = MODEL.with_changes(
+        experts=4, experts_per_token=2, dense_layers=1, dense_feed_forward=512
+    )
+    with pytest.raises(ValueError, match=r"dense_layers must be 0 to plan.*got 1"):
+        cluster_layers(mixture, ONE, CARDS)
 
 
 def test_numbers_are_ticks_and_bytes() -> None:

@@ -10,7 +10,7 @@ from bubbleproof.costs import Deployment, known_model, known_models, model_costs
 from bubbleproof.costs.accounting import PRECISIONS
 from bubbleproof.costs.state import bytes_per_parameter, stage_weights
 
-SPLIT = ("gpt2-xl", "llama-2-13b", "llama-3-70b", "mixtral-8x7b", "falcon-40b")
+SPLIT = ("gpt2-xl", "llama-2-13b", "llama-3-70b", "mixtral-8x7b", "falcon-40b", "deepseek-v2")
 
 
 @pytest.mark.parametrize(

@@ -79,16 +79,17 @@ def test_an_all_reduce_moves_its_bytes_twice_but_for_a_share() -> None:
 
 def test_context_parallelism_sends_heads_for_tokens() -> None:
     """Of 2 x 512 / 4 tokens: queries, keys, values and the outputs, 4 h numbers of 2 bytes, 3/4 of
-    them, at 100 GB/s, and two waits of 30 us; the same backward. Over two nodes of two cards half
-    of a group is elsewhere, and both cards of a node share its 50 GB/s."""
+    them, at 100 GB/s, and 4 x 2 waits of 30 us, two doublings each; the same backward. Over two
+    nodes of two cards half of it leaves, whose 50 GB/s both cards of a node share."""
     constants = NOTHING | {"gradient": 100.0, "network_gradient": 50.0, "collective": 30.0}
     where = at(context=4)
-    sent = B * S // 4 * 4 * H * 2 * 3 / 4
-    for per_node, wanted in ((8, sent / 100e6), (2, sent / 2 / 100e6 + 2 * sent / 2 / 50e6)):
+    made = B * S // 4 * 4 * H * 2
+    apart = made / 4 / 100e6 + 2 * made / 2 / 50e6
+    for per_node, wanted in ((8, made * 3 / 4 / 100e6), (2, apart)):
         once = work(MODEL, where, GPT, per_node)
         spent, plain = kernel_times(once, constants), kernel_times(once, NOTHING)
-        assert spent.forward - plain.forward == pytest.approx(wanted + 2 * 0.030, rel=1e-6)
-        assert spent.backward - plain.backward == pytest.approx(wanted + 2 * 0.030, rel=1e-6)
+        assert spent.forward - plain.forward == pytest.approx(wanted + 8 * 0.030, rel=1e-6)
+        assert spent.backward - plain.backward == pytest.approx(wanted + 8 * 0.030, rel=1e-6)
 
 
 def test_chunks_divide_the_bubble() -> None:

@@ -10,15 +10,18 @@ On top comes the greatest of what it needs for a moment, at its fullest:
 - the head's backward (last stage): the gradient of the logits, the placeholder of the head's
   gradient, and the head's input and its gradient, gathered from the tensor group;
 - the feed-forward block's backward: gradients of what the activation put out and of what went in,
-  less the former's values, which are then free; as well the gathered input of a linear.
+  less the former's values, which are then free; as well the gathered input of a linear. A mixture's
+  has the gradient of its k outputs a token as well, as it came and sorted by expert.
 
 With T tokens, h hidden, f the block's width, t tensor, V rows of the vocabulary: 6 or 2 T V / t;
-2 T V / t + 2 V h / t + 4 T h; and 2 T (1 + gates) f / t, of one block of a mixture's k.
-A layer that is recomputed whole holds, besides, all that one layer saves.
+2 T V / t + 2 V h / t + 4 T h; and 2 T (1 + gates) f / t, of a mixture
+2 T k ((1 + gates) f + 2 h) / t. A layer that is recomputed whole holds, besides, all that one
+layer saves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,7 +30,7 @@ from bubbleproof.costs.operations import Number, layer_operations
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.times.software import Software
-from bubbleproof.costs.times.work import JOINED
+from bubbleproof.costs.times.work import joined
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, words
 
@@ -59,16 +62,19 @@ def allocated(
         is_first, is_last = stage == 0, stage == at.pipeline - 1
         weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
         in_flight = in_flight_passes(at.pipeline, stage, microbatches, chunks)
-        saved = in_flight * (layers // chunks) * layer_saved(model, at)
+        kinds = model.kinds(layers, is_first=is_first)
+        each = Fraction(sum(count * layer_saved(kind, at) for kind, count in kinds), chunks)
+        saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        again = layer_saved(model, at, "none") if at.scope == "full" else 0
+        again = max(layer_saved(kind, at, "none") for kind, _ in kinds) if at.scope == "full" else 0
+        blocks = [_block(kind, at) for kind, _ in kinds]
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
-                software=int(placeholders(model, at) * runs.placeholders) + runs.workspace,
+                software=int(placeholders(kinds, at) * runs.placeholders) + runs.workspace,
                 saved=int(saved + again),
-                moment=int(max(_block(model, at), _head(model, at, runs) if is_last else 0)),
+                moment=int(max(*blocks, _head(model, at, runs) if is_last else 0)),
             )
         )
     return tuple(found)
@@ -81,16 +87,21 @@ def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) 
     return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)
 
 
-def placeholders(model: Transformer, at: Deployment) -> Number:
-    """Bytes of one gradient of 16 bits for each shape of a layer's linears on a card."""
-    sizes: dict[tuple[str, ...], Fraction] = {}
-    for operation in layer_operations(model):
-        if operation.weights and operation.split_weights:
-            group = next((names for names in JOINED if operation.name in names), (operation.name,))
-            inner, outer = operation.weights
-            part = Fraction(inner * outer) * share(operation, model, at)
-            sizes[group] = sizes.get(group, Fraction(0)) + part
-    return HALF * sum(sizes.values(), Fraction(0))
+def placeholders(kinds: Sequence[tuple[Transformer, int]], at: Deployment) -> Number:
+    """Bytes of one gradient of 16 bits for each shape of the layers' linears on a card; of experts
+    one stands for all. A router adds to its gradient as other software does."""
+    sizes: set[tuple[Number, Fraction]] = set()
+    for model, _ in kinds:
+        outer: dict[tuple[str, ...], Fraction] = {}
+        inner: dict[tuple[str, ...], Number] = {}
+        for operation in layer_operations(model):
+            if operation.weights and operation.name != "router":
+                group = joined(operation.name)
+                part = share(operation, model, at)
+                inner[group] = operation.weights[0]
+                outer[group] = outer.get(group, Fraction(0)) + operation.weights[1] * part
+        sizes |= {(inner[group], outer[group]) for group in outer}
+    return HALF * sum((inner * outer for inner, outer in sizes), Fraction(0))
 
 
 def _tokens(at: Deployment) -> Fraction:
@@ -99,7 +110,9 @@ def _tokens(at: Deployment) -> Fraction:
 
 def _block(model: Transformer, at: Deployment) -> Number:
     gates = 1 if model.gated else 0
-    return HALF * _tokens(at) * (1 + gates) * model.feed_forward / at.tensor
+    copies = 2 * model.hidden if model.experts else 0
+    each = (1 + gates) * model.feed_forward + copies
+    return HALF * _tokens(at) * model.active * each / at.tensor
 
 
 def _head(model: Transformer, at: Deployment, runs: Software) -> Number:

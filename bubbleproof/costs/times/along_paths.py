@@ -32,13 +32,20 @@ class Prepared:
 
 
 def prepared(rows: Sequence[Row], cards_per_node: int) -> Prepared:
-    """What is the same under all constants. Raises ``ValueError`` for rows of several chunks."""
+    """What is the same under all constants.
+
+    Raises ``ValueError`` for rows of several chunks, and of models with several kinds of layer.
+    """
     for row in rows:
-        if row.chunks > 1:
-            raise ValueError(
-                f"row {row.number}: chunks must be 1 in rows that are fitted, got {row.chunks}; "
-                "leave it out, it can be estimated"
-            )
+        for name, least, got in (
+            ("chunks", 1, row.chunks),
+            ("dense_layers", 0, row.model.dense_layers),
+        ):
+            if got > least:
+                raise ValueError(
+                    f"row {row.number}: {name} must be {least} in rows that are fitted, got {got}; "
+                    "leave it out, it can be estimated"
+                )
     works = [work(row.model, row.at, row.runs, cards_per_node) for row in rows]
     steps = [steps_of(row.model, row.at, row.runs, cards_per_node) for row in rows]
     most = max(len(each) for each in steps)
@@ -71,7 +78,8 @@ def _path(of: Prepared, number: int, times: KernelTimes, steps: Floats) -> Path:
             forwards=count, backwards=count, first_forwards=count, first_backwards=count,
             last_forwards=count, last_backwards=count, messages=0, ends_at=0,
         )  # fmt: skip
-    forward, backward = stage_times(_of_row(times, number), row.model.layers // stages, stages)
+    one = _of_row(times, number)
+    forward, backward = stage_times(one, [[(one, row.model.layers // stages)]] * stages)
     return longest_path(
         graph(stages, count),
         [float(value) for value in forward],

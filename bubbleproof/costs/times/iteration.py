@@ -11,7 +11,7 @@ Ticks are nanoseconds. With one stage the microbatches of a replica run one afte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -77,7 +77,13 @@ def iteration_plan(
     steps = steps_of(model, at, runs, cards_per_node)
     steps_ms = [float(step_times(each, constants)) for each in steps]
     stages = at.pipeline * chunks
-    forward, backward = stage_times(times, model.layers // stages, stages)
+    layers = model.layers // stages
+    kinds = [
+        [(kernel_times(work(kind, at, runs, cards_per_node), constants), count)
+         for kind, count in model.kinds(layers, is_first=stage == 0)]
+        for stage in range(stages)
+    ]  # fmt: skip
+    forward, backward = stage_times(times, kinds)
     rate = constants["message"]  # GB/s: bytes a nanosecond
     pipeline = Pipeline(
         num_ranks=at.pipeline,
@@ -108,17 +114,20 @@ def iteration_plan(
     )
 
 
-def stage_times(times: KernelTimes, layers: int, stages: int) -> tuple[list[Floats], list[Floats]]:
-    """Forward and backward of each stage, one microbatch: layers, and what the ends have more.
+def stage_times(
+    ends: KernelTimes, kinds: Sequence[Sequence[tuple[KernelTimes, int]]]
+) -> tuple[list[Floats], list[Floats]]:
+    """Forward and backward of each stage, one microbatch: its layers, each kind with how many of
+    it there are, and what the ends have more.
 
     Embedding: half of it each way. Head: a third forward.
     """
-    forward = [np.asarray(layers * times.forward) for _ in range(stages)]
-    backward = [np.asarray(layers * times.backward) for _ in range(stages)]
-    forward[0] = forward[0] + HALF * times.embedding
-    backward[0] = backward[0] + HALF * times.embedding
-    forward[-1] = forward[-1] + times.head / 3
-    backward[-1] = backward[-1] + 2 * times.head / 3
+    forward = [np.asarray(sum(n * times.forward for times, n in own)) for own in kinds]
+    backward = [np.asarray(sum(n * times.backward for times, n in own)) for own in kinds]
+    forward[0] = forward[0] + HALF * ends.embedding
+    backward[0] = backward[0] + HALF * ends.embedding
+    forward[-1] = forward[-1] + ends.head / 3
+    backward[-1] = backward[-1] + 2 * ends.head / 3
     return forward, backward
 
 

@@ -4,8 +4,8 @@ Columns: ``gpus``, ``global_batch`` and ``micro_batch`` in samples; ``model``, t
 published one, or ``hidden`` and ``heads`` of a GPT; ``layers``; ``sequence`` in tokens; ``tensor``,
 ``data`` and ``pipeline``. May be there, in any row empty:
 
-- ``vocabulary`` and ``kv_heads``, where the model ran with others than are published (a GPT's
-  vocabulary is 50257 where none is told);
+- ``vocabulary``, ``kv_heads`` and ``dense_layers``, where the model ran with others than are
+  published (a GPT's vocabulary is 50257 where none is told);
 - ``context`` and ``expert`` (1), ``chunks`` of layers on each rank (1; more are interleaved 1F1B),
   ``zero`` (0 or 1), ``sequence_parallel`` and ``scope``, where they are not the software's;
 - ``software``: without, a row of a named model ran on megatron-core, one of a GPT on
@@ -33,7 +33,7 @@ from bubbleproof.costs.transformer import Transformer, transformer
 
 SIZES = ("tensor", "data", "pipeline")
 MORE_SIZES = ("context", "expert")
-SHAPES = ("vocabulary", "kv_heads")
+SHAPES = ("vocabulary", "kv_heads", "dense_layers")
 LEVELS = ("0", "1")  # those whose sharing comes at an iteration's end
 FLAGS = {"true": True, "false": False}
 COUNTS = ("gpus", "global_batch", "micro_batch", "layers", "sequence", *SIZES)

@@ -4,12 +4,15 @@
 ``sequence_parallel`` as in ``costs.deployment``. ``causal``: the part of the attention's square
 that is computed. ``pads``: the vocabulary is filled up to a multiple of 128 on each tensor rank;
 without, only where it must be divided. ``reduced`` are bytes of a gradient that a reduce-scatter
-moves, ``gathered`` those of what an all-gather moves after it. ``optimizer`` are bytes of a
-parameter that the optimizer reads and writes. ``placeholders``: linears that add to their gradient
-themselves hand back one that nobody reads, kept once for each shape of weights. ``workspace`` are
-bytes that its libraries of matrix products hold. ``fused_loss``: the gradient of the logits takes
-their place in 16 bits; without, the loss copies them to 32. ``scopes``: how rows that do not tell
-their recompute scope may have run.
+moves, ``gathered`` those of what an all-gather moves after it. ``gradients`` are bytes of a
+parameter that each replica reads and writes once an iteration for gradients alone: zeroing (4),
+scaling before they are reduced (8), a look for numbers that are none (4). ``optimizer`` are those
+of a parameter, of a replica's share of them, for the optimizer: its norm (4), clipping (8), Adam
+(28) and the copy to 16 bits (6), or 30 where gradients and weights are of 16 bits.
+``placeholders``: linears that add to their gradient themselves hand back one that nobody reads,
+kept once for each shape of weights. ``workspace`` are bytes that its libraries of matrix products
+hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the loss
+copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ class Software:
     pads: bool
     reduced: int
     gathered: int
+    gradients: int
     optimizer: int
     placeholders: bool
     workspace: int
@@ -67,6 +71,7 @@ SOFTWARE = {
             pads=False,
             reduced=2,
             gathered=2,
+            gradients=0,
             optimizer=30,
             placeholders=False,
             workspace=0,
@@ -84,7 +89,8 @@ SOFTWARE = {
             pads=True,
             reduced=4,
             gathered=2,
-            optimizer=30,
+            gradients=16,
+            optimizer=46,
             placeholders=True,
             workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
             fused_loss=True,

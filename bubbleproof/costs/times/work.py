@@ -11,8 +11,9 @@ stage is each card's share of the stream (Narayanan et al., SC 2021, section 4.1
 A fused attention's scores do not leave the chip: neither of its two products moves more than half
 of what a product of its sides would, so its smallest side counts twice.
 
-With context parallelism c the attention's heads are exchanged for its tokens: each pass of a layer
-sends (c - 1) / c of queries, keys and values and of what the attention puts out, all to all.
+What is sent all to all and copied is told by ``exchanges``. An expert's products have T e k / E
+rows, with e expert ranks. ``pieces``: the operations of a layer over those of a layer without
+experts and latent attention.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import Operation, layer_operations
 from bubbleproof.costs.state import stage_weights
+from bubbleproof.costs.times.exchanges import copied, exchanged, plain
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share
@@ -47,7 +49,9 @@ class Work:
     one of its three products; ``is_odd`` where a side of it is no multiple of 8. ``hidden`` are
     bytes of the stream, ``stream`` those of it that a pass reads on one card. ``exchanged`` are the
     bytes that a card sends all to all in each of a layer's passes, forward and I, ``exchanged_out``
-    those that its node sends to others, in ``exchanges`` of them.
+    those that its node sends to others, ``doublings`` the sum of log2 (cards) over these exchanges;
+    ``copied`` are the bytes that a pass copies. Of experts' products: FLOPs of a pass as above,
+    bytes of their weights in 16 bits, and those that W reads and writes adding to gradients.
     """
 
     forward: Floats
@@ -68,7 +72,13 @@ class Work:
     gathers: Floats
     exchanged: Floats
     exchanged_out: Floats
-    exchanges: Floats
+    doublings: Floats
+    copied: Floats
+    pieces: Floats
+    expert: Floats
+    expert_thin: Floats
+    expert_weights: Floats
+    expert_gradients: Floats
     head: Floats
     head_thin: Floats
     is_odd: Floats
@@ -109,7 +119,9 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         tensor=float(at.tensor),
         spans_nodes=float(at.tensor > cards_per_node),
         gathers=2.0 if at.sequence_parallel else 0.0,
-        **_exchanges(model, at, cards_per_node),
+        **exchanged(model, at, cards_per_node),
+        copied=copied(model, at),
+        pieces=len(layer_operations(model)) / len(layer_operations(plain(model))),
         head=head,
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
@@ -118,47 +130,41 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     )
 
 
-def _exchanges(model: Transformer, at: Deployment, cards_per_node: int) -> dict[str, float]:
-    """What a pass of a layer sends all to all."""
-    tokens = at.micro_batch * at.sequence / at.context
-    heads = 2 * (model.query_width + model.kv_width) / at.tensor
-    sent = tokens * heads * STREAM * (at.context - 1) / at.context
-    leaving = _leaving(at.context, at.tensor, cards_per_node)
-    return {
-        "exchanged": sent * (1 - leaving),
-        "exchanged_out": sent * leaving * cards_per_node,
-        "exchanges": 2.0 if at.context > 1 else 0.0,
-    }
-
-
-def _leaving(group: int, stride: int, cards_per_node: int) -> float:
-    """The part of a group's cards, every ``stride``-th one, that is on other nodes than a card."""
-    return max(0.0, 1 - max(1, cards_per_node // stride) / group)
-
-
 def _columns(**numbers: float) -> Work:
     return Work(**{name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()})
 
 
 def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, float]:
     """FLOPs of a layer's products, and the same over the smallest side of each."""
-    names = ("forward", "input", "weight", "again")
+    names = ("forward", "input", "weight", "again", "expert")
     sums = dict.fromkeys((*names, *(f"{name}_thin" for name in names)), 0.0)
+    experts = 0.0
     for operation in layer_operations(model):
         found = operation_flops(operation, model, at)
         part = float(runs.causal) if operation.scores else 1.0
         side = smallest_side(operation, model, at)
         again = found.again if at.scope == "attention" else 0
-        passes = (found.forward, found.input_backward, found.weight_backward, again)
+        is_expert = operation.copies > 1
+        own = found.forward if is_expert else 0
+        passes = (found.forward, found.input_backward, found.weight_backward, again, own)
+        if is_expert:
+            experts += float(operation.parameters * share(operation, model, at) / at.expert)
         for name, flops in zip(names, passes, strict=True):
             sums[name] += part * float(flops)
             sums[f"{name}_thin"] += part * float(flops) / side
     sums["input_backward"] = sums.pop("input")
     sums["weight_backward"] = sums.pop("weight")
+    sums["expert_weights"] = experts * STREAM
+    sums["expert_gradients"] = experts * 2 * at.bytes_of.gradient
     return sums
 
 
-JOINED = (("query", "key", "value"), ("up", "gate"))
+JOINED = (("query", "key", "value"), ("up", "gate"), ("shared up", "shared gate"))
+
+
+def joined(name: str) -> tuple[str, ...]:
+    """The linears that one product computes with this one."""
+    return next((names for names in JOINED if name in names), (name,))
 
 
 def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> float:
@@ -168,11 +174,13 @@ def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> f
         return float(2 * side if at.rules.fused_attention else side)
     if operation.weights is None:
         return 1.0
-    tokens = at.micro_batch * at.sequence // at.context
+    tokens = at.micro_batch * at.sequence / at.context
+    if operation.copies > 1:
+        tokens *= at.expert * operation.passes / operation.copies
     inner, outer = operation.weights
-    if operation.name in ("output", "down"):  # split by rows
+    if operation.name.endswith(("output", "down")):  # split by rows
         return float(min(tokens, inner * share(operation, model, at), outer))
-    mates = next((names for names in JOINED if operation.name in names), (operation.name,))
+    mates = joined(operation.name)
     width = sum(
         each.weights[1] * share(each, model, at)
         for each in layer_operations(model)
@@ -184,7 +192,8 @@ def smallest_side(operation: Operation, model: Transformer, at: Deployment) -> f
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What a stage does once in an iteration: the gradients' bytes that each card moves, those
-    that its node sends to others (0 where all replicas are in one), the optimizer's bytes."""
+    that its node sends to others (0 where all replicas are in one), the bytes of gradients and
+    optimizer in memory."""
 
     moved: Floats
     sent: Floats
@@ -204,17 +213,22 @@ def step(
 
     A ring over d replicas moves (d - 1) / d of each byte. Cards are numbered along the tensor group
     first and then along the replicas; the groups whose rings leave a node share its network.
+    Weights of experts have d / e replicas.
     """
     layers = model.layers // at.pipeline
-    weights = float(
-        stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last).total
-    )
-    moved = (at.replicas - 1) / at.replicas * weights * runs.moved_at_the_end(at.zero)
-    rings = min(at.tensor, cards_per_node)
-    leaves = at.tensor * at.replicas > cards_per_node
-    sharers = at.replicas if at.zero else 1
+    weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
+    within = out = optimizer = 0.0
+    for number, replicas in (
+        (float(weights.dense), at.replicas),
+        (float(weights.experts), max(1.0, at.replicas / at.expert)),
+    ):
+        moved = (replicas - 1) / replicas * number * runs.moved_at_the_end(at.zero)
+        leaves = at.tensor * at.replicas > cards_per_node
+        within, out = within + (0 if leaves else moved), out + (moved if leaves else 0)
+        sharers = replicas if at.zero else 1
+        optimizer += number * (runs.gradients + runs.optimizer / sharers)
     return Step(
-        moved=np.asarray(0.0 if leaves else moved),
-        sent=np.asarray(moved * rings if leaves else 0.0),
-        optimizer=np.asarray(weights * runs.optimizer / sharers),
+        moved=np.asarray(within),
+        sent=np.asarray(out * min(at.tensor, cards_per_node)),
+        optimizer=np.asarray(optimizer),
     )

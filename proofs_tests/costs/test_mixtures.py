@@ -1,0 +1,185 @@
+"""Experts, latent attention and dense first layers: sums written out for DeepSeek-V2.
+
+h 5120, 128 heads of 128 + 64 numbers (values 128), ranks 1536 and 512, 160 experts of width 1536, 6
+a token, a shared one of 3072; the first layer's block is 12288 wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bubbleproof.costs import (
+    Deployment,
+    Transformer,
+    known_model,
+    layer_flops,
+    layer_operations,
+    layer_saved,
+    model_costs,
+    transformer,
+)
+from bubbleproof.costs.times.allocated import allocated, placeholders
+from bubbleproof.costs.times.cards import card
+from bubbleproof.costs.times.constants import starts
+from bubbleproof.costs.times.iteration import iteration_plan
+from bubbleproof.costs.times.kernels import grouped, kernel_times
+from bubbleproof.costs.times.software import software
+from bubbleproof.costs.times.work import smallest_side, step, work
+from bubbleproof.costs.weights import layer_weights
+
+CORE = software("megatron-core")
+MODEL = known_model("deepseek-v2").model.with_changes(layers=4)
+T = 4096
+AT = Deployment(data=8, expert=8, sequence=T, zero=1, accounting="engine")
+H, A, QK, V = 5120, 128, 192, 128
+ATTENTION = H * 1536 + 1536 * A * QK + H * (512 + 64) + 512 * A * (128 + V) + A * V * H
+EXPERT, SHARED, DENSE, ROUTER = 3 * H * 1536, 3 * H * 3072, 3 * H * 12288, H * 160
+NORMS = 2 * H + 1536 + 512
+
+
+def test_weights_of_a_layer_on_one_of_eight_ranks() -> None:
+    found = layer_weights(MODEL, AT)
+    assert found.experts == 20 * EXPERT
+    assert found.dense == ATTENTION + SHARED + ROUTER + NORMS
+    first = layer_weights(MODEL.dense, AT)
+    assert (first.dense, first.experts) == (ATTENTION + DENSE + NORMS, 0)
+
+
+def test_flops_of_a_token_are_of_six_experts_and_the_shared_one() -> None:
+    linears = 2 * T * (ATTENTION + 6 * EXPERT + SHARED + ROUTER)
+    scores = 2 * T * T * A * (QK + V)
+    found = layer_flops(MODEL, AT)
+    assert found.forward == linears + scores
+    assert found.input_backward == linears + Fraction(5, 2) * scores
+    assert found.weight_backward == linears
+
+
+def test_what_a_layer_keeps() -> None:
+    """Of a token in 16 bits: two norms' outputs and two sums; what goes down and its norms; queries
+    and keys with positions, values, the attention's output; six copies, each with up, gate and
+    their product; the shared one's. In 32: statistics, of four norms and of each head, and
+    the router's rates."""
+    numbers = 4 * H + 2 * 1536 + (512 + 64) + 512 + A * (QK + QK + V + V)
+    numbers += 6 * (H + 3 * 1536) + 3 * 3072
+    statistics = 4 + A + 160
+    assert layer_saved(MODEL, AT) == T * (2 * numbers + 4 * statistics)
+    # Where experts are weighed after their last linear its output is kept as well, and gates are.
+    plain = layer_saved(MODEL, AT.with_changes(accounting="fused"))
+    assert plain - layer_saved(MODEL, AT) == T * 2 * (6 * (H + 1536) + 3072)
+
+
+def test_dense_layers_are_in_the_first_stage() -> None:
+    at = AT.with_changes(pipeline=2, data=4, expert=4)
+    first, last = model_costs(MODEL, at).stages
+    mixed, dense = layer_flops(MODEL, at), layer_flops(MODEL.dense, at)
+    assert first.flops == mixed + dense
+    assert last.flops.forward == 2 * mixed.forward + 2 * T * H * 102400
+    held = allocated(MODEL, at, CORE, 4)
+    assert held[0].saved == 2 * (layer_saved(MODEL, at) + layer_saved(MODEL.dense, at))
+    assert held[1].saved == 2 * layer_saved(MODEL, at)
+    with pytest.raises(ValueError, match="dense_layers 3 must be in the first stage, of 2 layers"):
+        at.require(MODEL.with_changes(dense_layers=3))
+
+
+def test_one_placeholder_stands_for_each_shape() -> None:
+    shapes = {(H, 1536), (1536, A * QK), (H, 576), (512, A * 256), (A * V, H)}
+    shapes |= {(H, 2 * 1536), (1536, H), (H, 2 * 3072), (3072, H), (H, 2 * 12288), (12288, H)}
+    kinds = MODEL.kinds(4, is_first=True)
+    assert placeholders(kinds, AT) == 2 * sum(inner * outer for inner, outer in shapes)
+
+
+def test_an_experts_product_has_the_rows_that_its_ranks_send() -> None:
+    up = next(each for each in layer_operations(MODEL) if each.name == "up")
+    few = MODEL.with_changes(feed_forward=10**6)
+    assert smallest_side(up, few, AT) == T * 8 * 6 / 160
+    assert smallest_side(up, few, AT.with_changes(expert=1)) == T * 6 / 160
+
+
+def test_a_pass_copies_sorts_and_turns() -> None:
+    """Seven passes over six copies of a token, and queries, keys and values read and written."""
+    found = work(MODEL, AT, CORE, 8)
+    assert found.copied == T * 2 * (7 * 6 * H + 2 * A * (QK + QK + V))
+    assert found.exchanged == T * 2 * 2 * 6 * H * 7 / 8
+    assert found.doublings == 3 * 3  # copies, their weights, outputs; log2 8
+    assert work(MODEL.dense, AT, CORE, 8).copied == T * 2 * 2 * A * (QK + QK + V)
+    assert float(found.expert_weights) == 20 * EXPERT * 2
+    assert float(found.expert_gradients) == 20 * EXPERT * (4 + 4)
+
+
+def test_experts_products_and_bytes_overlap_in_part() -> None:
+    """Alone each takes its time; a and b alike take 2^(2/3) of one, less than both in turn."""
+    constants = starts(card("b200"))
+    once = replace(
+        work(MODEL, AT, CORE, 8),
+        expert=np.asarray(constants["matmul"] * 1e9), expert_thin=np.asarray(0.0),
+    )  # fmt: skip
+    alike = np.asarray(constants["memory"] * 1e6)
+    assert grouped(once, np.asarray(0.0), constants) == pytest.approx(0.0)
+    assert grouped(once, alike, constants) == pytest.approx(2 ** (2 / 3) - 1)
+    idle = replace(once, expert=np.asarray(0.0))
+    assert grouped(idle, alike, constants) == pytest.approx(1.0)
+
+
+def test_a_model_without_experts_is_of_one_piece() -> None:
+    """Llama: 2 norms, q, k, v, attention, output, up, gate, silu, product, down. DeepSeek-V2: down,
+    norm and up of queries, and of keys and values, for q, k, v; router, choice, permute, sort,
+    unsort, unpermute; a shared block of five more: 12 + 3 + 6 + 5."""
+    llama = known_model("llama-3-8b").model
+    assert float(work(llama, Deployment(accounting="engine"), CORE, 8).pieces) == 1
+    assert float(work(MODEL, AT, CORE, 8).pieces) == pytest.approx(26 / 12)
+
+
+def test_gradients_of_experts_are_reduced_among_fewer() -> None:
+    """Over 8 replicas with expert 4: dense weights 7/8 of 6 bytes, those of experts 1/2; each card
+    16 bytes of every weight, and 46 of its share."""
+    at = AT.with_changes(expert=4)
+    weights = layer_weights(MODEL, at) * 3 + layer_weights(MODEL.dense, at)
+    found = step(MODEL, at, CORE, 8, is_first=True, is_last=True)
+    ends = 2 * 102400 * H + H
+    dense, experts = float(weights.dense + ends), float(weights.experts)
+    assert float(found.moved) == pytest.approx(6 * (7 / 8 * dense + 1 / 2 * experts))
+    wanted = (16 + 46 / 8) * dense + (16 + 46 / 2) * experts
+    assert float(found.optimizer) == pytest.approx(wanted)
+
+
+def test_stages_take_the_times_of_their_layers() -> None:
+    constants, at = starts(card("b200")), AT.with_changes(pipeline=2, data=4, expert=4)
+    plan = iteration_plan(
+        MODEL, at, microbatches=4, runs=CORE, constants=constants, cards_per_node=8
+    )
+    mixed, dense = (
+        kernel_times(work(kind, at, CORE, 8), constants) for kind in (MODEL, MODEL.dense)
+    )
+    assert plan.stages[0]["forward_ms"] == pytest.approx(
+        float(mixed.forward + dense.forward + 0.5 * mixed.embedding)
+    )
+    assert plan.stages[1]["forward_ms"] == pytest.approx(float(2 * mixed.forward + mixed.head / 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"rope_width": 64}, "model rope_width needs kv_rank"),
+        ({"query_rank": 64}, "model query_rank needs kv_rank"),
+        ({"kv_rank": 64, "kv_heads": 2}, "kv_heads must be heads 8 with kv_rank, got 2"),
+        ({"shared_feed_forward": 64}, "shared_feed_forward need experts"),
+        ({"dense_layers": 1}, "dense_layers and dense_feed_forward go together"),
+        ({"dense_layers": 9, "dense_feed_forward": 64, "experts": 2, "experts_per_token": 1},
+         "dense_layers must be at most layers 4, got 9"),
+    ],
+)  # fmt: skip
+def test_shapes_that_are_none(changes: dict[str, int], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        transformer("llama", layers=4, hidden=64, heads=8, feed_forward=128, vocabulary=9,
+                    **changes)  # fmt: skip
+
+
+def test_latent_attention_of_nothing_more_is_that_of_all_heads() -> None:
+    """A negative control: plain heads stay as they were, whatever latent fields there are."""
+    plain = transformer("llama", layers=1, hidden=64, heads=8, feed_forward=128, vocabulary=9)
+    assert isinstance(plain, Transformer)
+    assert plain.query_width == plain.kv_width == plain.value_width == plain.output_width == 64
