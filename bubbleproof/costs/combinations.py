@@ -1,10 +1,11 @@
 """The deployments that a plan goes through: how a model is cut over the cards of a cluster.
 
-A *combination* is (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope). It is one
-pipeline problem of ``pipeline`` ranks and samples / (data x micro-batch) microbatches, whose
-numbers ``costs`` computes. One that a number forbids is told with that number; one of which a
-single microbatch does not fit has no schedule at all (a rank holds the same layers in one chunk or
-in more, but for where the embedding and the head stand, which only adds to a rank).
+A *combination* is (tensor, data, pipeline, micro-batch, ZeRO level, recompute scope), and context
+parallelism where the lists have it. It is one pipeline problem of ``pipeline`` ranks and samples /
+(data x micro-batch) microbatches, whose numbers ``costs`` computes. One that a number forbids is
+told with that number; one of which a single microbatch does not fit has no schedule at all (a rank
+holds the same layers in one chunk or in more, but for where the embedding and the head stand, which
+only adds to a rank).
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ class Combination:
     micro_batch: int
     zero: int
     scope: str
+    context: int = 1
 
     def __str__(self) -> str:
         sizes = f"t={self.tensor} d={self.data} p={self.pipeline} b={self.micro_batch}"
+        sizes += f" c={self.context}" if self.context > 1 else ""
         return f"{sizes} zero={self.zero} {self.scope}"
 
     def to_json(self) -> dict[str, object]:
@@ -45,8 +48,7 @@ class Combination:
 class Training:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
-    ``deployment`` has what all combinations share (sequence, accounting, precision, context,
-    expert).
+    ``deployment`` has what all combinations share (sequence, accounting, precision, expert).
     """
 
     model: Transformer
@@ -65,6 +67,7 @@ class Lists:
     micro_batch: tuple[int, ...] = (1, 2, 4, 8)
     zero: tuple[int, ...] = (0, 1, 2, 3)
     scope: tuple[str, ...] = ("none", "attention", "full")
+    context: tuple[int, ...] = (1,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +89,14 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
     """All of them, legal or not. Raises ``ValueError`` for more than ``MOST_COMBINATIONS``."""
     tensor, data, pipeline = _sizes(training, lists)
     shapes = [
-        (t, d, p)
-        for t, d, p in product(tensor, data, pipeline)
-        if t * d * p * training.deployment.context == training.cluster.cards
+        (t, d, p, c)
+        for t, d, p, c in product(tensor, data, pipeline, lists.context)
+        if t * d * p * c == training.cluster.cards
     ]
     if not shapes:
         raise ValueError(
             f"no tensor x data x pipeline of the lists is the {training.cluster.cards} cards; "
-            f"use such as data = [{_nearest(training.cluster.cards, tensor, pipeline)}]"
+            f"use such as data = [{_nearest(training.cluster.cards, tensor, pipeline, lists)}]"
         )
     number = len(shapes) * len(lists.micro_batch) * len(lists.zero) * len(lists.scope)
     if number > MOST_COMBINATIONS:
@@ -102,8 +105,10 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
             "list fewer values"
         )
     return tuple(
-        Combination(tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope)
-        for (t, d, p), b, zero, scope in product(shapes, lists.micro_batch, lists.zero, lists.scope)
+        Combination(tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c)
+        for (t, d, p, c), b, zero, scope in product(
+            shapes, lists.micro_batch, lists.zero, lists.scope
+        )
     )
 
 
@@ -115,8 +120,9 @@ def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:
     return lists.tensor or within, lists.data or divisors, lists.pipeline or deep
 
 
-def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...]) -> int:
-    fits = [cards // (t * p) for t, p in product(tensor, pipeline) if cards % (t * p) == 0]
+def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lists: Lists) -> int:
+    sizes = [t * p * c for t, p, c in product(tensor, pipeline, lists.context)]
+    fits = [cards // size for size in sizes if cards % size == 0]
     return max(fits, default=cards)
 
 

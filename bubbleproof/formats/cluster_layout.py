@@ -33,6 +33,7 @@
     micro_batch = [1, 2, 4]
     zero = [0, 1]
     scope = ["none", "full"]
+    context = [1, 2]             # cards that share the sequence of a sample; default 1
     chunks = [1, 2]              # and the shapes of a pipeline, as in any plan
 
 The schema is ``docs/schemas/cluster-1.json``.
@@ -113,6 +114,8 @@ class ClusterPlanLayout(PlanLayout):
         default_factory=lambda: ["none", "attention", "full"]  # type: ignore[arg-type]  # the names
     )
     """What of a layer is recomputed."""
+    context: Listed = Field(default_factory=lambda: [1])
+    """Cards that share the sequence of a sample, with all of the model on each."""
     accounting: str | None = None
     """How kept bytes are counted, by name (``costs.accounting``); absent: the framework's."""
     precision: str | None = None

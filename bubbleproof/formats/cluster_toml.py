@@ -41,7 +41,7 @@ CARD = {
     "network": ("network_gbs", 1e9),
 }
 REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
-SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope")
+SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,11 +236,12 @@ def deployed_text(file: ClusterFile, one: Counted) -> str:
     """The problem file of one deployment of a cluster file."""
     assert one.numbers is not None
     training, at, model = file.training, one.combination, _model_name(file.training)
+    shared = f", each sample on {at.context} cards" if at.context > 1 else ""
     remarks = (
         f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
         f"{training.cluster.cards} cards:",
         f"tensor {at.tensor}, data {at.data}, pipeline {at.pipeline}, micro-batches of "
-        f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}.",
+        f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}{shared}.",
         f"Estimated, not measured. A step takes {one.numbers.step_end} us more than its pipeline.",
     )
     return problem_text(deployed_problem(file, one), remarks)

@@ -43,7 +43,7 @@ zero = [0, 1]
 scope = ["none", "full"]
 chunks = [1, 2]
 """
-KEYS = {"tensor", "data", "pipeline", "micro_batch", "zero", "scope"}
+KEYS = {"tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context"}
 SHAPE = {"chunks", "placement", "backward", "slices", "f", "layers"}
 FILES = {"problem.toml", "plan.json", "schedule.json", "schedule.csv", "plan.html"}
 

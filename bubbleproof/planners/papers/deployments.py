@@ -5,7 +5,9 @@ BPipe's grid is (t, p, d, microbatch, scope) (section 4.2, Table 2), MEPipe's (P
 the paper's own count of a step, (m + p - 1) (F + B) or Table 3's slots, at the estimated times of a
 rank, and what follows the pipeline (gradients, weights, optimizer). The least is chosen. Both
 papers share optimizer state among replicas, so of the ZeRO levels listed 1 is taken where it is
-listed. Slices and chunks are those of the file's ``[plan]``, context parallelism is the file's.
+listed. SPP and VP are the slices and chunks of the file's ``[plan]``, CP its ``context``: cards
+that share a sample hold 1/CP of its activations (section 7.3), and the time model exchanges their
+heads for its tokens (``costs.times.work``); of what that takes the paper prints no formula.
 
 BPipe's transfers move a rank's activation of a microbatch, at a card's bandwidth within its node,
 or at its share of a node's to others where a pair stands on two (Appendix B).
