@@ -2,10 +2,10 @@
 
 Every ``$ bubbleproof ...`` line of a ``console`` block is run at the repository's root, page by
 page and in order, and every ``>>>`` line of a ``python`` block; what they print must be what stands
-below. Floating-point rounding differs between processors, so numbers such as ``1.0e-15`` are
-compared as ``<small>``, and times such as ``0.30 s`` as ``<seconds>``. What a page quotes of a
-generated report must stand there. ``python -m proofs_tests.test_documents`` writes the current
-output into the pages.
+below. They run in this process: to load the program anew takes longer than most commands.
+Floating-point rounding differs between processors, so numbers such as ``1.0e-15`` are compared as
+``<small>``, and times such as ``0.30 s`` as ``<seconds>``. What a page quotes of a report must
+stand there. ``python -m proofs_tests.test_documents`` writes the current output into them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import bubbleproof
+from bubbleproof.cli import main
 from proofs_tests.shown import PYTHON, normal, session
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+PLAIN = {"NO_COLOR": "1", "COLUMNS": "120"}
 MOST_BYTES = 6 * 1024  # of the README
 BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
 QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w.-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -53,14 +58,33 @@ QUOTES = [match for page in PAGES for match in QUOTE.finditer(page.read_text("ut
 
 def output(command: str) -> str:
     """What the command writes on standard output; it must not be unusable input (status 2)."""
-    words = [sys.executable, "-m", "bubbleproof", *shlex.split(command)[1:]]
-    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    words = ["bubbleproof", *shlex.split(command)[1:]]
+    out, err = StringIO(), StringIO()
+    with (
+        chdir(ROOT),
+        patch.dict(os.environ, PLAIN),
+        patch.object(sys, "argv", words),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    assert ended.value.code in (0, 1), err.getvalue()
+    assert "Traceback" not in err.getvalue()
+    return _stripped(out.getvalue())
+
+
+def output_of_a_process(command: str) -> str:
+    """The same, of a process of its own."""
     done = subprocess.run(
-        words, cwd=ROOT, env=plain, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode in (0, 1), done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+        [sys.executable, "-m", "bubbleproof", *shlex.split(command)[1:]],
+        cwd=ROOT, env={**os.environ, **PLAIN}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return _stripped(done.stdout)
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 def quotation(name: str, *, is_grid: bool) -> str:
@@ -129,6 +153,7 @@ def test_every_name_at_the_door_is_documented() -> None:
 def test_a_changed_output_is_noticed() -> None:
     block = Block("README.md", "bubbleproof measure 1f1b p=2 m=2", "makespan 10\n")
     assert normal(output(block.command)) != normal(block.shown)
+    assert output(block.command) == output_of_a_process(block.command)
     assert session(">>> 1 + 1\n3\n") == ">>> 1 + 1\n2\n"
 
 
