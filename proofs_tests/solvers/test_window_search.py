@@ -17,6 +17,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
 from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
 
 V_SHAPE = Pipeline(
     num_ranks=4, num_microbatches=8, num_chunks=2, placement="wave", split_backward=True,
@@ -24,8 +25,9 @@ V_SHAPE = Pipeline(
 )  # fmt: skip
 # Half of an activation goes back at I: the store's clauses, not its edges, say what fits.
 IN_PARTS = Pipeline(
-    num_ranks=4, num_microbatches=16, split_backward=True, forward=10, input_backward=11,
-    weight_backward=8, latency=1, activation=2, released_at_input=1, capacity=6,
+    num_ranks=4, num_microbatches=sized(8, full=16), split_backward=True,
+    forward=10, input_backward=11, weight_backward=8, latency=1,
+    activation=2, released_at_input=1, capacity=6,
 )  # fmt: skip
 LOOP = Pipeline(num_ranks=4, num_microbatches=12, num_chunks=2, capacity=7, latency=1)
 
@@ -50,6 +52,7 @@ def makespan(problem: Problem, schedule: Schedule) -> int:
     return verdict.measured.makespan
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("pipeline", [V_SHAPE, IN_PARTS, LOOP], ids=["V", "in parts", "loop"])
 def test_each_schedule_is_accepted_and_shorter(pipeline: Pipeline) -> None:
     problem = pipeline.problem()

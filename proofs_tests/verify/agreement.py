@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import itemgetter
 
 from bubbleproof.reference_exec.plans.transfer_rows import by_moments, moments, with_transfers
 from bubbleproof.theory.families import member
@@ -117,13 +118,13 @@ def tally_of(
         chances = [(operator, each) for operator in operators]
         if wiring.movers and operators is PROGRAM_OPERATORS:
             chances += [(operator, 4 * each) for operator in TRANSFER_OPERATORS]
-        for operator, count in chances:
-            for number in range(count):
-                if to_the_first and result.disagreements:
-                    return result
-                seed = f"{case.name} {operator.name} {number}"
-                mutant = mutate(operator, seed, wiring, orders)
-                if mutant is not None:
-                    compare(result, case, wiring, mutant, operator.name)
-                    result.families[operator.name, family] += 1
+        tries = [(number, operator) for operator, count in chances for number in range(count)]
+        for number, operator in sorted(tries, key=itemgetter(0)):  # one by each, then another
+            if to_the_first and result.disagreements:
+                return result
+            seed = f"{case.name} {operator.name} {number}"
+            mutant = mutate(operator, seed, wiring, orders)
+            if mutant is not None:
+                compare(result, case, wiring, mutant, operator.name)
+                result.families[operator.name, family] += 1
     return result
