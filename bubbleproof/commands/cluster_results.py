@@ -10,6 +10,7 @@ from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, Row
+from bubbleproof.planners.planned import BOUNDED
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.solvers import Status
 
@@ -45,7 +46,7 @@ def _reason_of(rows: list[Row], status: str) -> str:
 def _place(row: Row) -> tuple[int, int]:
     if row.value is not None:
         return 0, row.value
-    return {"UNKNOWN": 1, "INFEASIBLE": 2}.get(row.status, 3), row.bound
+    return {"UNKNOWN": 1, BOUNDED: 2, "INFEASIBLE": 3}.get(row.status, 4), row.bound
 
 
 def _row(row: Row) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bubbleproof.costs.combinations import Combination, Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.planners.known_schedules import Known
-from bubbleproof.planners.planned import NOT_LEGAL, Plan
+from bubbleproof.planners.planned import NOT_LEGAL, Plan, unsolved_status
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
@@ -90,15 +90,14 @@ class Standing:
         """What shows the bound of each of its candidates."""
         return tuple(shape.bounded for shape in self.shapes)
 
-    @property
-    def status(self) -> str:
-        """A ``Status`` of this deployment alone by name, or ``NOT_LEGAL``."""
+    def status(self, best: Standing | None) -> str:
+        """A ``Status`` of this deployment alone by name, ``NOT_LEGAL`` or ``BOUNDED``."""
         if not self.counted.is_legal:
             return NOT_LEGAL
         if self.reason:
             return Status.INFEASIBLE.name
         if self.value is None:
-            return Status.UNKNOWN.name
+            return unsolved_status(self.bound, None if best is None else best.value)
         return (Status.OPTIMAL if self.bound >= self.value else Status.FEASIBLE).name
 
     def told(self, best: Standing | None) -> str:
@@ -110,8 +109,8 @@ class Standing:
         if best is None or best.value is None:
             return "no schedule was found in the time given"
         if self.bound >= best.value:
-            return "its bound is not below the plan"
-        return "open: its bound is below the plan"
+            return f"its bound is not below the plan's {best.value:,} us"
+        return f"open: its bound is below the plan's {best.value:,} us"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

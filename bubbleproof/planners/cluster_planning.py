@@ -254,7 +254,7 @@ class _ClusterPlanning:
     def _row(self, one: Standing, best: Standing | None) -> Row:
         return Row(
             combination=one.counted.combination,
-            status=one.status,
+            status=one.status(best),
             reason=one.told(best),
             value=one.value,
             bound=one.bound,

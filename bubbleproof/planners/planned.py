@@ -23,6 +23,7 @@ from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.verdict import Verdict
 
 NOT_LEGAL = "NOT_LEGAL"
+BOUNDED = "BOUNDED"  # no schedule of it is known, and its bound is not below the plan
 Told = Callable[[str], None]
 
 
@@ -60,7 +61,8 @@ class PlanOptions:
 class Judged:
     """A candidate and what became of it.
 
-    ``status`` is a ``Status`` by name, of this candidate alone, or ``NOT_LEGAL``. ``pipeline`` has
+    ``status`` is a ``Status`` by name, of this candidate alone, ``NOT_LEGAL`` or ``BOUNDED``: no
+    schedule of it is known, nor needed, as none is below the plan. ``pipeline`` has
     its choices fixed where a ``schedule`` was found. No schedule takes less than ``bound`` ticks:
     shown by ``certificate``, or by the ``word`` of an engine. ``reason`` tells why it lost, or what
     it rests on. ``cost`` are the ticks of a step where a plan goes by more than the makespan: with
@@ -178,6 +180,11 @@ class Plan:
             return not found, 0 if not found else (by or _nominal)(one), not one.is_legal
 
         return tuple(sorted(self.judged, key=place))
+
+
+def unsolved_status(bound: int, best: int | None) -> str:
+    """The status of what has no schedule, beside a plan of ``best`` ticks."""
+    return Status.UNKNOWN.name if best is None or bound < best else BOUNDED
 
 
 def _nominal(one: Judged) -> float:

@@ -25,7 +25,7 @@ from bubbleproof.parallel import run_all
 from bubbleproof.planners.known_schedules import Known, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
-from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions
+from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions, unsolved_status
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
@@ -33,6 +33,7 @@ from bubbleproof.verify import Verdict, check_whole, join
 from bubbleproof.verify.required import check_required
 
 LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
+SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
 
@@ -286,15 +287,16 @@ class _Planning:
 
     def _judged(self, one: _Standing) -> list[tuple[Candidate, Judged]]:
         seen, bound = one.best or Seen(pipeline=one.shaped.pipeline), one.bound
-        status = Status.UNKNOWN
+        status = unsolved_status(one.least, self.best)
         if one.is_infeasible:
-            status = Status.INFEASIBLE
+            status = Status.INFEASIBLE.name
         elif one.value is not None:
-            status = Status.OPTIMAL if one.least >= one.value else Status.FEASIBLE
+            is_closed = one.least >= one.value
+            status = (Status.OPTIMAL if is_closed else Status.FEASIBLE).name
         first = one.candidates[0]
         judged = Judged(
             candidate=first,
-            status=status.name,
+            status=status,
             reason=_reason(one, self.best),
             pipeline=None if one.best is None else seen.pipeline,
             schedule=seen.schedule,
@@ -305,7 +307,7 @@ class _Planning:
             word="" if bound is None else bound.word,
         )
         return [
-            (c, judged if c == first else replace(judged, candidate=c, reason=f"is {first}"))
+            (c, judged if c == first else replace(judged, candidate=c, reason=f"{SAME} {first}"))
             for c in one.candidates
         ]
 

@@ -69,6 +69,11 @@ def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> N
     for one in found["candidates"]:
         assert one.keys() >= KEYS | {"status", "value", "lower_bound", "peak_memory", "reason"}
         assert one["status"] == "NOT_LEGAL" or one["lower_bound"] >= found["value"]
+        told = one["reason"]
+        if one["status"] == "BOUNDED":  # nothing was looked for, and the bound says why
+            assert one["value"] is None
+            assert told == f"its bound is not below the plan's {found['value']:,} us"
+    assert "BOUNDED" in {one["status"] for one in found["candidates"]}
     assert found["pareto"][0]["value"] == found["value"]
 
 

@@ -52,7 +52,7 @@ def test_the_plan_says_of_each_candidate_what_became_of_it(found: Plan) -> None:
     illegal = by_text["v=5 loop whole"]
     assert (illegal.status, illegal.reason) == ("NOT_LEGAL", "forward 4 is not divisible by 5")
     assert sum(not one.is_legal for one in found.judged) == 4
-    assert by_text["v=1 wave split"].reason == "is v=1 loop split"
+    assert by_text["v=1 wave split"].reason == "the same pipeline as v=1 loop split"
     assert by_text["v=1 wave split"].bound == by_text["v=1 loop split"].bound
     for one in found.judged:
         assert one.bound <= (NEVER if one.value is None else one.value)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from bubbleproof.planners.looks import FirstLook, first_look
 from bubbleproof.planners.papers.paper_choice import PaperChoice, Run
-from bubbleproof.planners.planned import Judged, Plan
+from bubbleproof.planners.planned import Judged, Plan, unsolved_status
 from bubbleproof.planners.planning import verdict_of, why_not
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
@@ -66,7 +66,9 @@ def _told_again(one: Judged, best: int | None) -> Judged:
     if one.reason and not one.reason.startswith(("no schedule of", "its bound", "open")):
         return one
     by = f" by the word of {one.word}" if one.word and one.certificate is None else ""
-    return replace(one, reason=why_not(one.value, one.bound, best, by))
+    told = replace(one, reason=why_not(one.value, one.bound, best, by))
+    is_open = one.status == Status.UNKNOWN.name
+    return replace(told, status=unsolved_status(one.bound, best)) if is_open else told
 
 
 def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, Run]]:
