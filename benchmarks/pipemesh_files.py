@@ -29,17 +29,14 @@ from math import ceil, lcm
 from pathlib import Path
 
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.flops import layer_flops, operation_flops
 from bubbleproof.costs.known_models import known_model
-from bubbleproof.costs.operations import layer_operations
-from bubbleproof.costs.saved_bytes import layer_saved, operation_saved
-from bubbleproof.costs.transformer import Transformer
+from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.costs.weights import layer_weights
 from bubbleproof.papers.claims.pipemesh_tables import TABLE
+from bubbleproof.planners.papers.mesh_operations import layer_again
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
 GIB = 1 << 30
-AGAIN = ("norm", "query", "key", "value", "up", "gate", "silu", "product", "gelu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,29 +76,8 @@ def deployment(given: Configuration) -> Deployment:
 
 def operations(given: Configuration, forward: int) -> list[tuple[str, int, int]]:
     """(name, bytes, ticks) of what may be recomputed of a layer whose forward has so many ticks."""
-    model, at = known_model(given.model).model, deployment(given)
-    whole = Fraction(layer_flops(model, at).forward)
-    found = []
-    for one in layer_operations(model):
-        if not one.name.startswith(AGAIN):
-            continue
-        flops = Fraction(operation_flops(one, model, at).forward)
-        saved = operation_saved(one, model, at)
-        moved = 2 * saved * 10**6 / given.bandwidth
-        ticks = forward * flops / whole if flops else moved
-        found.append((one.name, int(saved), ceil(ticks)))
-    return [*found, *_dropout(model, at, given)]
-
-
-def _dropout(
-    model: Transformer, at: Deployment, given: Configuration
-) -> list[tuple[str, int, int]]:
-    """The masks of a layer's dropouts, kept or drawn again."""
-    masks = sum(one.masks for one in layer_operations(model))
-    if not masks:
-        return []
-    saved = Fraction(masks * at.sequence, at.tensor)
-    return [("dropout", int(saved), ceil(2 * saved * 10**6 / given.bandwidth))]
+    model = known_model(given.model).model
+    return layer_again(model, deployment(given), forward, given.bandwidth)
 
 
 def parameters(given: Configuration) -> int:

@@ -44,7 +44,7 @@ from bubbleproof.commands.plan_paper import (
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
 from bubbleproof.commands.targets import make_folder
-from bubbleproof.formats import write_table
+from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import (
@@ -66,6 +66,7 @@ from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
 from bubbleproof.report.page import Report, write_page
 from bubbleproof.report.plan_page import ranked_table
+from bubbleproof.theory.model.schedule import Program
 
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
@@ -193,7 +194,7 @@ def _write(
     winner = found.plan.winner
     assert winner is not None
     assert winner.schedule is not None
-    write_table(folder / "schedule.csv", winner.schedule.program)
+    _write_table(folder / "schedule.csv", winner.schedule.program, deployed.pipeline.num_ranks)
     if shown is not None:
         write_paper_schedule(folder, deployed, shown)
     if absent(".html"):
@@ -204,6 +205,14 @@ def _write(
             lambda: write_page(page, _report(file, deployed, found, timed, shown)), None
         )
     say(f"wrote {folder}")
+
+
+def _write_table(path: Path, program: Program, ranks: int) -> None:
+    """What the ranks compute, as a PyTorch table, where that has words for it."""
+    try:
+        write_table(path, program.take(program.resource < ranks))
+    except UnusableInput as why:
+        say(f"no {path.name}: {why}")
 
 
 def _report(

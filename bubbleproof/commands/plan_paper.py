@@ -16,8 +16,8 @@ from pathlib import Path
 from bubbleproof.commands.results import with_claims
 from bubbleproof.costs.combinations import Counted
 from bubbleproof.formats import UnusableInput, write_schedule
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space, deployed_text
-from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
+from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners import Judged, Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
@@ -26,10 +26,13 @@ from bubbleproof.planners.papers import paper_choice, require_paper
 from bubbleproof.planners.papers.deployments import chooses_deployments, deployment_of
 from bubbleproof.planners.papers.joint_deployments import with_plan
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
+from bubbleproof.planners.papers.mesh_operations import mesh_table
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, iteration, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.report.amounts import ticks
 
+NO_GRID = "nothing of the grid fits on paper"
+NO_MESH = "PipeMesh shards the optimizer's state, and plan.zero has no 1 that fits these sizes"
 FEW_SECONDS = 1.0  # for the shapes of the paper's own deployment
 
 
@@ -61,13 +64,19 @@ def known_to(chosen: PaperChoice | None) -> tuple[Known, ...]:
 
 
 def joined(
-    found: Plan, chosen: PaperChoice | None, options: PlanOptions | None = None
+    found: Plan,
+    chosen: PaperChoice | None,
+    options: PlanOptions | None = None,
+    inside: int = 0,
 ) -> tuple[Plan, Beside | None]:
-    """The plan with the paper's choice among its candidates; ``options`` as they were for it."""
+    """The plan with the paper's choice among its candidates; ``options`` as they were for it.
+
+    ``inside``: see ``with_paper``.
+    """
     if chosen is None:
         return found, None
     chosen = with_shorter_order(chosen, options or PlanOptions())
-    return with_paper(found, chosen), Beside(chosen=chosen, value=chosen.value)
+    return with_paper(found, chosen, inside), Beside(chosen=chosen, value=chosen.value)
 
 
 def joined_deployments(
@@ -79,18 +88,26 @@ def joined_deployments(
 ) -> tuple[ClusterPlan, Beside | None]:
     """The same for a model on a cluster, where values are iterations.
 
-    A paper with a grid of deployments takes its own, others plan the winner's.
+    A paper with a grid of deployments takes its own, others plan the winner's; PipeMesh, whose
+    pipelines have the replicas' collectives in themselves, that under ZeRO-1.
     """
     if name is None or found.winner is None or found.plan is None:
         return found, None
-    at, cluster = found.winner, file.training.cluster
-    if not chooses_deployments(name):
-        deployed = problem_file_of_text(deployed_text(file, at), name=file.name)
-        chosen = chosen_by(name, deployed)
+    at, cluster, inside = found.winner, file.training.cluster, 0
+    if name == "pipemesh":
+        mesh = _mesh_deployment(counts, at)
+        if mesh is None:
+            return found, Beside(chosen=_nothing(name, NO_MESH), value=None)
+        at, chosen = mesh, _mesh_choice(file, mesh)
+        assert at.numbers is not None
+        has_collectives = chosen.run is not None and chosen.run.pipeline.choices.sharding
+        inside = at.numbers.step_end - at.numbers.rest_end if has_collectives else 0
+    elif not chooses_deployments(name):
+        chosen = paper_choice(name, Given(space=deployed_space(file, at), table={}))
     else:
         own = deployment_of(name, counts, lambda one: deployed_space(file, one), cluster)
         if own is None:
-            return found, Beside(chosen=_nothing(name), value=None)
+            return found, Beside(chosen=_nothing(name, NO_GRID), value=None)
         at, chosen = own.counted, paper_choice(name, own.given)
         told = {"deployment": str(at.combination), **chosen.choice}
         chosen = replace(chosen, choice=told)
@@ -98,17 +115,33 @@ def joined_deployments(
     if at is not found.winner:
         few = replace(options, time_limit=min(FEW_SECONDS, options.time_limit), tell=None)
         plan_of = plan(deployed_space(file, at), few)
-    joint, shown = joined(plan_of, chosen, options)
-    later = 0 if at.numbers is None else at.numbers.step_end
+    joint, shown = joined(plan_of, chosen, options, inside)
+    later = 0 if at.numbers is None else at.numbers.step_end - inside
     if shown is not None and shown.value is not None:
         shown = replace(shown, value=shown.value + later)
-    return with_plan(found, at, joint), shown
+    return with_plan(found, at, joint, inside), shown
 
 
-def _nothing(name: str) -> PaperChoice:
+def _mesh_deployment(counts: Sequence[Counted], at: Counted) -> Counted | None:
+    """The winner's deployment under ZeRO-1, where PipeMesh begins; None where it is not listed."""
+    wanted = replace(at.combination, zero=1)
+    return next((one for one in counts if one.combination == wanted and not one.reason), None)
+
+
+def _mesh_choice(file: ClusterFile, at: Counted) -> PaperChoice:
+    """PipeMesh's choice there, its collectives by the model of times.
+
+    Others have theirs at the step's end, by the file's costs: their makespan is their cost here.
+    """
+    given = Given(space=deployed_space(file, at), table=mesh_table(file.training, at))
+    chosen = paper_choice("pipemesh", given)
+    told = {"deployment": str(at.combination), **chosen.choice}
+    return replace(chosen, choice=told, cost=iteration)
+
+
+def _nothing(name: str, why: str) -> PaperChoice:
     return PaperChoice(
-        paper=name, choice={"deployment": None}, executable=False, value=None, run=None,
-        note="nothing of the grid fits on paper",
+        paper=name, choice={"deployment": None}, executable=False, value=None, run=None, note=why
     )  # fmt: skip
 
 

@@ -179,7 +179,8 @@ def _of_cluster(file: ClusterFile, plan: PlanFile | None) -> _Scope:
         expected = f"a deployment of {file.name}"
         raise UnusableInput("deployment", expected, plan.deployment or "nothing", plan.name)
     space = plan.beside(own.space)
-    return _Scope(space=space, after=own.after, every=every.with_space(own.name, space))
+    after = replace(own, space=space).follows(plan.winner)
+    return _Scope(space=space, after=after, every=every.with_space(own.name, space))
 
 
 def _verdict(plan: PlanFile, scope: _Scope, comm: Sequence[str]) -> Verdict:

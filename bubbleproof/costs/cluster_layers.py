@@ -41,13 +41,19 @@ LOGIT = 4  # bytes that ``head_saved`` counts of each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterLayers:
-    """``latency`` and ``step_end`` in ticks, ``message`` and ``capacity`` in bytes of one card."""
+    """``latency`` and ``step_end`` in ticks, ``message`` and ``capacity`` in bytes of one card.
+
+    ``rest_end`` is ``step_end`` without replicas' collectives, ``exchange`` the ticks of those by
+    themselves.
+    """
 
     layers: Layers
     latency: int
     message: int
     capacity: int
     step_end: int
+    rest_end: int
+    exchange: int
 
 
 def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterLayers:
@@ -78,6 +84,8 @@ def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> Clus
         message=ceil(message_bytes(model, at)),
         capacity=cluster.memory - cluster.reserve - _workspace(model, at, cluster),
         step_end=ceil(times.step_end([cut]) * TICKS),
+        rest_end=ceil(times.rest_end([cut]) * TICKS),
+        exchange=ceil(times.exchange([cut]) * TICKS),
     )
 
 

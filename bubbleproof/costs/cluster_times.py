@@ -40,12 +40,18 @@ THIRD = 1 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """One microbatch: forward, backward for the input, and for the weights; ``step`` at its end."""
+    """One microbatch: forward, backward for the input, and for the weights; ``step`` at its end.
+
+    ``optimizer`` is the part of ``step`` without replicas' collectives; ``exchange`` are those at
+    the step's end by themselves, nothing of them hidden: half for gathering, half for reducing.
+    """
 
     forward: float = 0.0
     input_backward: float = 0.0
     weight_backward: float = 0.0
     step: float = 0.0
+    optimizer: float = 0.0
+    exchange: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +66,27 @@ class ClusterTimes:
 
     def step_end(self, cuts: Sequence[Cut]) -> float:
         """What follows the pipeline, on the stage of any of the cuts where that takes longest."""
+        return self._longest(cuts, "step") + self.beside
+
+    def rest_end(self, cuts: Sequence[Cut]) -> float:
+        """The same without collectives."""
+        return self._longest(cuts, "optimizer") + self.beside
+
+    def exchange(self, cuts: Sequence[Cut]) -> float:
+        """The collectives at the step's end by themselves."""
+        return self._longest(cuts, "exchange")
+
+    def _longest(self, cuts: Sequence[Cut], name: str) -> float:
+        layer, first, last = (
+            float(getattr(part, name)) for part in (self.layer, self.embedding, self.head)
+        )
         longest = 0.0
         for cut in cuts:
-            steps = [layers * self.layer.step for layers in cut]
-            steps[0] += self.embedding.step
-            steps[-1] += self.head.step
-            longest = max(longest, *steps)
-        return longest + self.beside
+            parts = [layers * layer for layers in cut]
+            parts[0] += first
+            parts[-1] += last
+            longest = max(longest, *parts)
+        return longest
 
 
 def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterTimes:
@@ -116,6 +136,8 @@ class _Replicas:
             else 0.0,
             weight_backward=plain.weight_backward + self._left(adding, plain.weight_backward),
             step=at_the_end + self._optimizer(weights),
+            optimizer=self._optimizer(weights),
+            exchange=self._moving(weights, reduced + gathered),
         )
 
     def _left(self, collective: float, computation: float) -> float:

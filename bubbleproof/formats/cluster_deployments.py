@@ -51,7 +51,8 @@ def deployments(file: ClusterFile, counts: Sequence[Counted]) -> Deployments:
         except ValueError:  # such as more microbatches than a problem may have
             continue
         numbers = one.numbers
-        deployed.append(Deployed(name=str(one.combination), space=space, after=numbers.step_end))
+        name, after, rest = str(one.combination), numbers.step_end, numbers.rest_end
+        deployed.append(Deployed(name=name, space=space, after=after, rest=rest))
         problem = {**deployed_problem(file, one), "name": "", "description": ""}
         told = [str(one.combination), numbers.step_end, problem]
         digest.update(json.dumps(told, sort_keys=True).encode())

@@ -22,13 +22,16 @@ from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.shaping import Shaped
 
 
-def with_paper(found: Plan, chosen: PaperChoice) -> Plan:
-    """The plan of the file's candidates and the paper's, by the paper's costs."""
+def with_paper(found: Plan, chosen: PaperChoice, inside: int = 0) -> Plan:
+    """The plan of the file's candidates and the paper's, by the paper's costs.
+
+    ``inside`` ticks of what the paper's own pipelines do follow every other one (collectives).
+    """
     listed = [_costed(one, chosen) for one in found.judged]
     runs = dict(_beside(listed, chosen))
     space = replace(found.space, others=tuple((name, run.pipeline) for name, run in runs.items()))
     others = space.candidates()[len(found.judged) :]
-    listed += [_judged(one, runs[one.beside]) for one in others]
+    listed += [less(_judged(one, runs[one.beside]), inside) for one in others]
     known = [one for one in listed if one.value is not None]
     winner = min(known, key=lambda one: (one.value or 0, one.peak_memory or 0), default=None)
     if winner is None:
@@ -84,6 +87,13 @@ def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, Ru
         value = None if one.candidate is None else values.get(one.candidate)
         if value is None or value > one.ticks:
             yield name, one
+
+
+def less(one: Judged, ticks: int) -> Judged:
+    """With its cost and its bound less by so many ticks."""
+    if one.value is None or not ticks:
+        return one
+    return replace(one, cost=one.value - ticks, bound=one.bound - ticks)
 
 
 def _judged(candidate: Candidate, run: Run) -> Judged:

@@ -62,11 +62,20 @@ class BundleVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Deployed:
-    """A deployment: the space of its pipeline, and the ticks that follow it in every step."""
+    """A deployment: the space of its pipeline, and the ticks that follow it in every step.
+
+    ``rest`` is what of them follows a pipeline that has the replicas' collectives in itself.
+    """
 
     name: str
     space: PlanSpace
     after: int
+    rest: int = 0
+
+    def follows(self, candidate: Candidate) -> int:
+        """The ticks that follow a candidate's pipeline."""
+        own = dict(self.space.others).get(candidate.beside)
+        return self.after if own is None or own.choices.sharding is None else self.rest
 
 
 def check_bundle(space: PlanSpace, bundle: tuple[Bounded, ...]) -> BundleVerdict:
@@ -109,7 +118,12 @@ def check_deployments(
         name: check_bundle(known[name].space, bundle) for name, bundle in bundles if name in known
     }
     refusals += [f"{name}: {why}" for name, one in found.items() for why in one.refusals]
-    bounds = [one.bound + known[name].after for name, one in found.items() if one.bound is not None]
+    bounds = [
+        entry.bound + known[name].follows(entry.candidate)
+        for name, bundle in bundles
+        if name in known
+        for entry in bundle
+    ]
     return BundleVerdict(
         refusals=tuple(refusals),
         bound=None if refusals else min(bounds, default=None),
