@@ -113,11 +113,18 @@ def test_every_entry_names_a_mutant_of_the_tree() -> None:
 def test_the_page_counts_those_that_mean_the_same_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, third, fourth = mutants("box.py", SOURCE)[:4]
     monkeypatch.setattr(command, "SAME", {third.key: "a reason"})
-    text = page("words", {one: KILLED, other: LATE, third: ALIVE, fourth: ALIVE})
+    verdicts = {one: KILLED, other: LATE, third: ALIVE, fourth: ALIVE}
+    text = page("words", verdicts, {7: [*verdicts]})
     # Three count, of which two are killed: 66.7 %.
     killed = "Of 4 mutants drawn at random, 2 are killed (1 of them by the time limit), "
     assert f"{killed}1 mean the same, 1 live: 66.7 % killed." in text
     assert f"`{third.text}`. a reason" in text
+    assert "Seed" not in text
+    both = page("words", verdicts, {7: [one, third], 8: [other, fourth]})
+    assert f"{killed}1 mean the same, 1 live: 66.7 % killed." in both
+    assert "- Seed 7. Of 2 mutants drawn at random, 1 are killed (0 of them" in both
+    assert "1 mean the same, 0 live: 100.0 % killed." in both
+    assert "0 mean the same, 1 live: 50.0 % killed." in both
 
 
 def test_mutants_of_tested_code_are_killed() -> None:

@@ -170,4 +170,14 @@ SAME: dict[tuple[str, str, str], str] = {
     (_CERTIFICATES + "drup_replay.py", "Replay.learn", "self.trail.clear() -> pass"): (
         "what is never undone is remembered in vain"
     ),
+    (
+        _CERTIFICATES + "drup_replay.py",
+        "Replay._settle",
+        "self.ends[o[2]] < o[3] -> self.ends[o[2]] <= o[3]",
+    ): "a decided option that is kept says what its arc says",
+    (
+        _CERTIFICATES + "drup_replay.py",
+        "Replay._visit",
+        "self.ends[clause[0][0]] < clause[0][1] -> self.ends[clause[0][0]] <= clause[0][1]",
+    ): "a clause of which one literal holds may watch any two",
 }

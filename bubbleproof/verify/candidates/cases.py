@@ -187,7 +187,6 @@ def candidate_refusal(
     if not isinstance(proof, Cases):
         return refusal(relaxation(pipeline, allowed), proof)
     problems = problems_of(pipeline, allowed, [one is None for one in proof.proofs])
-    number = 0
     try:
         for number, problem in enumerate(problems):
             one = proof.proofs[number]

@@ -151,6 +151,8 @@ def test_only_accepted_certificates_count_as_proved(bundle: Bundle) -> None:
 
 def test_a_bound_of_0_needs_no_proof_and_one_of_1_does(bundle: Bundle) -> None:
     assert refusals(changed(bundle, 0, certificate=None, word="", bound=0)) == ()
+    believed = check_bundle(SPACE, changed(bundle, 0, certificate=None, word="cpsat", bound=1))
+    assert "cpsat" in believed.believed
     [why] = refusals(changed(bundle, 0, certificate=None, word="", bound=1))
     assert why.endswith("neither a certificate nor an engine's word")
 
