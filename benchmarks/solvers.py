@@ -52,6 +52,7 @@ class Settings(NamedTuple):
     threads: int
     workers: int
     write: Path | None
+    only: str
 
 
 class Bench:
@@ -124,6 +125,7 @@ def page(
 ) -> str:  # fmt: skip
     """The whole page."""
     named = "" if tuple(engines) == USUAL else f' --engines "{",".join(engines)}"'
+    named += f' --only "{settings.only}"' if settings.only else ""
     lines = [
         "# The solvers on named instances",
         "",
@@ -175,7 +177,7 @@ def main(
     chosen = chosen_instances(only)
     if not chosen:
         raise typer.BadParameter(f"no instance's name contains {only!r}")
-    settings = Settings(time_limit, threads, workers, write)
+    settings = Settings(time_limit, threads, workers, write, only)
     runner = Runner(seconds=time_limit, threads=threads, patience=2 * time_limit + GRACE)
     try:
         text = page(chosen, named, measure_all(chosen, named, runner.run, workers), settings)

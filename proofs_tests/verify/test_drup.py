@@ -22,7 +22,7 @@ from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.rule import check_certificate
 from proofs_tests.patience import in_time
 from proofs_tests.solvers.brute_force import brute_force
-from proofs_tests.solvers.small import tiny_pipelines
+from proofs_tests.solvers.small import by_hand, tiny_pipelines
 
 # Unsplit, tF = 2, tB = 4, latency 1, room for p: optima by two other engines (test_known_optima).
 LATE = Pipeline(
@@ -129,6 +129,15 @@ def test_literals_that_mean_nothing_are_refused(
 ) -> None:
     lemmas = (Lemma(literals=(literal,)), *late().lemmas)
     assert refusal(LATE, replace(late(), lemmas=lemmas)) == sentence
+
+
+def test_a_pair_that_a_path_orders_has_no_literal_however_its_tasks_are_numbered() -> None:
+    rows = [("0F0", 1, (0,)), ("0B0", 1, (0,))]
+    for tasks in (rows, rows[::-1]):
+        problem = by_hand(tasks, [("0F0", "0B0", 0)])
+        for pair in (("<", 0, 1), ("<", 1, 0)):
+            certificate = Drup(bound=2, lemmas=(Lemma(literals=(pair,)), Lemma()))
+            assert refusal(problem, certificate) == NOTHING
 
 
 def test_the_rest_of_a_certificate_is_looked_at_too() -> None:
