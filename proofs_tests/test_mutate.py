@@ -68,17 +68,23 @@ def test_a_mutant_is_the_function_with_that_one_change() -> None:
     assert box.fits(3) is True
 
 
-def test_a_function_notes_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    noted: set[tuple[str, str]] = set()
+def test_a_statement_notes_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: set[tuple[str, int]] = set()
     monkeypatch.setattr(builtins, NOTED, noted, raising=False)
     space: dict[str, Any] = {}
     exec(SOURCE, space)
     box = space["Box"]()
-    box.closed = False
-    space["Box"].fits.__code__ = noting(SOURCE, "box.py", "box.py")["Box.fits"]
+    box.closed, box.tried = False, 0
+    lines = {m.text: m.line for m in mutants("box.py", SOURCE)}
+    condition, tried = lines["3 -> 4"], lines["1 -> 2"]
+    assert (condition, lines["True -> False"], tried) == (7, 8, 9)  # of SOURCE
+    code = noting(SOURCE, "box.py", "box.py", {condition, tried})["Box.fits"]
+    space["Box"].fits.__code__ = code
     assert noted == set()
     assert box.fits(2) is True  # as before
-    assert noted == {("box.py", "Box.fits")}
+    assert noted == {("box.py", condition)}
+    assert box.fits(3) is True
+    assert noted == {("box.py", condition), ("box.py", tried)}
 
 
 def test_what_is_trusted_is_verify_and_what_it_imports() -> None:

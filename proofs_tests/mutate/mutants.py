@@ -21,7 +21,7 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift,
     ast.RShift: ast.LShift, ast.Pow: ast.Mult,
 }  # fmt: skip
-NOTED = "_noted_by_mutate"  # the builtin set of (file, function) that have run
+NOTED = "_noted_by_mutate"  # the builtin set of (file, line) of statements that have run
 SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -29,13 +29,15 @@ SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 class Mutant:
     """``text`` is the change in words, ``function`` its qualified name in ``file``.
 
-    The file is relative to the package; ``place`` finds the function and the change again.
+    The file is relative to the package; ``place`` finds the function and the change again, and
+    ``line`` is where the statement begins that is changed or has the change in it.
     """
 
     file: str
     function: str
     text: str
     place: tuple[int, Change]
+    line: int
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -48,14 +50,15 @@ def mutants(file: str, source: str) -> list[Mutant]:
     found: list[Mutant] = []
     seen: Counter[tuple[str, str]] = Counter()
     for number, (name, function) in enumerate(functions(ast.parse(source))):
+        lines = _lines(function)
         for at, node in enumerate(_nodes(function)):
             for which, changed in enumerate(changes(node)):
                 text = f"{_said(node)} -> {_said(changed)}"
                 seen[name, text] += 1
                 count = seen[name, text]
                 text += f" (no. {count})" if count > 1 else ""
-                place = number, (at, which)
-                found.append(Mutant(file=file, function=name, text=text, place=place))
+                place, line = (number, (at, which)), lines[node]
+                found.append(Mutant(file=file, function=name, text=text, place=place, line=line))
     return found
 
 
@@ -86,15 +89,37 @@ def mutated(source: str, filename: str, mutant: Mutant) -> CodeType:
     return next(c for c in inner(code) if is_of(c, mutant.function))
 
 
-def noting(source: str, filename: str, file: str) -> dict[str, CodeType]:
-    """The code of every outermost function, by name, changed to note in ``NOTED`` when it runs."""
+def noting(source: str, filename: str, file: str, lines: set[int]) -> dict[str, CodeType]:
+    """The code of every outermost function, by name, where each statement of the ``lines`` notes in
+    ``NOTED`` that it runs."""
     tree = ast.parse(source)
-    for name, function in functions(tree):
-        note = ast.parse(f"{NOTED}.add({(file, name)!r})").body[0]
-        function.body.insert(_has_docstring(function), note)
-    code = compile(ast.fix_missing_locations(tree), filename, "exec")
     names = {name for name, _ in functions(tree)}
+    for node in list(ast.walk(tree)):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and not isinstance(node, ast.Module | ast.ClassDef):
+                setattr(node, field, _noted(block, file, lines))
+    code = compile(ast.fix_missing_locations(tree), filename, "exec")
     return {each.co_qualname: each for each in inner(code) if each.co_qualname in names}
+
+
+def _noted(block: list[ast.stmt], file: str, lines: set[int]) -> list[ast.stmt]:
+    """The statements, with a note before each that begins on one of the lines."""
+    found: list[ast.stmt] = []
+    for statement in block:
+        if statement.lineno in lines:
+            found += ast.parse(f"{NOTED}.add({(file, statement.lineno)!r})").body
+        found.append(statement)
+    return found
+
+
+def _lines(function: Function) -> dict[ast.AST, int]:
+    """The line of the innermost statement of each node."""
+    found: dict[ast.AST, int] = {}
+    for statement in ast.walk(function):
+        if isinstance(statement, ast.stmt):
+            found.update(dict.fromkeys(ast.walk(statement), statement.lineno))
+    return found
 
 
 def inner(code: CodeType) -> Iterator[CodeType]:

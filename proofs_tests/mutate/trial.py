@@ -1,8 +1,8 @@
 """Trying mutants: a pytest session that has collected its tests forks a process for each.
 
-The first fork runs every test on the code as it is, but that functions note when they run; so it
-knows how long each test takes and what it calls. A mutant's process puts the changed code into the
-function in memory, and runs the tests that call it until one fails.
+The first fork runs every test on the code as it is, but that statements which have mutants note
+when they run; so it knows how long each test takes and what it runs. A mutant's process puts the
+changed code into the function in memory, and runs the tests that run its statement until one fails.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ KILLED, ALIVE, LATE, UNCALLED = "killed", "alive", "time limit", "not called"
 EXAMPLES = 20  # of a property
 NOT_LOADED = 2  # status of a process that finds no function to change
 _VERDICTS = {0: ALIVE, 1: KILLED, NOT_LOADED: UNCALLED}
-Function = tuple[str, str]  # file and qualified name
+Statement = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Of each test its processor seconds and the functions it calls, by its place."""
+    """Of each test its processor seconds and the statements it runs, by its place."""
 
     seconds: list[float]
-    called: list[set[Function]]
+    called: list[set[Statement]]
     failed: list[str]
 
 
@@ -112,11 +112,12 @@ class Trials:
 
     def _measured(self, items: Sequence[pytest.Item]) -> Baseline:
         _quiet()
-        noted: set[Function] = set()
+        noted: set[Statement] = set()
         setattr(builtins, NOTED, noted)
         for file, source in self.sources.items():
             path = str(self.package / file)
-            _put(path, noting(source, path, file))
+            lines = {mutant.line for mutant in self.mutants if mutant.file == file}
+            _put(path, noting(source, path, file, lines))
         seconds, called, failed = [], [], []
         for item in items:
             noted.clear()
@@ -155,13 +156,13 @@ class Trials:
     def _chosen(
         self, mutant: Mutant, items: Sequence[pytest.Item], baseline: Baseline
     ) -> tuple[list[int], float]:
-        """The tests that call the function, and a generous limit in seconds.
+        """The tests that run the statement, and a generous limit in seconds.
 
         Those come first whose file has most words of its path in common with the mutant's, and of
         these the quick ones.
         """
-        function = mutant.file, mutant.function
-        tests = [i for i, called in enumerate(baseline.called) if function in called]
+        statement = mutant.file, mutant.line
+        tests = [i for i, called in enumerate(baseline.called) if statement in called]
         words = _words(mutant.file)
         near = {i: len(words & _words(items[i].nodeid.split("::")[0])) for i in tests}
         chosen: list[int] = []
