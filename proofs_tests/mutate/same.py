@@ -25,6 +25,17 @@ SAME: dict[tuple[str, str, str], str] = {
         "is_too_full",
         "return False -> return None",
     ): "who asks takes None and False alike",
+    (
+        "theory/pipelines/layer_cuts.py",
+        "num_cuts",
+        "layers - total -> layers + total",
+    ): "what goes beyond the layers never comes back to them, and is not counted",
+    ("theory/pipelines/links.py", "with_messages", "True -> False (no. 2)"): _ONE_LENGTH,
+    (
+        "verify/communication/matching.py",
+        "_Steps._ends",
+        "recv[0] > consumer -> recv[0] >= consumer",
+    ): "two actions do not stand in one row",
     ("theory/pipelines/pipeline_problem.py", "_ProblemBuilder._static_loads", "True -> False"): (
         "both are of one length: a pipeline has a rank and a weight for each stage"
     ),

@@ -109,6 +109,14 @@ def test_a_sample_is_recomputed_where_its_stage_is_not() -> None:
         ),
         (
             {
+                "offloads": tuple(
+                    ActivationOffload(stage=0, microbatch=j, offload=1, reload=1) for j in (1, 2)
+                )
+            },
+            "stage 0 has no forward of microbatch 2",
+        ),
+        (
+            {
                 "recompute": Recompute(stages=(0,)),
                 "offloads": (ActivationOffload(stage=0, microbatch=1, offload=1, reload=1),),
             },

@@ -22,6 +22,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.extension import backwards_of
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
@@ -95,6 +96,14 @@ def test_an_overlapped_backward_has_nothing_to_recompute_for() -> None:
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, overlaps=(((0, 1), (0, 0)),))
     with pytest.raises(ValueError, match="0F0 has no backward of its own"):
         with_recompute(pipeline.problem(), Recompute(stages=(0,)))
+
+
+def test_the_forward_that_is_named_is_the_one_without_a_backward() -> None:
+    pipeline = Pipeline(num_ranks=1, num_microbatches=3, overlaps=(((0, 2), (0, 1)),))
+    problem = pipeline.problem()
+    forwards = np.array([problem.task("0F0"), problem.task("0F1")])
+    with pytest.raises(ValueError, match=r"^0F1 has no backward of its own"):
+        backwards_of(problem, forwards)
 
 
 def measured(family: TRecomp | TRecompInterleaved, **params: int) -> Measures:

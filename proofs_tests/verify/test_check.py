@@ -18,6 +18,7 @@ from bubbleproof.verify import Finding, Rule, check, check_program, join
 from bubbleproof.verify.check import findings
 from bubbleproof.verify.explain.grid import step_grid
 from proofs_tests.cases import hand_built
+from proofs_tests.solvers.small import by_hand
 
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=2)
 # Starts of 1F1B by hand (tF=1, tB=2): rank 1 computes 1F0 1..2, 1B0 2..4, 1F1 4..5, 1B1 5..7;
@@ -79,6 +80,20 @@ def test_a_late_message_is_shown_with_its_lag() -> None:
     assert message == (
         "1F0 starts at 1, but waits for 0F0, which ends at 1 and needs 1 tick to arrive"
     )
+
+
+def test_the_lag_that_is_told_is_that_of_the_two_tasks() -> None:
+    # 1F0 waits for 0F0 without a lag, 2F0 with one of 3, and 1F0 for 3F0 with one of 2.
+    ranks = [Resource(name=f"rank {rank}", rank=rank) for rank in range(4)]
+    problem = by_hand(
+        [(f"{rank}F0", 1, (rank,)) for rank in range(4)],
+        [("0F0", "1F0", 0), ("0F0", "2F0", 3), ("3F0", "1F0", 2)],
+        resources=ranks,
+    )
+    program = Program.from_orders([[f"{rank}F0"] for rank in range(4)])
+    verdict = check(problem, Schedule(program=program, start=np.array([4, 3, 9, 0])))
+    [violation] = verdict.violations
+    assert violation.message == "1F0 starts at 3, but waits for 0F0, which ends at 5"
 
 
 def test_no_task_starts_before_time_zero() -> None:

@@ -120,6 +120,13 @@ def test_a_picture_of_steps_shows_four_on_either_side() -> None:
     )
 
 
+def test_a_mark_ends_where_the_page_ends() -> None:
+    put: Callable[[list[str], int, int, str, bool], None] = grid._put
+    cells = list(" " * 6)
+    put(cells, 3, 4, "0F0", True)
+    assert "".join(cells) == "   [0F"
+
+
 def test_a_line_is_shortened_beyond_twice_the_width() -> None:
     short: Callable[[str], str] = grid._shortened
     text = "".join(chr(97 + i % 26) for i in range(2 * grid.WIDTH))
