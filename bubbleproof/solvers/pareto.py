@@ -13,9 +13,10 @@ of such a cap, the engine is at fault (``FaultError``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from bubbleproof.faults import FaultError
@@ -24,10 +25,12 @@ from bubbleproof.solvers.objectives import below
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search import Search
+from bubbleproof.solvers.search_state import Method, in_turn
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
 OnPoint = Callable[[int, Result], None]
+Starts = tuple[tuple[str, Program], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +44,6 @@ class Front:
     points: tuple[Result, ...]
     is_exact: bool
     refusal: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cap:
-    """One solve: every rank's memory at most ``cap``."""
-
-    problem: Problem
-    cap: int
-    options: SolveOptions
-    starts: tuple[tuple[str, Program], ...]
 
 
 def pareto(
@@ -68,26 +61,39 @@ def pareto(
     hears of each. Ctrl-C ends it with the points found so far.
     """
     options = options or SolveOptions()
-    lowest, highest = _range(problem)
-    solved: dict[int, Result] = {}
-    wanted = [highest]
-    while wanted and not options.stop.is_set():
-        items = [
-            _Cap(problem=problem, cap=cap, options=options, starts=tuple(starts)) for cap in wanted
-        ]
+    caps = _Caps(problem, options, tuple(starts), spread=workers > 1)
+    rounds = caps.rounds(executor, on_point)
+    in_turn(rounds, options.stop, options.stop.is_set)
+    _require_consistent(caps.solved)
+    return _front(caps.solved, caps.lowest, is_interrupted=bool(caps.wanted))
 
-        def keep(index: int, result: Result, caps: list[int] = wanted) -> None:
-            solved[caps[index]] = result
+
+class _Caps:
+    """The caps that were solved, and those to solve next."""
+
+    def __init__(
+        self, problem: Problem, options: SolveOptions, starts: Starts, *, spread: bool
+    ) -> None:
+        self.lowest, highest = _range(problem)
+        self.solve = partial(_solve, problem, options, starts)
+        self.solved: dict[int, Result] = {}
+        self.wanted, self.spread = [highest], spread
+
+    def rounds(self, executor: Executor | None, on_point: OnPoint | None) -> Iterator[Method]:
+        """A call for each round of caps that can be solved side by side."""
+        while self.wanted:
+            yield partial(self._solve_wanted, executor, on_point)
+
+    def _solve_wanted(self, executor: Executor | None, on_point: OnPoint | None) -> None:
+        def keep(index: int, result: Result) -> None:
+            self.solved[self.wanted[index]] = result
             if on_point is not None:
-                on_point(caps[index], result)
+                on_point(self.wanted[index], result)
 
         try:
-            run_all(executor, _solve, items, on_done=keep)
-        except KeyboardInterrupt:
-            options.stop.set()
-        wanted = _next_caps(solved, lowest, spread=workers > 1)
-    _require_consistent(solved)
-    return _front(solved, lowest, is_interrupted=bool(wanted))
+            run_all(executor, self.solve, self.wanted, on_done=keep)
+        finally:
+            self.wanted = _next_caps(self.solved, self.lowest, spread=self.spread)
 
 
 def _range(problem: Problem) -> tuple[int, int]:
@@ -103,8 +109,9 @@ def _range(problem: Problem) -> tuple[int, int]:
     return lowest, highest
 
 
-def _solve(item: _Cap) -> Result:
-    return Search(below(item.problem, item.cap + 1), item.options).run(item.starts)
+def _solve(problem: Problem, options: SolveOptions, starts: Starts, cap: int) -> Result:
+    """Every rank's memory at most ``cap``."""
+    return Search(below(problem, cap + 1), options).run(starts)
 
 
 def _next_caps(solved: dict[int, Result], lowest: int, *, spread: bool) -> list[int]:

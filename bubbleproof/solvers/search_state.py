@@ -12,8 +12,9 @@ before stands.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
@@ -29,6 +30,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.verify.certificates.rule import Certificate
 
 INTERRUPTED = "interrupted: the best so far"
+Method = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +56,26 @@ def whole_of(options: SolveOptions) -> Budget:
         threads=options.threads,
         stop=options.stop,
     )
+
+
+def in_turn(
+    methods: Iterable[Method],
+    stop: threading.Event,
+    is_done: Callable[[], bool],
+    last: Method = lambda: None,
+) -> None:
+    """The methods, each as it is asked for, until all is done, then the last.
+
+    Ctrl-C ends them with what is there, and sets ``stop``.
+    """
+    try:
+        for method in methods:
+            if is_done():
+                break
+            method()
+        last()
+    except KeyboardInterrupt:
+        stop.set()
 
 
 class SearchState:
@@ -109,16 +131,9 @@ class SearchState:
         """A share of what is left."""
         return self.whole.part(share, report)
 
-    def take(self, *methods: Callable[[], None], last: Callable[[], None] = lambda: None) -> None:
-        """The methods in turn until all is done, then the last; Ctrl-C ends them with what is."""
-        try:
-            for method in methods:
-                if self.is_done:
-                    break
-                method()
-            last()
-        except KeyboardInterrupt:
-            self.options.stop.set()
+    def take(self, *methods: Method, last: Method = lambda: None) -> None:
+        """The methods in turn until all is done, then the last."""
+        in_turn(methods, self.options.stop, lambda: self.is_done, last)
 
     def offer(self, found: Incumbent) -> None:
         """Keep a schedule that the checker accepts if it is the best so far."""
