@@ -8,6 +8,7 @@ from bubbleproof.solvers import Proof, Result, Status
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Schedule
+from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.rule import Certificate
@@ -46,6 +47,8 @@ def bound_text(source: ProblemInput, result: Result) -> str:
     if certificate is None:
         return "no bound"
     by = ""
+    if isinstance(certificate, Cases):
+        by = f" in each of {counted(certificate.num_shown, 'case')}"
     if isinstance(certificate, OneMachine):
         where = problem.resources[certificate.resource].name
         by = f" by {counted(len(certificate.tasks), 'task')} on {where}"
@@ -58,11 +61,11 @@ def bound_text(source: ProblemInput, result: Result) -> str:
     return f"bound {result.lower_bound}{by}, certificate checked"
 
 
-def certified(source: ProblemInput, result: Result) -> tuple[Problem, Certificate | None]:
-    """The certificate, and the problem that it is about."""
+def certified(source: ProblemInput, result: Result) -> tuple[Problem, Certificate | Cases | None]:
+    """The certificate, and the problem that it is about; or those of the cases of choices."""
     if source.choices is None:
         return source.problem, result.certificate
-    return source.choices.floor, source.choices.floor_certificate
+    return source.choices.floor, source.choices.cases or source.choices.floor_certificate
 
 
 def _peak_text(source: ProblemInput, result: Result) -> str:
@@ -123,7 +126,7 @@ def result_to_json(source: ProblemInput, result: Result) -> dict[str, object]:
 
 
 def _certificate_to_json(
-    problem: Problem, certificate: Certificate | None
+    problem: Problem, certificate: Certificate | Cases | None
 ) -> dict[str, object] | None:
     if certificate is None:
         return None
@@ -146,6 +149,8 @@ def _certificate_to_json(
     if isinstance(certificate, Volume):
         store = problem.stores[certificate.store].name
         return {"kind": "volume", "store": store, "bound": certificate.bound}
+    if isinstance(certificate, Cases):
+        return {"kind": "cases", "cases": certificate.num_shown, "bound": certificate.bound}
     return {"kind": type(certificate).__name__.lower(), "bound": certificate.bound}
 
 

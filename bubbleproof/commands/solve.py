@@ -18,11 +18,14 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.results import certified, result_rows, result_to_json, with_claims
 from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
+from bubbleproof.formats.cases_json import write_proof
+from bubbleproof.planners.case_proofs import shown_by_cases
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.options import Goal
+from bubbleproof.verify.candidates.cases import Cases
 
 EXIT = {
     Status.OPTIMAL: HOLDS,
@@ -45,7 +48,8 @@ def run_solve(
     demanded = read_demands(source.problem, demands)
     options = options_for(source, search, quiet=output.json)
     original = source.problem
-    source, result = solve_input(source, options, demanded)
+    is_wanted = output.certificate is not None or search.certified
+    source, result = solve_input(source, options, demanded, by_cases=is_wanted)
     _write_files(output, source, result)
     causes: tuple[str, ...] = ()
     if result.status is Status.INFEASIBLE and source.choices is None:
@@ -79,7 +83,12 @@ def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> N
         written.append(output.output)
     proved, certificate = certified(source, result)
     if output.certificate is not None and certificate is not None:
-        write_certificate(output.certificate, proved, certificate, name=source.name)
+        if isinstance(certificate, Cases):
+            assert source.file is not None
+            given = source.file.pipeline, source.file.allowed
+            write_proof(output.certificate, *given, certificate, name=source.name)
+        else:
+            write_certificate(output.certificate, proved, certificate, name=source.name)
         written.append(output.certificate)
     for target in written:
         if not output.json:
@@ -120,10 +129,15 @@ def _report(who: str, value: int | None, bound: int, seconds: float) -> None:
 
 
 def solve_input(
-    source: ProblemInput, options: SolveOptions, demands: Demands | None = None
+    source: ProblemInput,
+    options: SolveOptions,
+    demands: Demands | None = None,
+    *,
+    by_cases: bool = False,
 ) -> tuple[ProblemInput, Result]:
     """Solve, starting from the published orders that fit the problem's shape.
 
+    ``by_cases``: what an engine says over choices is shown case by case where time allows.
     The problem given back is the one that was solved: with the demands' precedences, and with what
     was chosen where the file leaves choices open. Raises ``ValueError`` for both at once.
     """
@@ -134,7 +148,10 @@ def solve_input(
         return replace(source, problem=demands.demanding(source.problem), pipeline=None), result
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
-    found = solve_choices(source.file.pipeline, source.file.allowed, options, source.starts)
+    given = source.file.pipeline, source.file.allowed
+    found = solve_choices(*given, options, source.starts)
+    if by_cases:
+        found = shown_by_cases(*given, found, options)
     chosen = replace(source, problem=found.problem, pipeline=found.pipeline, choices=found)
     return chosen, found.result
 

@@ -15,15 +15,16 @@ from bubbleproof.commands.output import (
     verdict_to_json,
 )
 from bubbleproof.formats import ScheduleFile, read_certificate
+from bubbleproof.formats.cases_json import read_proof
 from bubbleproof.report.page import ScheduleSection
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.standstill import Standstill
 from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
+from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
 from bubbleproof.verify.candidates.chosen import plain_of
-from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate, check_certificate
+from bubbleproof.verify.certificates.rule import Certificate, refusal
 from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Decision
 
@@ -46,7 +47,7 @@ def run_verify(
         return run_spec(schedule, problem=problem, dialect=dialect, json=json)
     semantics = parse_semantics(comm or ())
     given = read_schedule_input(schedule, dialect=dialect, problem=problem)
-    proof = None if certificate is None else read_certificate(certificate, bounded_problem(given))
+    proof = None if certificate is None else _proof(certificate, given)
     verdict = verify_given(given, semantics)
     standing = None
     if proof is not None:
@@ -64,11 +65,20 @@ def run_verify(
     return status_of(verdict)
 
 
-def bounded_problem(given: ScheduleFile) -> Problem:
-    """What a certificate is about: the problem, or what holds whatever was chosen of it."""
+def _proof(certificate: str, given: ScheduleFile) -> Certificate | Cases:
+    """What is to show a bound: of the problem, or of what was left open of it."""
     if given.allowed is None or given.pipeline is None:
-        return given.problem
-    return relaxation(plain_of(given.pipeline), given.allowed)
+        return read_certificate(certificate, given.problem)
+    return read_proof(certificate, plain_of(given.pipeline), given.allowed)
+
+
+def _refusal(given: ScheduleFile, proof: Certificate | Cases) -> str | None:
+    """Why the proof does not show its bound; None where it does."""
+    if given.allowed is not None and given.pipeline is not None:
+        return candidate_refusal(plain_of(given.pipeline), given.allowed, proof)
+    if isinstance(proof, Cases):
+        return "the schedule comes without the choices that the cases are about"
+    return refusal(given.problem, proof)
 
 
 def parse_semantics(names: Sequence[str]) -> tuple[Semantics, ...]:
@@ -98,7 +108,7 @@ def verify_given(given: ScheduleFile, semantics: Sequence[Semantics]) -> Verdict
 class Standing:
     """How a schedule of the given value (ticks, None without times) stands to a certified bound."""
 
-    certificate: Certificate
+    certificate: Certificate | Cases
     decisions: tuple[Decision, ...]
     value: int | None
     unit: str
@@ -140,19 +150,19 @@ class Standing:
         }
 
 
-def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate) -> Standing:
+def stand(given: ScheduleFile, verdict: Verdict, certificate: Certificate | Cases) -> Standing:
     """Rule 9 for the certificate, and that a schedule without fault is not below its bound."""
     name, bound, value = certificate.objective, certificate.bound, None
     if verdict.measured is not None and all(decision.ok for decision in verdict.decisions):
         is_makespan = name == "makespan"
         value = verdict.measured.makespan if is_makespan else verdict.measured.span_idle
-    decision = check_certificate(bounded_problem(given), certificate)
-    if value is not None and decision.ok and value < bound:
-        message = (
+    why = _refusal(given, certificate)
+    if why is None and value is not None and value < bound:
+        why = (
             f"the schedule's {name} is {value}, below the bound {bound} that the certificate "
             "claims for all schedules"
         )
-        decision = Decision.of_sentences(Rule.CERTIFICATE, [message])
+    decision = Decision.of_sentences(Rule.CERTIFICATE, [] if why is None else [why])
     return Standing(
         certificate=certificate,
         decisions=(decision,),

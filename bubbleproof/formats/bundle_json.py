@@ -35,20 +35,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 
-from bubbleproof.formats.certificate_json import certificate_content, certificate_of
+from bubbleproof.formats.cases_json import cases_content, cases_of, certificate_at
+from bubbleproof.formats.certificate_json import certificate_content, write_content
 from bubbleproof.formats.cluster_deployments import Deployments
 from bubbleproof.formats.errors import UnusableInput, about
-from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
-from bubbleproof.formats.json_text import read_json, render_json
+from bubbleproof.formats.files import MEBIBYTE, FilePath
+from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import Layout, Natural, validate
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 from bubbleproof.verify.candidates.bundle import Bounded
-from bubbleproof.verify.candidates.cases import CandidateProof, Cases, problems_of
+from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork
 from bubbleproof.verify.candidates.relaxation import relaxation
-from bubbleproof.verify.certificates.rule import Certificate
 
 FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
@@ -159,7 +158,7 @@ def write_deployment_bundles(
 
 def _write(path: FilePath, name: str, proofs: dict[str, object]) -> None:
     content = {"format": FORMAT, "version": VERSION, "name": name, **proofs}
-    write_text(path, render_json(content, table_keys=frozenset({"lemmas"})))
+    write_content(path, content)
 
 
 def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
@@ -174,9 +173,7 @@ def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
     if not isinstance(proof, Cases):
         relaxed = relaxation(found.pipeline, found.allowed)
         return {**row, "certificate": certificate_content(relaxed, proof)}
-    problems = problems_of(found.pipeline, found.allowed, [one is None for one in proof.proofs])
-    pairs = zip(problems, proof.proofs, strict=True)
-    return {**row, "cases": [one and certificate_content(of, one) for of, one in pairs]}
+    return {**row, "cases": cases_content(found.pipeline, found.allowed, proof)}
 
 
 def read_bundle(path: FilePath, space: PlanSpace) -> tuple[Bounded, ...]:
@@ -235,35 +232,12 @@ def _bounded(
         raise UnusableInput(where, "a legal candidate", str(why)) from None
     proof: CandidateProof
     if row.cases is not None:
-        proof = _cases(found, row, row.cases, where)
+        given = found.pipeline, found.allowed, row.cases
+        proof = cases_of(*given, row.bound, f"{where}.cases")
     elif (row.certificate or {}).get("kind") in RANK_CLAIMS:
         claim = validate(RankClaimLayout, row.certificate)
         proof = RANK_CLAIMS[claim.kind](rank=claim.rank, bound=row.bound)
     else:
         relaxed = relaxation(found.pipeline, found.allowed)
-        proof = _certificate(row.certificate or {}, relaxed, f"{where}.certificate")
+        proof = certificate_at(row.certificate or {}, relaxed, f"{where}.certificate")
     return Bounded(candidate=candidate, bound=row.bound, certificate=proof)
-
-
-def _cases(
-    found: Shaped, row: BoundedLayout, cases: list[dict[str, object] | None], where: str
-) -> Cases:
-    problems = problems_of(found.pipeline, found.allowed, [case is None for case in cases])
-    proofs: list[Certificate | None] = []
-    try:
-        for number, problem in enumerate(problems):
-            case, place = cases[number], f"{where}.cases[{number}]"
-            proofs.append(None if case is None else _certificate(case, problem, place))
-    except UnusableInput:
-        raise
-    except ValueError as why:
-        raise UnusableInput(f"{where}.cases", "every case of the candidate", str(why)) from None
-    return Cases(bound=row.bound, proofs=tuple(proofs))
-
-
-def _certificate(content: dict[str, object], problem: Problem, where: str) -> Certificate:
-    try:
-        return certificate_of(content, problem)
-    except UnusableInput as error:
-        place = f"{where}.{error.where}".rstrip(".")
-        raise UnusableInput(place, error.expected, error.found) from None

@@ -27,6 +27,8 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
   ends it. ``rank`` anchors span_idle. A text of more than 64 KiB is ``packed`` instead: its lines,
   compressed by zlib, in base64.
 
+- ``cases``: see ``formats.cases_json``.
+
 Whether the proof holds is not asked here: ``verify.certificates.rule`` decides that.
 """
 
@@ -111,6 +113,13 @@ class DrupLayout(CertificateLayout):
     packed: str | None = None
 
 
+class CasesLayout(CertificateLayout):
+    """One certificate for each case of choices left open (``formats.cases_json``)."""
+
+    kind: Literal["cases"]
+    cases: list[dict[str, object] | None]
+
+
 LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout]] = {
     "one-machine": OneMachineLayout,
     "one-store": OneStoreLayout,
@@ -122,7 +131,8 @@ LAYOUTS: dict[str, type[OneMachineLayout | OneStoreLayout | VolumeLayout | DrupL
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
     either = Annotated[
-        OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout, Field(discriminator="kind")
+        OneMachineLayout | OneStoreLayout | VolumeLayout | DrupLayout | CasesLayout,
+        Field(discriminator="kind"),
     ]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
@@ -165,6 +175,11 @@ def write_certificate(
     """
     with about(path):
         content = certificate_content(problem, certificate, name=name)
+    write_content(path, content)
+
+
+def write_content(path: FilePath, content: Mapping[str, object]) -> None:
+    """Write what holds certificates, a lemma a line."""
     write_text(path, render_json(content, table_keys=frozenset({"lemmas"})))
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bubbleproof.solvers import SolveOptions
+from bubbleproof.solvers import ChoiceResult, SolveOptions, Status
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines import has_sat
 from bubbleproof.solvers.engines.engine import Budget
@@ -52,6 +52,23 @@ def proof_by_cases(
                 return None
             waiting += reversed(parts)
     return Cases(bound=bound, proofs=tuple(proofs))
+
+
+def shown_by_cases(
+    pipeline: Pipeline, allowed: Allowed, found: ChoiceResult, options: SolveOptions
+) -> ChoiceResult:
+    """What was found, with a proof of the engine's bound where time allows one.
+
+    ``pipeline`` is the one without choices. A status that says that nothing fits is left as it is.
+    """
+    claimed, left = found.result.best_bound, options.time_limit - found.result.seconds
+    if found.result.status is Status.INFEASIBLE or claimed <= found.result.lower_bound or left <= 0:
+        return found
+    options = replace(options, time_limit=left, within=None, engine="auto")
+    proof = proof_by_cases(pipeline, allowed, claimed, options)
+    if proof is None:
+        return found
+    return replace(found, cases=proof, result=replace(found.result, lower_bound=claimed))
 
 
 def _shown(problem: Problem, bound: int, options: SolveOptions) -> Certificate | None:

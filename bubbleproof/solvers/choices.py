@@ -17,6 +17,7 @@ from bubbleproof.solvers.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.rule import Certificate
 
 
@@ -24,7 +25,8 @@ from bubbleproof.verify.certificates.rule import Certificate
 class ChoiceResult:
     """``result`` holds on ``problem``, which is ``pipeline.problem()``; ``chosen`` tells in words.
 
-    ``floor_certificate`` proves ``result.lower_bound`` on ``floor`` (``solvers.variants``).
+    ``floor_certificate`` proves ``result.lower_bound`` on ``floor`` (``solvers.variants``), unless
+    ``cases`` does.
     """
 
     result: Result
@@ -33,6 +35,7 @@ class ChoiceResult:
     chosen: tuple[str, ...]
     floor: Problem
     floor_certificate: Certificate | None
+    cases: Cases | None = None
 
 
 def solve_choices(

@@ -12,7 +12,8 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.proofs import refute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.commands.conftest import Run
-from proofs_tests.patience import in_time
+from proofs_tests.patience import PATIENCE, in_time
+from proofs_tests.verify.candidates.test_cases import least
 
 # Four ranks, tF = 2, tB = 4, latency 1: 80 is the optimum, and no one-machine bound says so.
 LATE = (
@@ -109,3 +110,56 @@ def test_solve_writes_a_certificate_that_verifies(command: Run, tmp_path: Path) 
     refused = command("solve", problem, "--certificate", tmp_path / "c.txt")
     assert refused.status == 2
     assert "certificate's file must end in .json" in refused.err
+
+
+# Rank 0 has room for one microbatch: it recomputes, evicts to rank 1, or waits. No relaxation shows
+# the least makespan (``test_cases``), which plain models of all choices find.
+OPEN = (
+    "ranks = 2\nmicrobatches = 2\n[durations]\nforward = 2\nbackward = 4\n"
+    "[links]\nlatency = 2\n[memory]\ncapacity = 3\nactivation = [3, 2]\n"
+    "[choices.recompute]\nstages = [0]\nkept = 1\n[choices.evict]\npairs = [[0, 1]]\nduration = 2\n"
+)
+
+
+def test_solve_over_choices_writes_a_proof_by_cases(command: Run, tmp_path: Path) -> None:
+    problem, schedule, path = (tmp_path / name for name in ("p.toml", "s.json", "c.json"))
+    problem.write_text(OPEN)
+    words = ("solve", problem, "-o", schedule, "--certificate", path, "--certified", "--json")
+    solved = command(*words, "--time-limit", PATIENCE)
+    assert solved.status == 0
+    found = json.loads(solved.out)
+    assert (found["value"], found["proof"]) == (least(), "CERTIFICATE")
+    content = json.loads(path.read_text())
+    assert (content["kind"], content["bound"]) == ("cases", least())
+    assert content["cases"][0] is None
+    told = {"kind": "cases", "cases": sum(one is not None for one in content["cases"])}
+    assert found["certificate"] == {**told, "bound": least()}
+    checked = command("verify", schedule, "--certificate", path)
+    assert checked.status == 0
+    assert f"optimal over these choices: makespan {least()} tick" in checked.out
+
+    # Negative controls: a larger bound, a case that proves too little, a case left out.
+    path.write_text(json.dumps(content | {"bound": least() + 1}))
+    assert command("verify", schedule, "--certificate", path).status == 1
+    row = next(row for row, one in enumerate(content["cases"]) if one is not None)
+    weak = [*content["cases"]]
+    weak[row] = weak[row] | {"bound": least() - 1}
+    path.write_text(json.dumps(content | {"cases": weak}))
+    refused = command("verify", schedule, "--certificate", path)
+    assert refused.status == 1
+    assert f"case {row} is not about a makespan of {least()}" in refused.out
+    path.write_text(json.dumps(content | {"cases": content["cases"][:-1]}))
+    missing = command("verify", schedule, "--certificate", path)
+    assert (missing.status, missing.err.count("\n")) == (2, 1)
+    assert "expected every case of the choices" in missing.err
+
+
+def test_cases_are_refused_of_a_schedule_without_choices(
+    command: Run, solved: tuple[Path, Path]
+) -> None:
+    schedule, path = solved
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"kind": "cases", "cases": []}))
+    answer = command("verify", schedule, "--certificate", path)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "found 'cases'" in answer.err

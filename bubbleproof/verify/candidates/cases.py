@@ -45,6 +45,11 @@ class Cases:
     proofs: tuple[Certificate | None, ...]
     objective: str = "makespan"
 
+    @property
+    def num_shown(self) -> int:
+        """How many cases have a certificate of their own."""
+        return sum(one is not None for one in self.proofs)
+
 
 CandidateProof = Certificate | Cases | RankWork | NoRoom
 
