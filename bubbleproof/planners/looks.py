@@ -5,7 +5,8 @@ candidate's relaxation, which is what a reader of the bundle holds it against. W
 of choices is then shown case by case, where time allows (``planners.case_proofs``). A candidate
 whose store cannot take a single microbatch is refuted by the moment at which that one is whole.
 
-A look that would not be prepared in the time that it has is not begun, and says so.
+A look that would not be prepared in the time that it has is not begun, and says so; its bound is
+what the numbers of one rank show.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from bubbleproof.planners.case_proofs import NEVER, proof_by_cases, refuted
+from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.solvers import Proof, Result, SolveOptions, Status, solve, solve_choices
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import published_in_turn, published_programs
@@ -25,9 +27,11 @@ from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 from bubbleproof.verify import check
 from bubbleproof.verify.candidates.cases import CandidateProof
+from bubbleproof.verify.candidates.rank_claims import NoRoom
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
+NO_ROOM = "one microbatch alone does not fit"
 CASES = 10.0  # seconds at most for a proof case by case
 PREPARED = (
     6e-5  # seconds per action until its problem, its bound and the published orders are there
@@ -48,7 +52,8 @@ class Seen:
     """What a look brought: a schedule of ``pipeline``, or none, and a bound.
 
     ``bound`` (ticks) is shown by ``certificate``, or by the ``word`` of an engine.
-    ``is_infeasible``: no schedule fits at all, by the ``reason``. ``work``: units that were done.
+    ``is_infeasible``: no schedule fits at all, by the ``reason``; ``is_begun``: no ``reason`` kept
+    the look from its work, of which so many units were done.
     """
 
     pipeline: Pipeline
@@ -59,6 +64,7 @@ class Seen:
     certificate: CandidateProof | None = None
     word: str = ""
     is_infeasible: bool = False
+    is_begun: bool = True
     reason: str = ""
     work: float = 0.0
 
@@ -91,25 +97,34 @@ def _num_actions(pipeline: Pipeline) -> int:
     return kinds * pipeline.num_stages * pipeline.num_microbatches * pipeline.num_slices
 
 
-def _not_begun(pipeline: Pipeline, seconds: float) -> Seen | None:
+def _not_begun(given: Shaped, seconds: float) -> Seen | None:
     """What is to say where the time does not suffice; None where it does."""
-    needed = preparation(pipeline)
+    pipeline, needed = given.pipeline, preparation(given.pipeline)
     if needed <= seconds:
         return None
+    claim = quick_claim(given)
     why = f"not begun: its {_num_actions(pipeline):,} actions take about {needed:.0f} s to prepare"
-    return Seen(pipeline=pipeline, reason=why)
+    if isinstance(claim, NoRoom):
+        why = NO_ROOM
+    return Seen(
+        pipeline=pipeline,
+        bound=0 if claim is None else claim.bound,
+        certificate=claim,
+        is_infeasible=isinstance(claim, NoRoom),
+        is_begun=False,
+        reason=why,
+    )
 
 
 def first_look(asked: FirstLook) -> Seen:
     """The bound of milliseconds, and the best published order, if one fits."""
     pipeline, deadline = asked.shaped.pipeline, time.perf_counter() + asked.seconds
-    if (unseen := _not_begun(pipeline, asked.seconds)) is not None:
+    if (unseen := _not_begun(asked.shaped, asked.seconds)) is not None:
         return unseen
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
-        reason = "one microbatch alone does not fit"
         return Seen(
-            pipeline=pipeline, bound=NEVER, certificate=full, is_infeasible=True, reason=reason
+            pipeline=pipeline, bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM
         )
     seen, bounds = Seen(pipeline=pipeline), lower_bounds(relaxed)
     if not bounds.is_cyclic and refusal(relaxed, bounds.best) is None:
@@ -140,7 +155,7 @@ def _with_published(seen: Seen, deadline: float) -> Seen:
 def look(asked: Look) -> Seen:
     """Solve the candidate with what is open in it."""
     pipeline, allowed = asked.shaped.pipeline, asked.shaped.allowed
-    if (unseen := _not_begun(pipeline, asked.options.time_limit)) is not None:
+    if (unseen := _not_begun(asked.shaped, asked.options.time_limit)) is not None:
         return unseen
     starts = published_programs(pipeline)
     if allowed is None:

@@ -314,12 +314,14 @@ class _Planning:
 
 def _reason(one: _Standing, best: int | None) -> str:
     """Why the candidate is not the plan, or what its bound rests on."""
-    if one.bound is None or (one.value is None and not one.least and one.bound.reason):
-        return "no time was left for a look" if one.bound is None else one.bound.reason
-    by = f" by the word of {one.bound.word}" if one.bound is not None and one.bound.word else ""
+    if one.bound is None:
+        return "no time was left for a look"
+    by = f" by the word of {one.bound.word}" if one.bound.word else ""
     if one.is_infeasible:
-        why = "" if one.bound is None else one.bound.reason
+        why = one.bound.reason
         return f"does not fit{by}: {why}" if why else f"does not fit{by}"
+    if not one.bound.is_begun and (best is None or one.least < best):
+        return one.bound.reason
     return why_not(one.value, one.least, best, by)
 
 

@@ -18,6 +18,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import Shaped
+from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
 
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=4, forward=2, backward=4, activation=2)
@@ -35,6 +36,10 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
     first, second = found.judged
     assert first.reason == "not begun: its 2,000,000 actions take about 120 s to prepare"
     assert second.reason == "not begun: its 4,000,000 actions take about 240 s to prepare"
+    # Rank 0 computes 2 + 4 ticks half a million times; rank 1 as much, after an F of 2 and before a
+    # B of 4 on rank 0. Two chunks halve what is before and after, of rank 1's first stage.
+    assert [one.bound for one in found.judged] == [3_000_006, 3_000_003]
+    assert check_bundle(MANY, found.bundle).bound == 3_000_003
 
 
 def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
@@ -43,7 +48,7 @@ def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> 
     assert first_look(asked).value is not None
     many = Shaped(pipeline=PIPELINE.with_changes(num_microbatches=44), allowed=None)
     seen = first_look(replace(asked, shaped=many))
-    assert (seen.value, seen.bound, seen.reason[:9]) == (None, 0, "not begun")
+    assert (seen.value, seen.bound, seen.reason[:9]) == (None, 44 * 6 + 6, "not begun")
 
 
 def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from bubbleproof.papers.pipemesh_formulas import (
+from bubbleproof.costs.pipemesh_formulas import (
     bubble_ticks,
     gradient_bytes,
     message_ticks,

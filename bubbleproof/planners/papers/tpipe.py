@@ -1,7 +1,7 @@
 """T-Pipe's planner: whether the shallow chunk is recomputed and the deep chunk's state off-loaded.
 
 Symbols: p ranks, m microbatches, two chunks per rank; F and B the ticks of a rank (both its
-chunks), a the activation of one chunk, x and y rounds as in ``papers.tpipe_formulas``. The paper
+chunks), a the activation of one chunk, x and y rounds as in ``costs.tpipe_formulas``. The paper
 gives principles and no algorithm: recompute the chunk whose activations live longest (section 4.2),
 off-load the state of the chunk that is updated first (section 5) where bubbles hide it. So there
 are four ways to run, and as printed they take and hold
@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bubbleproof.papers.tpipe_formulas import (
+from bubbleproof.costs.tpipe_formulas import (
     backward_rounds,
     deep_peak,
     forward_rounds,
