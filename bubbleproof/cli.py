@@ -24,10 +24,12 @@ from bubbleproof.commands.shared_options import (
     Dialect,
     Json,
     NewSchedule,
+    PlanRequest,
     ProblemPath,
     SearchOptions,
     SolveOutput,
     TimeLimit,
+    VerifyRequest,
     Words,
 )
 
@@ -105,22 +107,7 @@ def plan(
     problem: Annotated[
         str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
     ],
-    time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None,
-    work: Annotated[
-        float | None, Option(help="Units of work in all: with them runs repeat exactly.")
-    ] = None,
-    threads: Annotated[int, Option(help="Threads of an engine.")] = 2,
-    seed: Annotated[int, Option(help="Seed of the engine.")] = 1,
-    workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1,
-    cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None,
-    certificate: Annotated[
-        str | None, Option(help="Write the proofs of all candidates (.json).")
-    ] = None,
-    paper: Annotated[
-        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
-    ] = None,
-    output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None,
-    json: Json = False,
+    request: PlanRequest,
 ) -> None:
     """Find the best pipeline over shapes and choices, with proof."""
 
@@ -148,19 +135,7 @@ def verify(
         list[str],
         Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, FAMILY key=value…, or a plan"),
     ],
-    problem: Annotated[str | None, Option(help="Check against this problem.")] = None,
-    comm: Annotated[
-        list[str] | None,
-        Option(help="buffered, rendezvous, pair-stream, rank-stream (default: all)."),
-    ] = None,
-    certificate: Annotated[
-        str | None, Option(help="A certificate (.json) of how good the schedule is.")
-    ] = None,
-    spec: Annotated[
-        bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
-    ] = False,
-    dialect: Dialect = None,
-    json: Json = False,
+    request: VerifyRequest,
 ) -> None:
     """Decide every rule for a schedule; print the counterexamples."""
 

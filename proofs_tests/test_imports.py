@@ -18,14 +18,13 @@ HEAVY = ("torch", "ortools", "z3", "pulp", "highspy", "pysat", "matplotlib", "pl
 MAY_IMPORT: dict[str, set[str]] = {
     "theory": set(),
     # Some claims rest on an optimum, and an audit is spread over workers.
-    "papers": {"theory", "verify", "solvers", "parallel", "faults"},
+    "papers": {"theory", "verify", "solvers", "parallel", "faults", "costs"},
     "verify": {"theory"},
     "parallel": set(),
     "faults": set(),
     "solvers": {"theory", "verify", "parallel", "faults"},
     "costs": {"theory"},
-    # A paper's planner counts by the paper's formulas.
-    "planners": {"theory", "papers", "verify", "solvers", "parallel", "costs"},
+    "planners": {"theory", "verify", "solvers", "parallel", "costs"},
     "reference_exec": {"theory", "verify"},
     "formats": {"theory", "verify", "solvers", "reference_exec", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},

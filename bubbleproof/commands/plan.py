@@ -9,8 +9,9 @@ planner would run is among the candidates (``plan_paper``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
@@ -42,6 +43,7 @@ from bubbleproof.commands.plan_results import (
     summary_rows,
     timed_candidates,
 )
+from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import make_folder, require_folder, require_writable
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.bundle_json import write_bundle
@@ -52,7 +54,7 @@ from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.extras import INSTALL, absent
-from bubbleproof.report.page import write_page
+from bubbleproof.report.page import Report, write_page
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
@@ -65,42 +67,27 @@ EXIT = {
 DEFAULT_TIME_LIMIT = 60.0
 
 
-def run_plan(
-    problem: str,
-    time_limit: float | None,
-    work: float | None,
-    threads: int,
-    seed: int,
-    workers: int,
-    cluster: str | None,
-    certificate: str | None,
-    paper: str | None,
-    output: str | None,
-    json: bool,
-) -> int:
+def run_plan(problem: str, request: PlanRequest) -> int:
     """Plan one problem file, print the result, and write what is asked for."""
     if not problem.endswith(".toml"):
         raise ValueError(f"plan takes a problem file (.toml), got {problem!r}")
-    require_targets(certificate, output)
+    require_targets(request)
     file = read_problem(problem)
     if file.plan is None:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
-    chosen = chosen_by(paper, file)
-    limit = seconds_of(time_limit, file.time_limit)
-    options = PlanOptions(
-        time_limit=limit, work=work, threads=threads, seed=seed, tell=None if json else say
-    )
-    with open_executor(None if cluster else workers, address=cluster) as executor:
+    chosen = chosen_by(request.paper, file)
+    options = options_of(request, file.time_limit)
+    with workers_of(request) as executor:
         found = planned(file, options, executor, known_to(chosen))
     _refuse_illegal(problem, found)
     found, shown = joined(found, chosen, options)
-    timed = timed_candidates(found, file, limit)
-    if output is not None and found.winner is not None:
-        _write(Path(output), problem, file, found, timed, shown)
-    if certificate is not None and found.status is not Status.INFEASIBLE:
-        make_folder(certificate)
-        write_bundle(certificate, found.space, found.bundle, name=file.name)
-    if json:
+    timed = timed_candidates(found, file, options.time_limit)
+    if request.output is not None and found.winner is not None:
+        _write(Path(request.output), problem, file, found, timed, shown)
+    if request.certificate is not None and found.status is not Status.INFEASIBLE:
+        make_folder(request.certificate)
+        write_bundle(request.certificate, found.space, found.bundle, name=file.name)
+    if request.json:
         paper_too = shown and {"paper": paper_to_json(shown, found.value, found.winner)}
         print_json({**plan_to_json(file, found, timed), **(paper_too or {})})
     else:
@@ -108,14 +95,31 @@ def run_plan(
     return exit_status(found)
 
 
-def require_targets(certificate: str | None, output: str | None) -> None:
+def require_targets(request: PlanRequest) -> None:
     """Raise ``ValueError`` where the proofs or the folder cannot be written."""
+    certificate = request.certificate
     if certificate is not None:
         if not certificate.endswith(".json"):
             raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
         require_writable([certificate])
-    if output is not None:
-        require_folder(output)
+    if request.output is not None:
+        require_folder(request.output)
+
+
+def options_of(request: PlanRequest, in_file: int | None) -> PlanOptions:
+    """How to plan, as the command line or the file says."""
+    return PlanOptions(
+        time_limit=seconds_of(request.time_limit, in_file),
+        work=request.work,
+        threads=request.threads,
+        seed=request.seed,
+        tell=None if request.json else say,
+    )
+
+
+def workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
+    """Who looks at candidates."""
+    return open_executor(None if request.cluster else request.workers, address=request.cluster)
 
 
 def seconds_of(asked: float | None, in_file: int | None) -> float:
@@ -195,9 +199,13 @@ def _write(
     write_plan_files(folder, problem, file, found)
     if shown is not None:
         write_paper_schedule(folder, file, shown)
+    write_plan_page(folder, lambda: plan_report(file, found, timed, shown))
+
+
+def write_plan_page(folder: Path, report: Callable[[], Report]) -> None:
+    """The page where it can be made, and a line about the folder."""
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():
-        page = folder / "plan.html"
-        unless_interrupted(lambda: write_page(page, plan_report(file, found, timed, shown)), None)
+        unless_interrupted(lambda: write_page(folder / "plan.html", report()), None)
     say(f"wrote {folder}")

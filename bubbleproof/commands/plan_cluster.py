@@ -16,7 +16,8 @@ run (of the winner's deployment, or its own) is among the candidates; its values
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bubbleproof.commands.cluster_results import (
@@ -25,14 +26,15 @@ from bubbleproof.commands.cluster_results import (
     combination_rows,
     iteration_rows,
 )
-from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
 from bubbleproof.commands.plan import (
     EXIT,
+    options_of,
     require_targets,
     run_plan,
-    seconds_of,
+    workers_of,
     write_plan_files,
+    write_plan_page,
 )
 from bubbleproof.commands.plan_paper import (
     Beside,
@@ -43,7 +45,9 @@ from bubbleproof.commands.plan_paper import (
 )
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
+from bubbleproof.commands.shared_options import PlanRequest
 from bubbleproof.commands.targets import make_folder
+from bubbleproof.costs.combinations import Counted
 from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
 from bubbleproof.formats.cluster_deployments import all_counted, deployments
@@ -57,14 +61,12 @@ from bubbleproof.formats.cluster_toml import (
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
-from bubbleproof.parallel import open_executor
-from bubbleproof.planners import PlanOptions
+from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL
-from bubbleproof.report.extras import INSTALL, absent
-from bubbleproof.report.page import Report, write_page
+from bubbleproof.report.page import Report
 from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.model.schedule import Program
 
@@ -74,65 +76,90 @@ EXPLAINED = (
 )
 
 
-def run_any_plan(
-    problem: str,
-    time_limit: float | None,
-    work: float | None,
-    threads: int,
-    seed: int,
-    workers: int,
-    cluster: str | None,
-    certificate: str | None,
-    paper: str | None,
-    output: str | None,
-    json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """A plan of deployments, its winner's problem and schedules, and a paper's choice beside."""
+
+    file: ClusterFile
+    deployed: ProblemFile
+    found: ClusterPlan
+    plan: Plan
+    winner: Counted
+    timed: Timed
+    shown: Beside | None
+
+
+def run_any_plan(problem: str, request: PlanRequest) -> int:
     """Plan a problem file: of a model on a cluster, or of a pipeline."""
     if not problem.endswith(".toml") or not is_cluster_file(problem):
-        return run_plan(
-            problem, time_limit, work, threads, seed, workers, cluster, certificate, paper, output,
-            json,
-        )  # fmt: skip
-    require_targets(certificate, output)
-    if paper is not None:
-        require_paper(paper)
-    if work is not None:
+        return run_plan(problem, request)
+    require_targets(request)
+    if request.paper is not None:
+        require_paper(request.paper)
+    if request.work is not None:
         raise ValueError(
             "--work takes the problem file of a pipeline; plan this one with -o DIR, then "
             "DIR/problem.toml"
         )
     file = read_cluster_file(problem)
-    limit = seconds_of(time_limit, file.time_limit)
-    options = PlanOptions(time_limit=limit, threads=threads, seed=seed, tell=None if json else say)
+    options = options_of(request, file.time_limit)
     with about(problem):
         counts = all_counted(file)
-    with open_executor(None if cluster else workers, address=cluster) as executor:
+    with workers_of(request) as executor:
         found = plan_cluster(counts, lambda c: deployed_space(file, c), options, executor=executor)
     if found.winner is None or found.plan is None:
         _refuse_illegal(problem, found)
-        _tell_nothing(file, found, json)
+        _tell_nothing(file, found, request.json)
         return EXIT[found.status]
+    answer = _answer(file, counts, found, request.paper, options)
+    if request.output is not None:
+        _write(Path(request.output), answer)
+    if request.certificate is not None:
+        _write_proofs(request.certificate, counts, answer)
+    if request.json:
+        print_json(_to_json(answer))
+    else:
+        _print(answer)
+    verdict = answer.plan.verdict
+    return BROKEN if verdict is not None and not verdict.ok else EXIT[answer.found.status]
+
+
+def _answer(
+    file: ClusterFile,
+    counts: Sequence[Counted],
+    found: ClusterPlan,
+    paper: str | None,
+    options: PlanOptions,
+) -> _Answer:
+    """What was found, with a paper's choice among it, and sampled durations."""
     found, shown = joined_deployments(paper, file, counts, found, options)
     assert found.winner is not None
     assert found.plan is not None
     deployed = problem_file_of_text(deployed_text(file, found.winner), name=file.name)
-    timed = timed_candidates(found.plan, deployed)
-    if output is not None:
-        _write(Path(output), file, deployed, found, timed, shown)
-    if certificate is not None:
-        make_folder(certificate)
-        every = deployments(file, counts).with_space(
-            str(found.winner.combination), found.plan.space
-        )
-        bundles = found.bundles(every.deployed)
-        write_deployment_bundles(certificate, every, bundles, name=file.name)
-    if json:
-        paper_too = shown and {"paper": paper_to_json(shown, found.value, found.plan.winner)}
-        print_json({**cluster_plan_to_json(file, deployed, found, timed), **(paper_too or {})})
-    else:
-        _print(file, deployed, found, timed, shown)
-    verdict = found.plan.verdict
-    return BROKEN if verdict is not None and not verdict.ok else EXIT[found.status]
+    return _Answer(
+        file=file,
+        deployed=deployed,
+        found=found,
+        plan=found.plan,
+        winner=found.winner,
+        timed=timed_candidates(found.plan, deployed, options.time_limit),
+        shown=shown,
+    )
+
+
+def _write_proofs(certificate: str, counts: Sequence[Counted], of: _Answer) -> None:
+    make_folder(certificate)
+    every = deployments(of.file, counts)
+    every = every.with_space(str(of.winner.combination), of.plan.space)
+    bundles = of.found.bundles(every.deployed)
+    write_deployment_bundles(certificate, every, bundles, name=of.file.name)
+
+
+def _to_json(of: _Answer) -> dict[str, object]:
+    found = cluster_plan_to_json(of.file, of.deployed, of.found, of.timed)
+    if of.shown is None:
+        return found
+    return {**found, "paper": paper_to_json(of.shown, of.found.value, of.plan.winner)}
 
 
 def _refuse_illegal(problem: str, found: ClusterPlan) -> None:
@@ -149,62 +176,38 @@ def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
     print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
 
 
-def _print(
-    file: ClusterFile,
-    deployed: ProblemFile,
-    found: ClusterPlan,
-    timed: Timed,
-    shown: Beside | None,
-) -> None:
-    assert found.plan is not None
-    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
-    rows = [*iteration_rows(file, found), *_shape_rows(deployed, found, timed)]
-    rows += paper_rows(shown, found.value, deployed.pipeline.unit)
-    print_table(f"{file.name}: plan", ("quantity", "value"), rows)
-    if found.reason:
-        print_text(found.reason)
+def _print(of: _Answer) -> None:
+    print_table(f"{of.file.name}: deployments", COLUMNS, combination_rows(of.found))
+    rows = [*iteration_rows(of.file, of.found), *_shape_rows(of)]
+    rows += paper_rows(of.shown, of.found.value, of.deployed.pipeline.unit)
+    print_table(f"{of.file.name}: plan", ("quantity", "value"), rows)
+    if of.found.reason:
+        print_text(of.found.reason)
 
 
-def _shape_rows(deployed: ProblemFile, found: ClusterPlan, timed: Timed) -> list[tuple[str, str]]:
+def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
     """What the joint planner says of the winner's pipeline."""
-    assert found.plan is not None
     named = {"run": "pipeline's shape", "makespan": "its makespan", "time": "", "status": ""}
-    rows = summary_rows(deployed, found.plan, timed)
+    rows = summary_rows(of.deployed, of.plan, of.timed)
     rows = [(named.get(name, name), value) for name, value in rows]
-    seconds = ("time", f"{found.seconds:.2f} s")
+    seconds = ("time", f"{of.found.seconds:.2f} s")
     return [*(r for r in rows if r[0] and not r[0].startswith("no schedule")), seconds]
 
 
-def _write(
-    folder: Path,
-    file: ClusterFile,
-    deployed: ProblemFile,
-    found: ClusterPlan,
-    timed: Timed,
-    shown: Beside | None,
-) -> None:
+def _write(folder: Path, of: _Answer) -> None:
     """The winner's problem, plan, schedule, page and PyTorch table."""
-    assert found.plan is not None
-    assert found.winner is not None
     folder.mkdir(parents=True, exist_ok=True)
     problem = folder / "problem.toml"
-    write_text(problem, deployed_text(file, found.winner))
-    of_cluster = file.text, str(found.winner.combination)
-    write_plan_files(folder, str(problem), deployed, found.plan, of_cluster)
-    winner = found.plan.winner
-    assert winner is not None
-    assert winner.schedule is not None
-    _write_table(folder / "schedule.csv", winner.schedule.program, deployed.pipeline.num_ranks)
-    if shown is not None:
-        write_paper_schedule(folder, deployed, shown)
-    if absent(".html"):
-        say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
-    elif not is_interrupted():
-        page = folder / "plan.html"
-        unless_interrupted(
-            lambda: write_page(page, _report(file, deployed, found, timed, shown)), None
-        )
-    say(f"wrote {folder}")
+    write_text(problem, deployed_text(of.file, of.winner))
+    of_cluster = of.file.text, str(of.winner.combination)
+    write_plan_files(folder, str(problem), of.deployed, of.plan, of_cluster)
+    assert of.plan.winner is not None
+    assert of.plan.winner.schedule is not None
+    made = of.plan.winner.schedule.program
+    _write_table(folder / "schedule.csv", made, of.deployed.pipeline.num_ranks)
+    if of.shown is not None:
+        write_paper_schedule(folder, of.deployed, of.shown)
+    write_plan_page(folder, lambda: _report(of))
 
 
 def _write_table(path: Path, program: Program, ranks: int) -> None:
@@ -215,15 +218,8 @@ def _write_table(path: Path, program: Program, ranks: int) -> None:
         say(f"no {path.name}: {why}")
 
 
-def _report(
-    file: ClusterFile,
-    deployed: ProblemFile,
-    found: ClusterPlan,
-    timed: Timed,
-    shown: Beside | None,
-) -> Report:
-    assert found.plan is not None
-    report = plan_report(deployed, found.plan, timed, shown, best=found.value)
-    deployments = ranked_table(COLUMNS, combination_rows(found), EXPLAINED)
-    summary = (*iteration_rows(file, found), *report.summary)
-    return replace(report, summary=summary, parts=(deployments, *report.parts))
+def _report(of: _Answer) -> Report:
+    report = plan_report(of.deployed, of.plan, of.timed, of.shown, best=of.found.value)
+    table = ranked_table(COLUMNS, combination_rows(of.found), EXPLAINED)
+    summary = (*iteration_rows(of.file, of.found), *report.summary)
+    return replace(report, summary=summary, parts=(table, *report.parts))

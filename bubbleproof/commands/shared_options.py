@@ -1,4 +1,4 @@
-"""The options that several commands take, and those of ``solve``."""
+"""The options that several commands take, and those of ``solve``, ``plan`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -68,4 +68,45 @@ class SolveOutput(OptionGroup):
 
     output: NewSchedule = None
     certificate: Annotated[str | None, Option(help="Write the bound's certificate (.json).")] = None
+    json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest(OptionGroup):
+    """How a plan is made, and where it goes."""
+
+    time_limit: Annotated[float | None, Option(help="Seconds in all.")] = None
+    work: Annotated[
+        float | None, Option(help="Units of work in all: with them runs repeat exactly.")
+    ] = None
+    threads: Annotated[int, Option(help="Threads of an engine.")] = 2
+    seed: Annotated[int, Option(help="Seed of the engine.")] = 1
+    workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
+    cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
+    certificate: Annotated[
+        str | None, Option(help="Write the proofs of all candidates (.json).")
+    ] = None
+    paper: Annotated[
+        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
+    ] = None
+    output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None
+    json: Json = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest(OptionGroup):
+    """What a schedule or a plan is held against."""
+
+    problem: Annotated[str | None, Option(help="Check against this problem.")] = None
+    comm: Annotated[
+        list[str] | None,
+        Option(help="buffered, rendezvous, pair-stream, rank-stream (default: all)."),
+    ] = None
+    certificate: Annotated[
+        str | None, Option(help="A certificate (.json) of how good the schedule is.")
+    ] = None
+    spec: Annotated[
+        bool, Option("--spec", help="Rules 1 to 5 and 8 by their plain definition alone.")
+    ] = False
+    dialect: Dialect = None
     json: Json = False

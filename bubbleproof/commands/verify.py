@@ -14,6 +14,7 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
+from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.formats import ScheduleFile, read_certificate
 from bubbleproof.formats.cases_json import read_proof
 from bubbleproof.report.page import ScheduleSection
@@ -29,39 +30,43 @@ from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Decision
 
 
-def run_verify(
-    schedule: list[str],
-    problem: str | None,
-    comm: list[str] | None,
-    certificate: str | None,
-    spec: bool,
-    dialect: str | None,
-    json: bool,
-) -> int:
+def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     """Verify one schedule, and perhaps a certificate of how good it is, and print the verdict."""
-    if spec:
+    problem, comm, certificate = request.problem, request.comm or (), request.certificate
+    if request.spec:
         from bubbleproof.commands.verify_spec import run_spec
 
         if comm or certificate is not None:
             raise ValueError("--spec decides rules 1 to 5 and 8 alone: no --comm, no --certificate")
-        return run_spec(schedule, problem=problem, dialect=dialect, json=json)
-    semantics = parse_semantics(comm or ())
-    given = read_schedule_input(schedule, dialect=dialect, problem=problem)
+        return run_spec(schedule, problem=problem, dialect=request.dialect, json=request.json)
+    semantics = parse_semantics(comm)
+    given = read_schedule_input(schedule, dialect=request.dialect, problem=problem)
     proof = None if certificate is None else _proof(certificate, given)
     verdict = verify_given(given, semantics)
-    standing = None
-    if proof is not None:
-        standing = stand(given, verdict, proof)
-        verdict = join([verdict, Verdict(decisions=standing.decisions)])
-    if json:
-        extra = {} if standing is None else {"certificate": standing.to_json()}
-        print_json({"name": given.name, **verdict_to_json(verdict), **extra})
-    else:
-        print_table(given.name, ("rule", "verdict", "statement"), rule_rows(verdict))
-        if standing is not None:
-            print_text(standing.sentence)
-        for violation in verdict.violations:
-            print_text(f"\n{violation}")
+    if proof is None:
+        return print_verdict(given.name, verdict, request)
+    standing = stand(given, verdict, proof)
+    verdict = join([verdict, Verdict(decisions=standing.decisions)])
+    return print_verdict(given.name, verdict, request, standing.sentence, standing.to_json())
+
+
+def print_verdict(
+    name: str,
+    verdict: Verdict,
+    request: VerifyRequest,
+    sentence: str = "",
+    proved: dict[str, object] | None = None,
+) -> int:
+    """The verdict, how good the schedule is proved to be, and the exit status."""
+    if request.json:
+        extra = {} if proved is None else {"certificate": proved}
+        print_json({"name": name, **verdict_to_json(verdict), **extra})
+        return status_of(verdict)
+    print_table(name, ("rule", "verdict", "statement"), rule_rows(verdict))
+    if sentence:
+        print_text(sentence)
+    for violation in verdict.violations:
+        print_text(f"\n{violation}")
     return status_of(verdict)
 
 

@@ -16,17 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bubbleproof.commands.output import (
-    UNDECIDED,
-    counted,
-    print_json,
-    print_table,
-    print_text,
-    rule_rows,
-    status_of,
-    verdict_to_json,
-)
-from bubbleproof.commands.verify import parse_semantics, run_verify, verify_given
+from bubbleproof.commands.output import HOLDS, UNDECIDED, counted
+from bubbleproof.commands.shared_options import VerifyRequest
+from bubbleproof.commands.verify import parse_semantics, print_verdict, run_verify, verify_given
 from bubbleproof.formats import read_problem
 from bubbleproof.formats.bundle_json import read_bundle, read_deployment_bundles
 from bubbleproof.formats.cluster_deployments import Deployments, all_counted, deployments
@@ -44,30 +36,12 @@ from bubbleproof.verify.verdict import Decision
 UNIT = "us"  # of every deployment's problem
 
 
-def run_verify_any(
-    schedule: list[str],
-    *,
-    problem: str | None,
-    comm: list[str] | None,
-    certificate: str | None,
-    spec: bool,
-    dialect: str | None,
-    json: bool,
-) -> int:
+def run_verify_any(schedule: list[str], request: VerifyRequest) -> int:
     """Verify a schedule, or a plan where a plan is named."""
-    if len(schedule) == 1 and not spec and is_plan(schedule[0], certificate):
-        return run_verify_plan(
-            schedule[0], problem=problem, comm=comm or (), certificate=certificate, json=json
-        )
-    return run_verify(
-        schedule,
-        problem=problem,
-        comm=comm,
-        certificate=certificate,
-        spec=spec,
-        dialect=dialect,
-        json=json,
-    )
+    is_one = len(schedule) == 1 and not request.spec
+    if is_one and is_plan(schedule[0], request.certificate):
+        return run_verify_plan(schedule[0], request)
+    return run_verify(schedule, request)
 
 
 def is_plan(name: str, certificate: str | None) -> bool:
@@ -83,41 +57,26 @@ def is_plan(name: str, certificate: str | None) -> bool:
         return f'"{FORMAT}"' in file.read(200)
 
 
-def run_verify_plan(
-    name: str,
-    *,
-    problem: str | None,
-    comm: Sequence[str],
-    certificate: str | None,
-    json: bool,
-) -> int:
+def run_verify_plan(name: str, request: VerifyRequest) -> int:
     """Verify a plan and perhaps the bundle of its proofs, and print the verdict."""
     path = Path(name) / "plan.json" if Path(name).is_dir() else Path(name)
     plan = None if path.suffix == ".toml" else read_plan(path)
-    source = problem or (str(path) if plan is None else None)
-    scope = _scope(source, plan, with_proofs=certificate is not None)
-    verdict = Verdict(decisions=()) if plan is None else _verdict(plan, scope, comm)
+    source = request.problem or (str(path) if plan is None else None)
+    scope = _scope(source, plan, with_proofs=request.certificate is not None)
+    verdict = Verdict(decisions=()) if plan is None else _verdict(plan, scope, request.comm or ())
+    title = path.name if plan is None else plan.name
+    if request.certificate is None:
+        return print_verdict(title, verdict, request)
     value = None
     if plan is not None and verdict.measured is not None:
         value = _value(plan, verdict.measured.makespan) + scope.after
-    proved = None
-    if certificate is not None:
-        proved = _below(scope.check(certificate), value, scope)
-        found = Decision.of_sentences(Rule.CERTIFICATE, proved.refusals)
-        verdict = join([verdict, Verdict(decisions=(found,))])
+    proved = _below(scope.check(request.certificate), value, scope)
+    found = Decision.of_sentences(Rule.CERTIFICATE, proved.refusals)
+    verdict = join([verdict, Verdict(decisions=(found,))])
     sentence = _sentence(proved, value, scope)
-    title = path.name if plan is None else plan.name
-    if json:
-        extra = {} if proved is None else {"certificate": _to_json(proved, value, sentence, scope)}
-        print_json({"name": title, **verdict_to_json(verdict), **extra})
-    else:
-        print_table(title, ("rule", "verdict", "statement"), rule_rows(verdict))
-        if sentence:
-            print_text(sentence)
-        for violation in verdict.violations:
-            print_text(f"\n{violation}")
-    status = status_of(verdict)
-    return UNDECIDED if status == 0 and proved is not None and not proved.is_proved else status
+    told = _to_json(proved, value, sentence, scope)
+    status = print_verdict(title, verdict, request, sentence, told)
+    return status if status != HOLDS or proved.is_proved else UNDECIDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -226,10 +185,8 @@ def _below(proved: BundleVerdict, value: int | None, scope: _Scope) -> BundleVer
     return replace(proved, refusals=(why,), bound=None)
 
 
-def _sentence(proved: BundleVerdict | None, value: int | None, scope: _Scope) -> str:
+def _sentence(proved: BundleVerdict, value: int | None, scope: _Scope) -> str:
     """One line for people."""
-    if proved is None:
-        return ""
     if proved.refusals or proved.bound is None:
         return "nothing is proved about how good the plan is"
     by, unit, (thing, over) = _by(proved, scope), scope.unit, scope.words

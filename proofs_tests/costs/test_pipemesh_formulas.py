@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.pipemesh_formulas import (
+from bubbleproof.costs.pipemesh_formulas import (
     bubble_ticks,
     gradient_bytes,
     least_iteration,

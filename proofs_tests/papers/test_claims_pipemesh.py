@@ -7,6 +7,7 @@ from itertools import chain, product
 
 import pytest
 
+from bubbleproof.costs.pipemesh_formulas import buffer
 from bubbleproof.papers.claims import ClaimVerdict, decide, pipemesh_growth
 from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.pipemesh import CLAIMS
@@ -15,7 +16,6 @@ from bubbleproof.papers.claims.pipemesh_memory import BYTES
 from bubbleproof.papers.claims.pipemesh_schedules import sequences
 from bubbleproof.papers.claims.pipemesh_tables import SYSTEMS, TABLE, model
 from bubbleproof.papers.claims.registry import THEOREMS
-from bubbleproof.papers.pipemesh_formulas import buffer
 from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_program, literal_orders
 from bubbleproof.theory.pipelines.timing import Deadlock
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from bubbleproof.costs.tpipe_formulas import least_delay
 from bubbleproof.papers.claims import ClaimVerdict, decide
 from bubbleproof.papers.claims.tpipe import CLAIMS
-from bubbleproof.papers.tpipe_formulas import least_delay
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp

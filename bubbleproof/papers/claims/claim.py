@@ -31,7 +31,7 @@ from fractions import Fraction
 from math import lcm
 from typing import cast
 
-from bubbleproof.papers import pipemesh_formulas, tpipe_formulas
+from bubbleproof.costs import pipemesh_formulas, tpipe_formulas
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.standing import Standing, watched
 from bubbleproof.papers.formula import Formula
@@ -161,8 +161,8 @@ def stated(
     ``source`` is the place in the paper; one that begins with "ours", and any of the field's, is
     the whole source. ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals.
     Either value may be a number or a formula of the cases' parameters; the formulas of T-Pipe's and
-    PipeMesh's claims may call the functions of ``papers.tpipe_formulas`` and
-    ``papers.pipemesh_formulas``. ``corrected`` is an id within the same paper. Raises
+    PipeMesh's claims may call the functions of ``costs.tpipe_formulas`` and
+    ``costs.pipemesh_formulas``. ``corrected`` is an id within the same paper. Raises
     ``ValueError`` for a formula with other names.
     """
     paper = name.partition(".")[0]

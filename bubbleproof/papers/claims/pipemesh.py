@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims import (
     pipemesh_deadlock,
     pipemesh_growth,

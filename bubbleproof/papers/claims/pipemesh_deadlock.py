@@ -17,7 +17,7 @@ Source: Li et al., "PipeMesh" (TPDS 2025) Algorithm 1; the criterion is ours.
 
 from __future__ import annotations
 
-from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import is_filled, runs_literally, sequences

@@ -16,7 +16,7 @@ Source: Li et al., "PipeMesh" (TPDS 2025) section IV-A, Eq. 2 to 5.
 
 from __future__ import annotations
 
-from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims.claim import Claim, stated
 from bubbleproof.papers.claims.domain import Choice, Domain, Params, domain
 from bubbleproof.papers.claims.pipemesh_schedules import late, sequences, with_collectives

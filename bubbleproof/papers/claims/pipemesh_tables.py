@@ -20,7 +20,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import cast
 
-from bubbleproof.papers import pipemesh_formulas as forms
+from bubbleproof.costs import pipemesh_formulas as forms
 from bubbleproof.papers.claims.claim import Claim, Exact, Value, missing, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import measures

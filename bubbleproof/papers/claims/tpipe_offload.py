@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers import tpipe_formulas as forms
+from bubbleproof.costs import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Params, case

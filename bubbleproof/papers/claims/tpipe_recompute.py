@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers import tpipe_formulas as forms
+from bubbleproof.costs import tpipe_formulas as forms
 from bubbleproof.papers.claims import tpipe_domains as cases
 from bubbleproof.papers.claims import tpipe_schedules as on
 from bubbleproof.papers.claims.any_order import makespan_of_any_order

@@ -180,5 +180,5 @@ def test_a_file_keeps_every_case(proof: Cases, tmp_path: Path) -> None:
     content = json.loads(file.read_text())
     del content["candidates"][0]["cases"][-1]
     file.write_text(json.dumps(content))
-    with pytest.raises(UnusableInput, match="every case of the candidate"):
+    with pytest.raises(UnusableInput, match="every case of the choices"):
         read_bundle(file, space)
