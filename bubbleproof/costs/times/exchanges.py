@@ -9,6 +9,11 @@ what the experts make of them: ``COPIES`` passes over the copies' bytes.
 
 Latent attention makes queries, keys and values anew where positions are turned into them: read and
 written once a pass.
+
+Attention of plain products has its softmax in one kernel only where the heads of a microbatch on a
+card are a multiple of four and the sequence is not too long (Megatron-LM, ``fused_softmax.py``).
+Else five operations take its place, in 32 bits: a score is cast, scaled, masked, weighed and cast
+back, 37 bytes read and written instead of 4 in the forward, 41 instead of 6 in the backward.
 """
 
 from __future__ import annotations
@@ -19,6 +24,9 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
 
 ELEMENT = 2  # bytes of a number
+HEADS, SEQUENCE = 4, 4096  # of the softmax's kernel: heads in a block, and most tokens
+APART = 4  # operations more where the softmax is five
+SOFTMAX = (37 - 4, 41 - 6)  # bytes of a score more without it, forward and backward
 COPIES = 7  # written; sorted and sorted back, read and written each; read, and summed
 
 
@@ -46,6 +54,15 @@ def copied(model: Transformer, at: Deployment) -> float:
     copies = COPIES * model.active * model.hidden if model.experts else 0
     heads = model.query_width + model.kv_width + model.value_width if model.kv_rank else 0
     return tokens * ELEMENT * (copies + 2 * heads)
+
+
+def softmax_bytes(model: Transformer, at: Deployment) -> tuple[float, float]:
+    """Bytes that a softmax of several operations moves more than one kernel, forward and back."""
+    heads = at.micro_batch * model.heads // at.tensor
+    if at.rules.fused_attention or (heads % HEADS == 0 and at.sequence <= SEQUENCE):
+        return 0.0, 0.0
+    scores = at.sequence / at.context * at.sequence * heads
+    return SOFTMAX[0] * scores, SOFTMAX[1] * scores
 
 
 def plain(model: Transformer) -> Transformer:

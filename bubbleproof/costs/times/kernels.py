@@ -59,11 +59,12 @@ def kernel_times(work: Work, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
     forward = _forward_card(work, c)
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
-    third = THIRD * work.pieces
-    kernels, launch, wait = c["kernels"] * third, c["launch"] * third, waiting(work, c) / 2
+    kernels, launch = c["kernels"] * THIRD * work.pieces, c["launch"] * THIRD * work.launches
+    wait = waiting(work, c) / 2
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
     inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
     inputs = inputs + kernels + reduces + exchange(work, c) + grouped(work, work.expert_weights, c)
+    inputs = inputs + work.softmax_back / _bytes(c["memory"])
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
     weights = weights + grouped(work, work.expert_gradients, c)
     once = slower(forward, np.asarray(launch + wait))
@@ -120,6 +121,7 @@ def _forward_card(work: Work, c: Constants) -> Floats:
         + ALL_REDUCES * all_reduce(work, c)
         + exchange(work, c)
         + grouped(work, work.expert_weights, c)
+        + work.softmax / _bytes(c["memory"])
     )
 
 
@@ -145,7 +147,8 @@ def exchange(work: Work, c: Constants) -> Floats:
 
 def _partly_again(work: Work, c: Constants) -> Floats:
     """The attention, where that alone is recomputed."""
-    traffic = THIRD * work.scores_again * c["scores"] / _bytes(c["memory"])
+    traffic = THIRD * work.scores_again * c["scores"] + work.softmax_again
+    traffic = traffic / _bytes(c["memory"])
     return np.asarray(_matmul(work.again, work.again_thin, c) + traffic)
 
 

@@ -13,7 +13,8 @@ of what a product of its sides would, so its smallest side counts twice.
 
 What is sent all to all and copied is told by ``exchanges``. An expert's products have T e k / E
 rows, with e expert ranks. ``pieces``: the operations of a layer over those of a layer without
-experts and latent attention.
+experts and latent attention; ``launches``: the same with a softmax of several operations, which on
+the card are as long as their bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import Operation, layer_operations
 from bubbleproof.costs.state import stage_weights
-from bubbleproof.costs.times.exchanges import copied, exchanged, plain
+from bubbleproof.costs.times.exchanges import APART, copied, exchanged, plain, softmax_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share
@@ -50,8 +51,10 @@ class Work:
     bytes of the stream, ``stream`` those of it that a pass reads on one card. ``exchanged`` are the
     bytes that a card sends all to all in each of a layer's passes, forward and I, ``exchanged_out``
     those that its node sends to others, ``doublings`` the sum of log2 (cards) over these exchanges;
-    ``copied`` are the bytes that a pass copies. Of experts' products: FLOPs of a pass as above,
-    bytes of their weights in 16 bits, and those that W reads and writes adding to gradients.
+    ``copied`` are the bytes that a pass copies, ``softmax`` and ``softmax_back`` those that a
+    softmax of several operations moves more than one kernel, ``softmax_again`` what of it is
+    repeated where the attention alone is recomputed. Of experts' products: FLOPs of a pass as
+    above, bytes of their weights in 16 bits, and those that W reads and writes adding to gradients.
     """
 
     forward: Floats
@@ -74,7 +77,11 @@ class Work:
     exchanged_out: Floats
     doublings: Floats
     copied: Floats
+    softmax: Floats
+    softmax_back: Floats
+    softmax_again: Floats
     pieces: Floats
+    launches: Floats
     expert: Floats
     expert_thin: Floats
     expert_weights: Floats
@@ -107,6 +114,8 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     scores = 0.0
     if not at.rules.fused_attention:
         scores = float(tokens * at.sequence * model.heads * divided * SCORE)
+    softmax, softmax_back = softmax_bytes(model, at)
+    pieces, plain_pieces = (len(layer_operations(each)) for each in (model, plain(model)))
     words = runs.words(model.vocabulary, at.tensor)
     head = 2 * tokens * model.hidden * words
     return _columns(
@@ -121,7 +130,11 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         gathers=2.0 if at.sequence_parallel else 0.0,
         **exchanged(model, at, cards_per_node),
         copied=copied(model, at),
-        pieces=len(layer_operations(model)) / len(layer_operations(plain(model))),
+        softmax=softmax,
+        softmax_back=softmax_back,
+        softmax_again=softmax if at.scope == "attention" else 0.0,
+        pieces=pieces / plain_pieces,
+        launches=(pieces + (APART if softmax else 0)) / plain_pieces,
         head=head,
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
