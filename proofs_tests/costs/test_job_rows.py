@@ -35,6 +35,15 @@ def test_a_row_that_tells_its_scope_keeps_it() -> None:
     assert row.recomputing("none").at.scope == "full"
 
 
+def test_a_part_of_a_model_has_its_part_of_dense_layers() -> None:
+    """DeepSeek-V3: 3 of 61 layers; of 4 none by its part, but the first is."""
+    head = B200.partition("\n")[0].removesuffix(",allocated_gib")
+    for layers, told, dense in ((4, "", 1), (61, "", 3), (41, "", 2), (4, "2", 2)):
+        line = f"8,8,1,deepseek-v3,{layers},4096,1,8,1,1.0,{told}"
+        (row,) = rows_of(f"{head},dense_layers\n{line}", measured=False)
+        assert row.model.dense_layers == dense
+
+
 def test_a_row_may_tell_more_of_its_cut_and_shape() -> None:
     more = "context,zero,sequence_parallel,chunks,kv_heads,vocabulary"
     line = "8,4,1,llama3-70b,12,4096,1,1,2,1.0"

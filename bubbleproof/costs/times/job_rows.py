@@ -5,7 +5,8 @@ published one, or ``hidden`` and ``heads`` of a GPT; ``layers``; ``sequence`` in
 ``data`` and ``pipeline``. May be there, in any row empty:
 
 - ``vocabulary``, ``kv_heads`` and ``dense_layers``, where the model ran with others than are
-  published (a GPT's vocabulary is 50257 where none is told);
+  published (a GPT's vocabulary is 50257 where none is told; of fewer layers than are published
+  the same part is dense, at least one);
 - ``context`` and ``expert`` (1), ``chunks`` of layers on each rank (1; more are interleaved 1F1B),
   ``zero`` (0 or 1), ``sequence_parallel`` and ``scope``, where they are not the software's;
 - ``software``: without, a row of a named model ran on megatron-core, one of a GPT on
@@ -178,7 +179,11 @@ def _named(
 
 @lru_cache(maxsize=256)
 def _cut(name: str, **changes: int) -> Transformer:
-    return known_model(name).model.with_changes(**changes)
+    model = known_model(name).model
+    if model.dense_layers:
+        dense = max(1, model.dense_layers * changes["layers"] // model.layers)
+        changes = {"dense_layers": dense, **changes}
+    return model.with_changes(**changes)
 
 
 def _told(where: str, cells: Mapping[str, str], names: Sequence[str]) -> dict[str, int]:
