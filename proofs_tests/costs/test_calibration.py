@@ -154,3 +154,12 @@ def test_regret_is_what_the_choice_costs() -> None:
     assert list(regrets(judged).values()) == [pytest.approx(0.2)]
     judged = [replace(judged[0], estimated=7.0), judged[1]]
     assert list(regrets(judged).values()) == [0]
+
+
+def test_a_scope_is_assumed_only_of_software_that_may_have_run_so() -> None:
+    """The A100's rows of many nodes recomputed whole layers; megatron-core's rows did nothing."""
+    by = replace(uncalibrated(CARD), scope_many_nodes="full")
+    head, line = HEAD.removesuffix(",scope"), "16,16,1,1024,16,16,1024,8,2,1"
+    text = f"{head},software\n{line},megatron-deepspeed\n{line},megatron-core"
+    scopes = [row.at.scope for row in by.taken(rows_of(text, measured=False))]
+    assert scopes == ["full", "none"]

@@ -56,12 +56,15 @@ class Calibration:
     scope_many_nodes: str = "none"
 
     def taken(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows with the scope of their kind, where they tell none."""
-        within = self.card.cards_per_node
-        return [
-            row.recomputing(self.scope_one_node if row.gpus <= within else self.scope_many_nodes)
-            for row in rows
-        ]
+        """The rows with the scope of their kind, where they tell none and their software may have
+        run so."""
+        found = []
+        for row in rows:
+            within = row.gpus <= self.card.cards_per_node
+            scope = self.scope_one_node if within else self.scope_many_nodes
+            known = scope in row.runs.scopes
+            found.append(row.recomputing(scope if known else row.runs.scopes[0]))
+        return found
 
 
 def uncalibrated(card: Card) -> Calibration:
