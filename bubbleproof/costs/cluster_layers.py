@@ -33,7 +33,15 @@ from bubbleproof.costs.weights import (
     layer_weights,
     words,
 )
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part, nearest_cut
+from bubbleproof.theory.pipelines.layer_cuts import (
+    BALANCED,
+    EVEN,
+    Cut,
+    Layers,
+    Part,
+    balanced_cut,
+    even_cut,
+)
 
 TICKS = 1000  # in a millisecond
 LOGIT = 4  # bytes that ``head_saved`` counts of each
@@ -45,6 +53,7 @@ class ClusterLayers:
 
     ``rest_end`` is ``step_end`` without replicas' collectives, ``exchange`` the ticks of those by
     themselves.
+    ``cuts`` are those of the layers into one stage for each rank; the heaviest ends the step.
     """
 
     layers: Layers
@@ -54,39 +63,60 @@ class ClusterLayers:
     step_end: int
     rest_end: int
     exchange: int
+    cuts: tuple[Cut, ...]
 
 
-def cluster_layers(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterLayers:
-    """The numbers of a deployment. Raises ``ValueError`` where the model cannot be cut so."""
-    at.require(model)
+def cluster_layers(
+    model: Transformer, at: Deployment, cluster: Cluster, kinds: tuple[str, ...] = (EVEN,)
+) -> ClusterLayers:
+    """The numbers of a deployment, its layers cut in one of these ways.
+
+    Raises ``ValueError`` where the model cannot be cut so.
+    """
+    whole = at if kinds == (EVEN,) else at.with_changes(pipeline=1)
+    whole.require(model)
     cluster.require(at)
     if model.dense_layers:
         raise ValueError(
             f"dense_layers must be 0 to plan, whose layers are alike, got {model.dense_layers}"
         )
     times, once = cluster_times(model, at, cluster), at.of_microbatch
-    is_alone, cut = at.pipeline == 1, nearest_cut(layers=model.layers, stages=at.pipeline)
-    return ClusterLayers(
-        layers=Layers(
-            number=model.layers,
-            layer=_part(times.layer, layer_saved(model, once), layer_weights(model, at), at),
-            embedding=_part(
-                times.embedding, embedding_saved(model, at), embedding_weights(model, at), at
-            ),
-            head=_part(
-                times.head,
-                _head_bytes(model, once, cluster.framework),
-                head_weights(model, at, is_copied=not is_alone),
-                at,
-            ),
+    is_alone = at.pipeline == 1
+    layers = Layers(
+        number=model.layers,
+        layer=_part(times.layer, layer_saved(model, once), layer_weights(model, at), at),
+        embedding=_part(
+            times.embedding, embedding_saved(model, at), embedding_weights(model, at), at
         ),
+        head=_part(
+            times.head,
+            _head_bytes(model, once, cluster.framework),
+            head_weights(model, at, is_copied=not is_alone),
+            at,
+        ),
+        kinds=kinds,
+    )
+    cuts = _cuts(layers, at.pipeline)
+    return ClusterLayers(
+        layers=layers,
         latency=ceil(times.message * TICKS),
         message=ceil(message_bytes(model, at)),
         capacity=cluster.memory - cluster.reserve - _workspace(model, at, cluster),
-        step_end=ceil(times.step_end([cut]) * TICKS),
-        rest_end=ceil(times.rest_end([cut]) * TICKS),
-        exchange=ceil(times.exchange([cut]) * TICKS),
+        step_end=ceil(times.step_end(cuts) * TICKS),
+        rest_end=ceil(times.rest_end(cuts) * TICKS),
+        exchange=ceil(times.exchange(cuts) * TICKS),
+        cuts=cuts,
     )
+
+
+def _cuts(layers: Layers, stages: int) -> tuple[Cut, ...]:
+    """Those of the layers' kinds. Raises ``ValueError`` where there is none."""
+    found = [even_cut(layers=layers.number, stages=stages)] if EVEN in layers.kinds else []
+    if BALANCED in layers.kinds:
+        found.append(balanced_cut(layers, range(stages)))
+    if not any(found):
+        raise ValueError(f"pipeline must be at most layers {layers.number}, got {stages}")
+    return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
 def _part(times: Passes, saved: Number, weights: Weights, at: Deployment) -> Part:

@@ -17,7 +17,7 @@ from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.layer_cuts import nearest_cut
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, Cut, Layers
 
 MOST_COMBINATIONS = 20_000
 
@@ -48,13 +48,15 @@ class Combination:
 class Training:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
-    ``deployment`` has what all combinations share (sequence, accounting, precision, expert).
+    ``deployment`` has what all combinations share (sequence, accounting, precision, expert);
+    ``kinds`` are the ways to cut layers into stages (``layer_cuts``).
     """
 
     model: Transformer
     cluster: Cluster
     samples: int
     deployment: Deployment
+    kinds: tuple[str, ...] = (EVEN,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,17 +137,15 @@ def counted(training: Training, combination: Combination) -> Counted:
             f"{training.samples} samples are not divisible by data x micro_batch = {each}; use "
             f"samples = {max(1, round(training.samples / each)) * each}",
         )
-    if training.model.layers % combination.pipeline:
-        return _illegal(combination, _no_stages(training, combination))
+    if why := _no_stages(training, combination):
+        return _illegal(combination, why)
     at = training.deployment.with_changes(**combination.to_json())
     try:
-        numbers = cluster_layers(training.model, at, training.cluster)
+        numbers = cluster_layers(training.model, at, training.cluster, training.kinds)
     except ValueError as error:
         return _illegal(combination, str(error))
-    cut = nearest_cut(layers=numbers.layers.number, stages=combination.pipeline)
-    parts = [numbers.layers.stage(cut, stage) for stage in range(len(cut))]
     taken = training.cluster.memory - numbers.capacity
-    needed = max(part.static + part.activation for part in parts) + taken
+    needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + taken
     fits = needed <= training.cluster.memory
     return Counted(
         combination=combination,
@@ -156,13 +156,23 @@ def counted(training: Training, combination: Combination) -> Counted:
     )
 
 
+def _held(layers: Layers, cut: Cut) -> int:
+    """Bytes of the fullest stage with one microbatch."""
+    parts = [layers.stage(cut, stage) for stage in range(len(cut))]
+    return max(part.static + part.activation for part in parts)
+
+
 def _no_stages(training: Training, combination: Combination) -> str:
-    """That layers do not divide, with the nearest number of stages that the cards have as well."""
+    """Why layers cannot be cut so, with the nearest number of stages that the cards have as well;
+    nothing where they can."""
     layers, cards = training.model.layers, training.cluster.cards // combination.tensor
-    fits = [n for n in range(1, layers + 1) if layers % n == 0 and cards % n == 0]
-    nearest = min(fits, key=lambda n: abs(n - combination.pipeline))
-    wanted = combination.pipeline
-    return f"pipeline must divide layers {layers}, got {wanted}; use pipeline = {nearest}"
+    wanted, is_uneven = combination.pipeline, BALANCED in training.kinds
+    if wanted <= layers and (is_uneven or layers % wanted == 0):
+        return ""
+    fits = [n for n in range(1, layers + 1) if (is_uneven or layers % n == 0) and cards % n == 0]
+    nearest = min(fits, key=lambda n: abs(n - wanted))
+    rule = "be at most" if is_uneven else "divide"
+    return f"pipeline must {rule} layers {layers}, got {wanted}; use pipeline = {nearest}"
 
 
 def _full(needed: int, memory: int) -> str:

@@ -14,7 +14,7 @@
     }
 
 A certificate is that of ``formats.certificate_json``, about the candidate's relaxation, or a claim
-about one rank, ``{"kind": "rank-work", "rank": 0}`` or ``{"kind": "no-room", "rank": 0}``
+about one rank, ``{"kind": "rank-work", "rank": 0}``, ``rank-memory`` or ``no-room``
 (``verify.candidates.rank_claims``). Instead, ``cases`` may list one for each case of its choices,
 null where those after it stand for the case (``verify.candidates.cases``). ``word`` names the
 engine that is believed where there is neither. The space of the plan, which a reader derives from
@@ -46,14 +46,18 @@ from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 from bubbleproof.verify.candidates.bundle import Bounded
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
-from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork
+from bubbleproof.verify.candidates.rank_claims import NoRoom, RankClaim, RankMemory, RankWork
 from bubbleproof.verify.candidates.relaxation import relaxation
 
 FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
 Item = TypeVar("Item")
 SIZE_LIMIT = 256 * MEBIBYTE
-RANK_CLAIMS: dict[object, type[RankWork | NoRoom]] = {"rank-work": RankWork, "no-room": NoRoom}
+RANK_CLAIMS: dict[object, type[RankClaim]] = {
+    "rank-work": RankWork,
+    "rank-memory": RankMemory,
+    "no-room": NoRoom,
+}
 
 
 class CandidateLayout(Layout):
@@ -79,7 +83,7 @@ class BoundedLayout(CandidateLayout):
 class RankClaimLayout(Layout):
     """A claim about one rank; its bound is the candidate's."""
 
-    kind: Literal["rank-work", "no-room"]
+    kind: Literal["rank-work", "rank-memory", "no-room"]
     rank: Natural
 
 
@@ -166,7 +170,7 @@ def _row(space: PlanSpace, entry: Bounded) -> dict[str, object]:
     if entry.certificate is None:
         return {**row, "word": entry.word}
     proof = entry.certificate
-    if isinstance(proof, RankWork | NoRoom):
+    if isinstance(proof, RankClaim):
         kind = next(name for name, claim in RANK_CLAIMS.items() if isinstance(proof, claim))
         return {**row, "certificate": {"kind": kind, "rank": proof.rank}}
     found = shaped(space, entry.candidate)

@@ -28,7 +28,7 @@ from bubbleproof.formats.problem_toml import problem_of, problem_text
 from bubbleproof.formats.sizes_and_rates import Units
 from bubbleproof.formats.toml_text import parse_toml
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.pipelines.layer_cuts import Part
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED, EVEN, Part
 from bubbleproof.theory.pipelines.plan_space import PlanSpace, require_listed
 
 KEYS = ("forward", "input_backward", "weight_backward", "activation", "static")
@@ -42,6 +42,7 @@ CARD = {
 }
 REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
 SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context")
+OF_COSTS = ("layers", "accounting", "precision")  # keys of [plan] that no problem file has there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,7 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
             cluster=cluster,
             samples=layout.batch.samples,
             deployment=shared,
+            kinds=_kinds(layout.plan),
         ),
         lists=_lists(layout.plan),
         plan=_shapes(layout.plan),
@@ -180,8 +182,12 @@ def _lists(layout: ClusterPlanLayout) -> Lists:
 
 def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
     """The keys of ``[plan]`` that any problem file may have, as the file tells them."""
-    told = layout.model_dump(exclude_unset=True, exclude={*SIZES, "accounting", "precision"})
+    told = layout.model_dump(exclude_unset=True, exclude={*SIZES, *OF_COSTS})
     return {"chunks": layout.chunks, **told}
+
+
+def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
+    return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
 
 
 def deployed_content(
@@ -204,6 +210,7 @@ def deployed_content(
         "microbatches": microbatches,
         "layers": {
             "number": layers.number,
+            "cuts": list(layers.kinds),
             **_part(layers.layer),
             "embedding": _part(layers.embedding),
             "head": _part(layers.head),

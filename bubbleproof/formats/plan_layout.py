@@ -76,6 +76,8 @@ class LayersLayout(PartLayout):
     number: Annotated[int, Field(ge=1, le=MOST_LAYERS)]
     """How many there are."""
     spread: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = None
-    """How many layers a stage may be off the even share; absent: the even cut alone."""
+    """How many layers a stage may be off the even share; absent: the cuts of ``cuts``."""
+    cuts: Annotated[list[Literal["even", "balanced"]], Field(min_length=1)] | None = None
+    """As many layers for each stage, or the heaviest rank as light as can be; absent: even."""
     embedding: PartLayout = PartLayout()
     head: PartLayout = PartLayout()

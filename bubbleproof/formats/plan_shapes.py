@@ -9,9 +9,15 @@ from bubbleproof.formats.plan_layout import LayersLayout, PartLayout, PlanLayout
 from bubbleproof.formats.problem_file_layout import ProblemFileLayout
 from bubbleproof.formats.validation import described
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.layer_cuts import Layers, Part, nearest_cut
+from bubbleproof.theory.pipelines.layer_cuts import EVEN, Layers, Part, nearest_cut
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
-from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE, Backward, PlanSpace
+from bubbleproof.theory.pipelines.plan_space import (
+    SPLIT,
+    WHOLE,
+    Backward,
+    PlanSpace,
+    require_listed,
+)
 from bubbleproof.theory.pipelines.spread import Spread
 
 Item = TypeVar("Item")
@@ -39,7 +45,19 @@ def layers_of(layout: ProblemFileLayout) -> Layers | None:
         embedding=_part("layers.embedding", given.embedding, has_ticks=False),
         head=_part("layers.head", given.head, has_ticks=False),
         spread=given.spread,
+        kinds=_kinds(given),
     )
+
+
+def _kinds(given: LayersLayout) -> tuple[str, ...]:
+    """The cuts to try. Raises ``UnusableInput`` for a list beside ``spread``."""
+    if given.cuts is None:
+        return (EVEN,)
+    if given.spread is not None:
+        raise UnusableInput("layers.cuts", "nothing beside layers.spread", quoted(given.cuts))
+    with values_at("layers"):
+        require_listed("cuts", given.cuts)
+    return tuple(given.cuts)
 
 
 def _part(where: str, given: PartLayout, *, has_ticks: bool) -> Part:

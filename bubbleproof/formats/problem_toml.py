@@ -59,6 +59,7 @@
     backward = 14824
     activation = "1.1 GiB"       # held by one layer; also released_at_input, static
     spread = 1                   # layers that a plan's stage may be off the even share; default: 0
+    cuts = ["even", "balanced"]  # in its place: these; balanced: the heaviest rank is lightest
     [layers.embedding]           # beside the first layers, likewise; [layers.head]: the last
     static = "5 GiB"
 

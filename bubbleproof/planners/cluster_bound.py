@@ -12,7 +12,9 @@ from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.verify.candidates.rank_claims import (
     NoRoom,
     RankClaim,
+    RankMemory,
     RankWork,
+    memory_bounds,
     rank_bounds,
     rank_room,
 )
@@ -26,15 +28,19 @@ def quick_claim(found: Shaped) -> RankClaim | None:
     pipeline = found.pipeline
     if pipeline.is_bidirectional:
         return None
-    if found.allowed is None and not pipeline.choices.added:
-        for rank, room in enumerate(rank_room(pipeline)):
-            if room is not None and room < 0:
-                return NoRoom(rank=rank, bound=NEVER)
-    return quick_bound(pipeline)
+    quick = quick_bound(pipeline)
+    if found.allowed is not None or pipeline.choices.added:
+        return quick
+    for rank, room in enumerate(rank_room(pipeline)):
+        if room is not None and room < 0:
+            return NoRoom(rank=rank, bound=NEVER)
+    bounds = memory_bounds(pipeline)
+    most = max(bounds)
+    return quick if quick.bound >= most else RankMemory(rank=bounds.index(most), bound=most)
 
 
 def quick_bound(pipeline: Pipeline) -> RankWork:
-    """The greatest bound of a rank. Precondition: no stage stands on two ranks."""
+    """The greatest bound by what a rank computes. Precondition: no stage stands on two ranks."""
     bounds = rank_bounds(pipeline)
     bound = max(bounds)
     return RankWork(rank=bounds.index(bound), bound=bound)

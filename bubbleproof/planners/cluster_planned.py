@@ -131,8 +131,8 @@ class ClusterPlan:
 
     ``value`` and ``lower_bound`` are iterations in ticks; ``step_end`` is the part of ``value``
     that follows the pipeline. Without a winner ``least_memory`` bytes of a card let the nearest
-    combination (``nearest``) run. ``bundled`` has the proofs of those deployments that were looked
-    at, by name.
+    combination (``nearest``) run. ``bundled`` has the proofs of those deployments that have a
+    space, by name.
     """
 
     status: Status
@@ -149,10 +149,11 @@ class ClusterPlan:
     reason: str = ""
 
     def bundles(self, deployed: Sequence[Deployed]) -> dict[str, tuple[Bounded, ...]]:
-        """The proofs of every deployment, also of those that were left out unseen."""
+        """The proofs of every deployment."""
         return {one.name: self.bundled.get(one.name) or _unseen(one) for one in deployed}
 
 
 def _unseen(one: Deployed) -> tuple[Bounded, ...]:
+    """Of one that an interrupted search did not come to."""
     shapes, _ = legal_shapes(one.space)
     return tuple(shape.bounded for shape in shapes)

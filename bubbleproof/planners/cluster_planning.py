@@ -29,12 +29,14 @@ from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0
+NO_ROOM = "does not fit: no shape has room for one microbatch"
 SpaceOf = Callable[[Counted], PlanSpace]
 
 
@@ -61,7 +63,9 @@ class _ClusterPlanning:
     ) -> None:
         self.began = time.perf_counter()
         self.options, self.space_of, self.executor = options, space_of, executor
-        self.standings = [Standing(counted=one, reason=one.reason) for one in counted]
+        self.standings = [
+            Standing(counted=one, reason="" if one.is_legal else one.reason) for one in counted
+        ]
 
     @property
     def left(self) -> float:
@@ -90,19 +94,24 @@ class _ClusterPlanning:
             try:
                 one.space = self.space_of(one.counted)
             except ValueError as why:  # such as more microbatches than a problem may have
-                one.reason, one.counted = str(why), replace(one.counted, is_legal=False)
+                if not one.counted.reason:
+                    one.counted = replace(one.counted, is_legal=False)
+                one.reason = one.counted.reason or str(why)
                 continue
             one.shapes, reasons = legal_shapes(one.space)
             if not one.shapes:
                 one.reason = f"{reasons[0]}; chunks = {_chunks_that_do(one)} would do"
                 one.counted = replace(one.counted, is_legal=False)
+                continue
             one.shapes.sort(key=one.bound_of)
+            if one.bound == NEVER:
+                one.reason = one.counted.reason or NO_ROOM
 
     def _look_first(self) -> None:
         until = self.began + LOOKS_SHARE * self.options.time_limit
         for one in sorted(self.open_ones, key=lambda one: one.bound):
             best = self.best
-            is_late = time.perf_counter() > until and best is not None
+            is_late = self.left <= 0 or (time.perf_counter() > until and best is not None)
             if self.options.stop.is_set() or is_late:
                 return
             if best is not None and best.value is not None and one.bound >= best.value:
@@ -120,7 +129,7 @@ class _ClusterPlanning:
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)
         if one.bound == NEVER:
-            one.reason = "does not fit: no shape has room for one microbatch"
+            one.reason = one.counted.reason or NO_ROOM
 
     def _take(self, one: Standing, shape: Shape, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
@@ -263,9 +272,10 @@ class _ClusterPlanning:
 
 
 def _chunks_that_do(one: Standing) -> int:
-    """The chunks per rank nearest to those listed that cut the layers evenly."""
+    """The chunks per rank nearest to those listed into which the layers can be cut."""
     assert one.space is not None
     assert one.space.layers is not None
-    wanted = one.space.chunks[0]
-    each = one.space.layers.number // one.counted.combination.pipeline
-    return min((n for n in range(1, each + 1) if each % n == 0), key=lambda n: abs(n - wanted))
+    wanted, layers = one.space.chunks[0], one.space.layers
+    each = layers.number // one.counted.combination.pipeline
+    fits = (n for n in range(1, each + 1) if BALANCED in layers.kinds or each % n == 0)
+    return min(fits, key=lambda n: abs(n - wanted))

@@ -35,10 +35,16 @@ def space_of(one: Counted) -> PlanSpace:
     return space
 
 
-@pytest.mark.parametrize("mebibytes", [128, 104])
-def test_nothing_is_lost_by_pruning(mebibytes: int) -> None:
-    """Each deployment planned for itself, without a thought for the others: the same best."""
-    counts = all_counted(with_memory(mebibytes << 20), LISTS)
+@pytest.mark.parametrize(("mebibytes", "layers"), [(128, 4), (104, 4), (128, 5)])
+def test_nothing_is_lost_by_pruning(mebibytes: int, layers: int) -> None:
+    """Each deployment planned for itself, without a thought for the others: the same best.
+
+    Five layers are cut into two and into four stages that are uneven.
+    """
+    training = with_memory(mebibytes << 20)
+    model, kinds = training.model.with_changes(layers=layers), ("even", "balanced")
+    counts = all_counted(replace(training, model=model, kinds=kinds), LISTS)
+    assert all(one.is_legal for one in counts if one.combination.micro_batch == 1)
     found = plan_cluster(counts, space_of, PlanOptions(time_limit=PATIENCE))
     alone = {}
     for one in counts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,10 +12,15 @@ from bubbleproof.theory.pipelines.layer_cuts import (
     COUNTLESS,
     Layers,
     Part,
+    balanced_cut,
     cuts,
+    even_cut,
     nearest_cut,
     num_cuts,
 )
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import stage_ranks
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
@@ -57,3 +64,64 @@ def test_embedding_and_head_stand_at_the_ends() -> None:
     )
     # One stage has both.
     assert layers.stage((5,), 0).forward == 5 * 10 + 1 + 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_balanced_cut_is_the_lightest_of_all(seed: int) -> None:
+    """By going through every cut: the sorted loads of the ranks, the heaviest first."""
+    draw = random.Random(seed)
+    ranks, chunks = draw.choice([(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)])
+    placement = stage_ranks(draw.choice(["loop", "wave"]), num_ranks=ranks, num_chunks=chunks)
+    stages = ranks * chunks
+    layers = Layers(
+        number=stages + draw.randint(0, 5),
+        layer=Part(forward=draw.randint(1, 3), backward=draw.randint(1, 6)),
+        embedding=Part(forward=draw.randint(0, 9)),
+        head=Part(forward=draw.randint(0, 9), backward=draw.randint(0, 9)),
+    )
+
+    def loads(cut: tuple[int, ...]) -> list[int]:
+        found = [0] * ranks
+        for stage, rank in enumerate(placement):
+            part = layers.stage(cut, stage)
+            found[rank] += part.forward + part.backward
+        return sorted(found, reverse=True)
+
+    every = cuts(layers=layers.number, stages=stages, spread=layers.number)
+    balanced = balanced_cut(layers, placement)
+    assert sum(balanced) == layers.number
+    assert loads(balanced) == min(map(loads, every))
+
+
+def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:
+    """126 layers of 16 stages: made for 128, an embedding and a head in place of one each."""
+    layer = Part(forward=10, backward=20)
+    model = Layers(number=126, layer=layer, embedding=layer, head=layer)
+    assert balanced_cut(model, range(16)) == (7, *[8] * 14, 7)
+    assert even_cut(layers=126, stages=16) == ()
+    assert balanced_cut(model, range(127)) == ()
+
+
+def test_a_plan_tries_the_cuts_that_it_names() -> None:
+    head = Part(forward=4)
+    layers = Layers(number=6, layer=Part(forward=1, backward=2), head=head)
+    space = PlanSpace(pipeline=Pipeline(num_ranks=3, num_microbatches=2), layers=layers)
+
+    def found(*kinds: str) -> list[tuple[int, ...] | None]:
+        own = replace(space, layers=replace(layers, kinds=kinds))
+        return [one.layers for one in own.candidates()]
+
+    # 2 + 3 + 1: 6, 9 and 7 ticks; the head is as much as a layer and a third.
+    assert found("even") == [(2, 2, 2)]
+    assert found("balanced") == [(2, 3, 1)]
+    assert found("even", "balanced") == [(2, 2, 2), (2, 3, 1)]
+    seven = replace(layers, number=7, kinds=("even", "balanced"))
+    assert [one.layers for one in replace(space, layers=seven).candidates()] == [(3, 3, 1)]
+    assert str(replace(space, layers=seven).candidates()[0]) == "v=1 loop whole layers 3+3+1"
+
+
+def test_many_stages_are_told_by_runs() -> None:
+    layers = Layers(number=126, layer=Part(forward=1), kinds=("balanced",), head=Part(forward=1))
+    pipeline = Pipeline(num_ranks=16, num_microbatches=2)
+    (one,) = PlanSpace(pipeline=pipeline, layers=layers).candidates()
+    assert str(one) == "v=1 loop whole layers 7+14x8+7"

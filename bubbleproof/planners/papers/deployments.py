@@ -65,7 +65,7 @@ def _predictions(
     levels = {one.combination.zero for one in counts}
     for one in counts:
         is_out = one.numbers is None or (1 in levels and one.combination.zero != 1)
-        if one.reason or is_out:
+        if one.reason or is_out or not _is_even(one):
             continue
         given = Given(space=space_of(one), table={})
         if paper == "bpipe":
@@ -73,6 +73,12 @@ def _predictions(
         if (ticks := PREDICTED[paper](given)) is not None:
             deployed = Deployed(counted=one, given=given, predicted=ticks)
             yield replace(deployed, predicted=ticks + deployed.step_end)
+
+
+def _is_even(one: Counted) -> bool:
+    """Whether all stages have as many layers, as in the papers."""
+    assert one.numbers is not None
+    return one.numbers.layers.number % one.combination.pipeline == 0
 
 
 def with_transfers(given: Given, one: Counted, cluster: Cluster) -> Given:

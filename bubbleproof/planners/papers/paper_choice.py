@@ -23,6 +23,7 @@ from bubbleproof.planners.looks import Seen
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
+from bubbleproof.theory.pipelines.layer_cuts import EVEN
 from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
@@ -121,7 +122,7 @@ def _short(text: str) -> str:
 
 def even_candidate(space: PlanSpace, chunks: int) -> Candidate:
     """The candidate of so many chunks in a loop, whole backwards, whole samples and an even cut."""
-    layers = space.layers and replace(space.layers, spread=None)
+    layers = space.layers and replace(space.layers, spread=None, kinds=(EVEN,))
     plain = replace(
         space, chunks=(chunks,), placements=("loop",), backward=(WHOLE,), slices=(1,), layers=layers
     )

@@ -3,6 +3,8 @@
 All layers of a model are alike; the embedding before the first and the head after the last take and
 hold something of their own. A *cut* tells how many layers each stage has, in stage order: stage g
 of n takes ``cut[g]`` times what a layer does, stage 0 the embedding beside, stage n-1 the head.
+``even`` is the cut whose stages have as many layers each, where there is one; ``balanced`` the one
+whose heaviest rank takes least time, of those the one whose next takes least, and so on.
 
 >>> [cut for cut in cuts(layers=5, stages=2, spread=1)]
 [(1, 4), (2, 3), (3, 2), (4, 1)]
@@ -10,11 +12,12 @@ of n takes ``cut[g]`` times what a layer does, stage 0 the embedding beside, sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
 Cut = tuple[int, ...]
+EVEN, BALANCED = "even", "balanced"
 COUNTLESS = 5_000_000  # sums to add up
 
 
@@ -39,8 +42,8 @@ class Part:
 class Layers:
     """``number`` layers alike, the embedding before them and the head behind.
 
-    ``spread``: how many layers a stage may have more or less than the even cut; None for the even
-    cut alone.
+    ``spread``: how many layers a stage may have more or less than the even cut; None for the cuts
+    of ``kinds`` alone.
     """
 
     number: int
@@ -48,6 +51,7 @@ class Layers:
     embedding: Part = Part()
     head: Part = Part()
     spread: int | None = None
+    kinds: tuple[str, ...] = (EVEN,)
 
     def stage(self, cut: Cut, stage: int) -> Part:
         """What a stage of the cut takes and holds."""
@@ -59,6 +63,47 @@ class Layers:
             if stage == len(cut) - 1:
                 sums[name] += getattr(self.head, name)
         return Part(**sums)
+
+
+def even_cut(*, layers: int, stages: int) -> Cut:
+    """As many layers for each stage; empty where there is no such cut."""
+    each, left = divmod(layers, stages)
+    return (each,) * stages if each and not left else ()
+
+
+def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
+    """The cut whose heaviest rank takes the least ticks, then its next heaviest; ``stage_ranks``
+    tells the rank of each stage. Empty where there are less layers than stages.
+
+    Layers are alike, so that giving each to the rank (and there, to the stage) that then has the
+    least is exact: no cut has a rank with more layers, and less on the heaviest. Of ranks alike the
+    last takes it: it keeps fewer microbatches.
+
+    >>> model = Layers(number=6, layer=Part(forward=1, backward=2), head=Part(forward=3))
+    >>> balanced_cut(model, (0, 1, 2))
+    (2, 3, 1)
+    """
+    stages = len(stage_ranks)
+    if layers.number < stages:
+        return ()
+    cut = [1] * stages
+    loads = [_ticks(layers.stage((1,) * stages, stage)) for stage in range(stages)]
+    more = _ticks(layers.layer)
+    of_rank: dict[int, int] = {}
+    for load, rank in zip(loads, stage_ranks, strict=True):
+        of_rank[rank] = of_rank.get(rank, 0) + load
+    own = {rank: [g for g, at in enumerate(stage_ranks) if at == rank] for rank in of_rank}
+    for _ in range(layers.number - stages):
+        rank = min(of_rank, key=lambda r: (of_rank[r], -r))
+        stage = min(own[rank], key=lambda g: (loads[g], -g))
+        cut[stage] += 1
+        loads[stage] += more
+        of_rank[rank] += more
+    return tuple(cut)
+
+
+def _ticks(part: Part) -> int:
+    return part.forward + part.backward
 
 
 def nearest_cut(*, layers: int, stages: int) -> Cut:

@@ -18,14 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.layer_cuts import COUNTLESS, Cut, Layers, cuts, num_cuts
+from bubbleproof.theory.pipelines.layer_cuts import (
+    BALANCED,
+    COUNTLESS,
+    EVEN,
+    Cut,
+    Layers,
+    balanced_cut,
+    cuts,
+    even_cut,
+    num_cuts,
+)
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
 
 WHOLE, SPLIT, MIXED = "whole", "split", "mixed"
 MOST_CANDIDATES = 10_000
+SHORT = 8  # stages whose layers are told one by one
 
 Placement = str | tuple[int, ...]
 Backward = str | tuple[bool, ...]
@@ -52,7 +64,7 @@ class Candidate:
         words += [f"v={self.chunks}", _text(self.placement), self._backward_text()]
         words += [f"s={self.slices}"] if self.slices > 1 else []
         cut = self.layers or ()
-        words += ["layers " + "+".join(map(str, cut))] if len(set(cut)) > 1 else []
+        words += [f"layers {_cut_text(cut)}"] if len(set(cut)) > 1 else []
         return " ".join(words)
 
     def _backward_text(self) -> str:
@@ -60,6 +72,14 @@ class Candidate:
             return self.backward
         ranks = [str(rank) for rank, is_split in enumerate(self.backward) if is_split]
         return f"split on {','.join(ranks)}"
+
+
+def _cut_text(cut: Cut) -> str:
+    """``7+8+7``; of many stages ``7+14x8+7``, a number of stages before what each has."""
+    if len(cut) <= SHORT:
+        return "+".join(map(str, cut))
+    runs = [(len(list(run)), layers) for layers, run in groupby(cut)]
+    return "+".join(f"{number}x{layers}" if number > 1 else str(layers) for number, layers in runs)
 
 
 def _count_text(count: int) -> str:
@@ -150,8 +170,10 @@ class PlanSpace:
 
     def _num_cuts(self, chunks: int) -> int:
         layers = self.layers
-        if layers is None or layers.spread is None:
+        if layers is None:
             return 1
+        if layers.spread is None:
+            return len(layers.kinds)
         stages = self.pipeline.num_ranks * chunks
         return num_cuts(layers=layers.number, stages=stages, spread=layers.spread) or 1
 
@@ -163,7 +185,7 @@ class PlanSpace:
                 chunks=chunks, placement=placement, backward=backward, slices=slices, layers=cut
             )
             for chunks, placement, backward, slices in shapes
-            for cut in self._cuts(chunks)
+            for cut in self._cuts(chunks, placement)
         ]
         return (*found, *(_beside(name, pipeline) for name, pipeline in self.others))
 
@@ -176,12 +198,23 @@ class PlanSpace:
                 if 0 < sum(mixed) < len(mixed):
                     yield mixed
 
-    def _cuts(self, chunks: int) -> tuple[Cut | None, ...]:
+    def _cuts(self, chunks: int, placement: Placement) -> tuple[Cut | None, ...]:
         layers, stages = self.layers, self.pipeline.num_ranks * chunks
         if layers is None:
             return (None,)
         if layers.spread is not None:
             found = tuple(cuts(layers=layers.number, stages=stages, spread=layers.spread))
             return found or ((),)
-        each, left = divmod(layers.number, stages)
-        return ((each,) * stages if each and not left else (),)
+        found = (even_cut(layers=layers.number, stages=stages),) if EVEN in layers.kinds else ()
+        if BALANCED in layers.kinds:
+            found += (balanced_cut(layers, self._ranks_of(chunks, placement)),)
+        return tuple(dict.fromkeys(cut for cut in found if cut)) or ((),)
+
+    def _ranks_of(self, chunks: int, placement: Placement) -> tuple[int, ...]:
+        """The rank of each stage; of a placement that is none of this shape, each its own."""
+        ranks = self.pipeline.num_ranks
+        if placement == BIDIRECTIONAL:  # each stage on two ranks, each rank of two stages
+            return tuple(range(ranks * chunks))
+        if isinstance(placement, str):
+            return stage_ranks(placement, num_ranks=ranks, num_chunks=chunks)
+        return placement if len(placement) == ranks * chunks else tuple(range(ranks * chunks))

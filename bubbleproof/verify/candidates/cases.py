@@ -28,7 +28,7 @@ from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork, refusal_of
+from bubbleproof.verify.candidates.rank_claims import RankClaim, refusal_of
 from bubbleproof.verify.candidates.relaxation import relaxation
 from bubbleproof.verify.certificates.rule import Certificate, refusal
 
@@ -51,7 +51,7 @@ class Cases:
         return sum(one is not None for one in self.proofs)
 
 
-CandidateProof = Certificate | Cases | RankWork | NoRoom
+CandidateProof = Certificate | Cases | RankClaim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def candidate_refusal(
 
     Precondition: the pipeline has none of these choices made.
     """
-    if isinstance(proof, RankWork | NoRoom):
+    if isinstance(proof, RankClaim):
         return refusal_of(pipeline, allowed, proof)
     if not isinstance(proof, Cases):
         return refusal(relaxation(pipeline, allowed), proof)

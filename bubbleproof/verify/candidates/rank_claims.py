@@ -1,6 +1,6 @@
 """What the numbers of one rank show of a pipeline, with no task of it built.
 
-Both claims are about every schedule of a pipeline; ``refusal_of`` recomputes them in microseconds
+All claims are about every schedule of a pipeline; ``refusal_of`` recomputes them in microseconds
 from its stages.
 
 ``RankWork``: the first action of rank r is an F of some stage g, of a first slice, which has come
@@ -14,9 +14,16 @@ g over the stages of r, head and tail what a first slice takes through the stage
 messages between: Jackson's bound with the least heads and tails of a rank. A split backward may end
 with a W, after which nothing follows. Memory is left out; what a choice adds only takes longer.
 
+``RankMemory``: an activation of stage g is held from the start of its F to the end of its B (or I),
+hence for life(g), what its slice takes forward and back through stage g and all behind it. Rank r
+does all that between the least head and the least tail of its stages, and never holds more than its
+capacity less its weights; where it has one stage, no more than as many whole activations as fit:
+
+    makespan >= min head + m sum of activation(g) life(g) / room + min tail.
+
 ``NoRoom``: at the end of a microbatch's last forward, rank r holds its stages' weights and all that
 they keep of that microbatch. Where that is more than its capacity, there is no schedule at all.
-Choices that take activations away are not for this claim, nor are bidirectional pipelines for both.
+Choices that take activations away are not for these two, bidirectional pipelines are for none.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -34,6 +42,15 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankWork:
     """Claims ``makespan >= bound`` because of what ``rank`` computes."""
+
+    rank: int
+    bound: int
+    objective: str = "makespan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankMemory:
+    """Claims ``makespan >= bound`` because of what ``rank`` holds, and for how long."""
 
     rank: int
     bound: int
@@ -49,7 +66,7 @@ class NoRoom:
     objective: str = "makespan"
 
 
-RankClaim = RankWork | NoRoom
+RankClaim = RankWork | RankMemory | NoRoom
 
 
 def refusal_of(pipeline: Pipeline, allowed: Allowed | None, claim: RankClaim) -> str | None:
@@ -61,46 +78,103 @@ def refusal_of(pipeline: Pipeline, allowed: Allowed | None, claim: RankClaim) ->
     if pipeline.is_bidirectional:
         return "its stages stand on two ranks each"
     if isinstance(claim, RankWork):
-        found = rank_bounds(pipeline)[claim.rank]
-        is_shown = claim.bound <= found
-        return None if is_shown else f"rank {claim.rank} shows {found} ticks, not {claim.bound}"
+        return _above(claim, rank_bounds(pipeline)[claim.rank])
     if allowed is not None or pipeline.choices.added:
         return "what a rank holds depends on choices"
+    if isinstance(claim, RankMemory):
+        return _above(claim, memory_bounds(pipeline)[claim.rank])
     room = rank_room(pipeline)[claim.rank]
     if room is None or room >= 0:
         return f"rank {claim.rank} has room for one microbatch"
     return None
 
 
+def _above(claim: RankClaim, found: int) -> str | None:
+    """Why the claim is more than what was found, or None."""
+    if claim.bound <= found:
+        return None
+    return f"rank {claim.rank} shows {found} ticks, not {claim.bound}"
+
+
 def rank_bounds(pipeline: Pipeline) -> list[int]:
-    """Ticks that no schedule undercuts, by rank. Precondition: not bidirectional."""
-    ticks, ranks = pipeline.ticks, pipeline.stage_ranks
-    is_whole = pipeline.split_backward is False
-    halves = ticks.input_backward + ticks.weight_backward
-    backward = ticks.backward if is_whole else np.minimum(ticks.backward, halves)
-    each = (ticks.forward + backward).sum(axis=1).tolist()
-    between = pipeline.boundaries
-    message = (between.ticks + between.latency).min(axis=1).tolist()
-    heads = _before(ticks.forward[:, 0].tolist(), message)
-    tails = _before(backward[:, 0].tolist(), message) if is_whole else [0] * len(ranks)
+    """Ticks of ``RankWork``, by rank. Precondition: not bidirectional."""
+    ticks = pipeline.ticks
+    each = (ticks.forward + _backward(pipeline)).sum(axis=1).tolist()
+    return [
+        ends + pipeline.num_microbatches * sum(each[g] for g in own)
+        for own, ends in zip(_stages_of(pipeline), _ends(pipeline), strict=True)
+    ]
+
+
+def memory_bounds(pipeline: Pipeline) -> list[int]:
+    """Ticks of ``RankMemory``, by rank; 0 without a limit. Precondition: not bidirectional, and
+    each rank has room for a microbatch."""
+    ticks, columns = pipeline.ticks, pipeline.per_stage
+    back = ticks.backward
+    if pipeline.split_backward is not False:
+        back = np.minimum(back, ticks.input_backward)
+    life = np.cumsum((ticks.forward + back)[::-1], axis=0)[::-1].sum(axis=1)
+    behind = np.cumsum([0, *_messages(pipeline)[::-1]])[::-1]
+    life = life + pipeline.num_slices * 2 * behind
     found = []
-    for rank in range(pipeline.num_ranks):
-        own = [stage for stage, at in enumerate(ranks) if at == rank]
-        work = pipeline.num_microbatches * sum(each[g] for g in own)
-        found.append(work + min(heads[g] for g in own) + min(tails[g] for g in own))
+    for rank, (own, ends) in enumerate(zip(_stages_of(pipeline), _ends(pipeline), strict=True)):
+        held = sum(int(columns.activation[g]) * int(life[g]) for g in own)
+        room = _room(pipeline, rank, sum(int(columns.static[g]) for g in own))
+        if room is None or held == 0:
+            found.append(0)
+            continue
+        if len(own) == 1:  # whole activations
+            room -= room % int(columns.activation[own[0]])
+        found.append(ends + -(-pipeline.num_microbatches * held // room) if room > 0 else 0)
     return found
+
+
+def _backward(pipeline: Pipeline) -> Ints:
+    """Ticks of backwards at least, whole or in halves, shape (num_stages, num_slices)."""
+    ticks = pipeline.ticks
+    if pipeline.split_backward is False:
+        return ticks.backward
+    halves: Ints = np.minimum(ticks.backward, ticks.input_backward + ticks.weight_backward)
+    return halves
+
+
+def _messages(pipeline: Pipeline) -> list[int]:
+    between = pipeline.boundaries
+    found: list[int] = (between.ticks + between.latency).min(axis=1).tolist()
+    return found
+
+
+def _stages_of(pipeline: Pipeline) -> list[list[int]]:
+    """The stages of each rank."""
+    found: list[list[int]] = [[] for _ in range(pipeline.num_ranks)]
+    for stage, rank in enumerate(pipeline.stage_ranks):
+        found[rank].append(stage)
+    return found
+
+
+def _ends(pipeline: Pipeline) -> list[int]:
+    """The least head and the least tail of each rank's stages together."""
+    message = _messages(pipeline)
+    heads = _before(pipeline.ticks.forward[:, 0].tolist(), message)
+    tails = [0] * len(heads)
+    if pipeline.split_backward is False:
+        tails = _before(_backward(pipeline)[:, 0].tolist(), message)
+    return [min(heads[g] for g in own) + min(tails[g] for g in own) for own in _stages_of(pipeline)]
+
+
+def _room(pipeline: Pipeline, rank: int, static: int) -> int | None:
+    caps = pipeline.capacity
+    limit = caps[rank % len(caps)] if isinstance(caps, tuple) else caps
+    return None if limit is None else limit - static
 
 
 def rank_room(pipeline: Pipeline) -> list[int | None]:
     """Memory units that each rank has beside its weights and one microbatch; None: no limit."""
-    columns, caps = pipeline.per_stage, pipeline.capacity
-    held = [0] * pipeline.num_ranks
-    of_stage = columns.static + pipeline.num_slices * columns.activation
-    for rank, units in zip(pipeline.stage_ranks, of_stage.tolist(), strict=True):
-        held[rank] += units
-    limits = caps if isinstance(caps, tuple) else (caps,) * pipeline.num_ranks
+    columns = pipeline.per_stage
+    of_stage = (columns.static + pipeline.num_slices * columns.activation).tolist()
     return [
-        None if limit is None else limit - units for limit, units in zip(limits, held, strict=False)
+        _room(pipeline, rank, sum(of_stage[g] for g in own))
+        for rank, own in enumerate(_stages_of(pipeline))
     ]
 
 

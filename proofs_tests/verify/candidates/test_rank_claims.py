@@ -13,7 +13,14 @@ from bubbleproof.theory.pipelines.allowed import Allowed, AllowedOffloads
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shaping import Shaped
 from bubbleproof.verify.candidates.cases import candidate_refusal
-from bubbleproof.verify.candidates.rank_claims import NoRoom, RankWork, rank_bounds, rank_room
+from bubbleproof.verify.candidates.rank_claims import (
+    NoRoom,
+    RankMemory,
+    RankWork,
+    memory_bounds,
+    rank_bounds,
+    rank_room,
+)
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
@@ -77,6 +84,34 @@ def test_without_room_no_schedule_fits_and_with_room_one_microbatch_does(seed: i
     found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
     is_full = any(room is not None and room < 0 for room in rank_room(pipeline))
     assert found.status is (Status.INFEASIBLE if is_full else Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_what_a_rank_holds_is_below_every_optimum(seed: int) -> None:
+    pipeline = drawn(seed)
+    room = [units for units in rank_room(pipeline.with_changes(capacity=0)) if units is not None]
+    pipeline = pipeline.with_changes(capacity=-min(room) + seed % 7)
+    found = solve(pipeline.problem(), SolveOptions(time_limit=PATIENCE))
+    assert found.status is Status.OPTIMAL
+    assert found.makespan is not None
+    assert max(memory_bounds(pipeline)) <= found.makespan
+
+
+def test_one_microbatch_at_a_time_is_exact() -> None:
+    """Of 3 microbatches each goes through 4 stages and back before the next: 3 * 4 (3 + 5 + 2 1)
+    less 2 messages that the last stage does not send; a byte short of two is room for one."""
+    one = Pipeline(
+        num_ranks=4, num_microbatches=3, forward=3, backward=5, latency=1, activation=10,
+        capacity=19,
+    )  # fmt: skip
+    assert memory_bounds(one)[0] == 3 * (4 * (3 + 5) + 2 * 3)
+    found = solve(one.problem(), SolveOptions(time_limit=PATIENCE))
+    assert found.makespan == memory_bounds(one)[0]
+    claim = RankMemory(rank=0, bound=memory_bounds(one)[0])
+    assert candidate_refusal(one, None, claim) is None
+    assert candidate_refusal(one, None, replace(claim, bound=claim.bound + 1)) is not None
+    assert memory_bounds(one.with_changes(capacity=20))[0] == -(-3 * (4 * 8 + 2 * 3) // 2)
+    assert memory_bounds(one.with_changes(capacity=None)) == [0] * 4
 
 
 def test_there_are_such_and_such() -> None:
