@@ -162,8 +162,9 @@ def look(asked: Look) -> Seen:
         starts += [] if asked.known is None else [("the look before", asked.known)]
         result = solve(pipeline.problem(), asked.options, starts)
         return _judged(asked, result, pipeline, result.certificate)
-    began = time.perf_counter()
-    found = solve_choices(pipeline, allowed, asked.options, starts)
+    began, work = time.perf_counter(), asked.options.work
+    options = replace(asked.options, work=None if work is None else work / 2)  # of each search
+    found = solve_choices(pipeline, allowed, options, starts)
     seen = _judged(asked, found.result, found.pipeline, found.floor_certificate)
     left = asked.options.time_limit - (time.perf_counter() - began)
     if not seen.word or left <= 0:

@@ -4,7 +4,8 @@ The steps, each only if the ones before left a gap:
 
 1. the plain problem, with nothing taken: the search without choices up to its first engine, with
    the budget that it has there, so that freedom does not cost what is found without it; its other
-   engines follow behind step 3;
+   engines follow behind step 3. Where work is limited the plain problem has all of it, as it has
+   without choices, and the other steps have as much again: what is found without choices is found;
 2. the floor (``solvers.variants``): what holds whatever is chosen. Its certified bound holds for
    every choice, and so does what an engine claims of it;
 3. the order of computations of the best schedules of the floor, kept, with transfers put between;
@@ -80,7 +81,9 @@ class ChoicesSearch(SearchState):
         super().__init__(options)
         self.variants, self.problem_of = variants, problem_of
         inner = replace(options, engine="auto", within=None, progress=None)
-        self.plain = Search(variants.plain, inner, whole=self.whole)
+        self.plain = Search(
+            variants.plain, inner, whole=None if self.whole.is_counted else self.whole
+        )
         self.is_possible = False  # without choices, as far as is known at once
         self.floor: Result | None = None
         longest = longest_makespan(variants.whole)
@@ -104,6 +107,12 @@ class ChoicesSearch(SearchState):
         return self._whole(replace(floor, reason=reason, certificate=None))
 
     @property
+    def work(self) -> float:
+        """Units that were done, those for the plain problem included."""
+        own = self.plain.work if self.whole.is_counted else 0.0
+        return super().work + own
+
+    @property
     def is_done(self) -> bool:
         """Whether nothing more can be found or shown, or no time is left."""
         is_over = self.whole.seconds <= 0 and self.floor is not None
@@ -111,7 +120,10 @@ class ChoicesSearch(SearchState):
 
     def _try_plain(self, starts: Starts) -> None:
         """Nothing taken: what is found with choices is no worse than what is found without."""
-        self.is_possible = self.plain.begin(starts) is None
+        if self.whole.is_counted:
+            self.plain.run(starts)
+        else:
+            self.is_possible = self.plain.begin(starts) is None
         self._take_plain()
 
     def _go_on_plain(self) -> None:

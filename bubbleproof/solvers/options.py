@@ -42,7 +42,8 @@ class SolveOptions:
     """How to solve: engine, objective, time limit in seconds, seed and number of threads.
 
     ``work`` limits what is done, in units of about a second each: status, bound and schedule are
-    then the same in every run with as many threads that does not meet the time limit.
+    then the same in every run with as many threads that does not meet the time limit. With choices
+    it limits the search without them, and the search over them.
 
     ``auto`` calls an engine (CP-SAT) only when the bounds leave a gap. ``progress`` is called with
     (who, best value or None, lower bound, seconds) whenever something improves. ``within`` is the

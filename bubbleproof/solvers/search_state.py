@@ -127,6 +127,11 @@ class SearchState:
         """Whether nothing more is wanted, or can be had."""
         return self.is_closed or self.is_refuted
 
+    @property
+    def work(self) -> float:
+        """Units that were done."""
+        return self.meter.units - self.done_before
+
     def budget(self, share: float = 1.0, report: Report | None = None) -> Budget:
         """A share of what is left."""
         return self.whole.part(share, report)
@@ -200,7 +205,7 @@ class SearchState:
             engine_bound=self.claimed.bound or None,
             origin="" if best is None else best.origin,
             seconds=time.perf_counter() - self.began,
-            work=self.meter.units - self.done_before,
+            work=self.work,
             reason="; ".join(line for line in (reason, *self.refusals) if line),
             objective=self.objective,
             is_claimed=is_claimed,

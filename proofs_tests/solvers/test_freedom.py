@@ -1,0 +1,53 @@
+"""More freedom is never worse: what the search without choices finds is found with choices too.
+
+Work is counted, so that each search does the same in every run. The same work is granted to both:
+the search over choices has the plain problem searched with as much as it has alone.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from bubbleproof.solvers import SolveOptions, solve, solve_choices
+from bubbleproof.theory.families import published_programs
+from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.patience import PATIENCE
+from proofs_tests.sized import sized
+
+
+def uneven(random: Random) -> tuple[Pipeline, Allowed]:
+    """Uneven stages, less memory than ranks, and something to choose."""
+    p = random.randint(3, 6)
+    pipeline = Pipeline(
+        num_ranks=p,
+        num_microbatches=random.choice([4, 8]),
+        forward=tuple(random.randint(4, 9) for _ in range(p)),
+        backward=tuple(random.randint(8, 18) for _ in range(p)),
+        latency=random.choice([0, 1, 3]),
+        activation=2,
+        capacity=2 * random.randint(1, p - 1) + random.randint(0, 1),
+    )
+    recompute = AllowedRecompute(stages=tuple(range(p)), kept=1)
+    evict = AllowedEvictions(pairs=((0, p - 1), (p - 1, 0)), duration=random.randint(1, 4))
+    kind = random.choice(["recompute", "evict", "both"])
+    return pipeline, Allowed(
+        recompute=None if kind == "evict" else recompute,
+        evict=None if kind == "recompute" else evict,
+    )
+
+
+@pytest.mark.parametrize("number", range(sized(3, full=60)))
+def test_choices_find_what_is_found_without_them(number: int) -> None:
+    pipeline, allowed = uneven(Random(number))
+    starts = published_programs(pipeline)
+    for work in (0.05, 0.25):
+        options = SolveOptions(threads=1, work=work, time_limit=PATIENCE)
+        alone = solve(pipeline.problem(), options, starts)
+        free = solve_choices(pipeline, allowed, options, starts).result
+        assert alone.value is not None
+        assert free.value is not None
+        assert free.value <= alone.value
+        assert free.work >= alone.work
