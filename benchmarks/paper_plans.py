@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,12 +23,8 @@ from bubbleproof.commands.plan_paper import choice_text, chosen_by, joined, know
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.papers import paper_choice
-from bubbleproof.planners.papers.mesh_numbers import MeshTable, meshes_of
-from bubbleproof.planners.papers.mesh_runs import checked
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, step_ticks
-from bubbleproof.planners.papers.pipemesh import plans
+from bubbleproof.planners.papers.paper_choice import Given
 from bubbleproof.report.amounts import ticks
-from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
 FILES = Path(__file__).resolve().parent.parent / "examples" / "plans"
 PAGE = "plans.md"
@@ -37,12 +33,6 @@ RAN = {
     "mepipe-llama-7b": (1, 4),
     "mepipe-llama-13b": (1, 4),
     "mepipe-llama-34b": (1, 16),
-}
-# The queues of Table IV where Eq. 6 to 9 choose another: with the least recomputation that fits.
-QUEUES = {
-    "pipemesh-gpt3-58b-v100": 12,
-    "pipemesh-llama2-55b-v100": 8,
-    "pipemesh-falcon-66b-v100": 12,
 }
 HEADER = (
     "configuration", "the paper's planner chooses", "as printed", "it takes", "the paper ran",
@@ -84,7 +74,7 @@ def row_of(path: Path, *, threads: int = 2) -> Row:
     found, _ = joined(found, chosen, options)
     seconds = time.perf_counter() - began
     value, status = found.value, found.status.name
-    ran = _ran(path.stem, paper, file, chosen)
+    ran = _ran(path.stem, paper, file)
     unit = file.pipeline.unit
     return Row(
         name=path.stem,
@@ -104,29 +94,13 @@ def row_of(path: Path, *, threads: int = 2) -> Row:
     )
 
 
-def _ran(name: str, paper: str, file: ProblemFile, chosen: PaperChoice) -> int | None:
+def _ran(name: str, paper: str, file: ProblemFile) -> int | None:
     """Ticks of the printed configuration; None where the planner chooses it."""
-    if file.plan is not None and name in QUEUES:
-        return _with_queue(file.plan, file.paper[paper], chosen, QUEUES[name])
     if name not in RAN or file.plan is None:
         return None
     chunks, slices = RAN[name]
     space = replace(file.plan, chunks=(chunks,), slices=(slices,))
     return paper_choice(paper, Given(space=space, table=file.paper.get(paper, {}))).value
-
-
-def _with_queue(
-    space: PlanSpace, table: Mapping[str, object], chosen: PaperChoice, size: int
-) -> int | None:
-    """Ticks of PipeMesh with its own chunks and the printed queue; None where that does not fit."""
-    numbers = MeshTable(**table)  # type: ignore[arg-type]  # as the planner does
-    for meshed in meshes_of(space, numbers):
-        if meshed.mesh.num_chunks == chosen.choice["chunks"]:
-            for one in plans(meshed):
-                run = checked(one) if one.queue.size == size else None
-                if isinstance(run, Run):
-                    return step_ticks(run.pipeline.problem(), run.schedule)
-    return None
 
 
 def _amount(value: int | None, unit: str) -> str:

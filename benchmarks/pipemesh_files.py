@@ -12,8 +12,11 @@ What a file says is derived from what the paper prints, and where that tells not
   the layers alone. What may be recomputed are norms, dropout masks, queries, keys and values, and
   the feed-forward block but for its last product; a linear takes its share of the forward's FLOPs,
   what is no product the time to read and write its output at the GPU's memory bandwidth;
-- capacity: Megatron's M_GPU, the budget of section VI; static: (12/D + 4) psi bytes, and what M_GPU
-  holds beside states and activations;
+- capacity: Megatron's M_GPU, the budget of section VI, the most that prints so; static: (12/D + 4)
+  psi bytes, and what the printed M_GPU holds beside those and its M_a;
+- own_shard: gathered parameters have no room for what a device holds anyway. So M_p is (2/D + 8/M
+  (1 - 1/D)) psi_p and what is not sharded: Table IV's M_p to the digit, and no less than 2 psi for
+  M <= 4 exactly, as section IV-A says; its own formula, with 8/M, contradicts both;
 - communication: M times half of PipeMesh's T_DP_crit, which is 2 C_DP where all but the first
   chunk's is hidden (section VI-D);
 - latency of a message: the least C_PP with which the rule C_PP <= C_comp^fwd stops at the printed
@@ -36,7 +39,7 @@ from bubbleproof.papers.claims.pipemesh_tables import TABLE
 from bubbleproof.planners.papers.mesh_operations import layer_again
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
-GIB = 1 << 30
+GIB, ROUNDED = 1 << 30, Fraction("0.05")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +103,7 @@ def problem_text_of(given: Configuration) -> str:
     )
     psi = parameters(given)
     states = ceil((Fraction(12, at.data) + 4) * psi)
-    beside = megatron["gpu"] - megatron["activations"] - megatron["gradients"]
-    beside -= megatron["parameters"] + 12 * megatron["psi"] / at.data
+    beside = int((megatron["gpu"] - megatron["activations"]) * GIB) - states
     stops = min(c for c in given.chunks if c > row["M"])
     lines = [
         f"# PipeMesh Table IV: {given.model} with T, P, D = 8, {at.pipeline}, {at.data}.",
@@ -117,9 +119,9 @@ def problem_text_of(given: Configuration) -> str:
         f"backward = {backward}",
         "",
         "[memory]",
-        f"capacity = {int(megatron['gpu'] * GIB)}",
+        f"capacity = {int((megatron['gpu'] + ROUNDED) * GIB)}",
         f"activation = {layers * ceil(layer_saved(model, at, 'none'))}",
-        f"static = {states + int(beside * GIB)}",
+        f"static = {states + beside}",
         "",
         "[links]",
         f"latency = {forward // stops + 1}",
@@ -134,6 +136,7 @@ def problem_text_of(given: Configuration) -> str:
         f"parameters = {psi}",
         f"replicas = {at.data}",
         f"communication = {round(row['M'] * row['dp'] * 1000 / 2)}",
+        "own_shard = false",
         "operations = [",
     ]
     for name, saved, ticks in operations(given, forward // layers):

@@ -14,7 +14,7 @@ from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.pipemesh_formulas import gradient_bytes, parameter_bytes
 from bubbleproof.costs.saved_bytes import layer_saved
 from bubbleproof.papers.claims.measured_pipelines import measures
-from bubbleproof.papers.claims.pipemesh_tables import GIB, TABLE
+from bubbleproof.papers.claims.pipemesh_tables import GIB
 from bubbleproof.planners.papers.paper_choice import PaperChoice
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
@@ -120,21 +120,12 @@ def _parameters(row: Row, system: str, chosen: PaperChoice) -> Number:
         told = SHARES.get(int(row["row"]))
         share = told if told is not None else Fraction(str(chosen.choice["psi_p"]))
         where = "section VI-A's" if told is not None else "the planner's, none being printed:"
-        why = f"2 (psi - psi_p) + (2/D + 8/M) psi_p with {where} {float(100 * share):.1f} %"
-        ours = parameter_bytes(chunks, replicas, share) * psi
+        why = (
+            f"2 (psi - psi_p) + (2/D + 8/M (1 - 1/D)) psi_p with {where} {float(100 * share):.1f} %"
+        )
+        ours = parameter_bytes(chunks, replicas, share, own_shard=False) * psi
     elif system == "Fold3D":
         ours, why = (Fraction(2, replicas) + Fraction(4, chunks)) * psi, "(2/D + 4/M) psi (II-B)"
     else:
         ours, why = 2 * psi, "2 psi"
     return Number(name="M_p", printed=_text(row["parameters"]), ours=ours, why=why)
-
-
-def parameter_buffers() -> str:
-    """x of (2/D + x/M) psi_p with which the printed M_p of the V100 rows come out, each row's."""
-    found = []
-    for number, share in SHARES.items():
-        row = TABLE[number]
-        whole = 2 * (1 - share) * row["psi"] + 2 / row["D"] * share * row["psi"]
-        found.append((row["parameters"] - whole) * row["M"] / (share * row["psi"]))
-    texts = [f"{float(one):.1f}/M" for one in found]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -100,12 +100,19 @@ def gradient_bytes(num_chunks: int, replicas: int, share: Fraction) -> Fraction:
     return 2 * (1 - share) + (Fraction(2, replicas) + Fraction(4, num_chunks)) * share
 
 
-def parameter_bytes(num_chunks: int, replicas: int, share: Fraction) -> Fraction:
+def parameter_bytes(
+    num_chunks: int, replicas: int, share: Fraction, *, own_shard: bool = True
+) -> Fraction:
     """M_p / psi = 2(1 - share) + (2/D + 8/M) share, with share = psi_p / psi.
 
-    The paper enables ZeRO-3 where M > 4; it saves memory where 1/D + 4/M < 1.
+    The paper enables ZeRO-3 where M > 4; it saves memory where 1/D + 4/M < 1. Without
+    ``own_shard`` what is gathered has no room for the 1/D that the device holds anyway: 8/M becomes
+    8/M (1 - 1/D), with which every M_p of Table IV comes out as it is printed.
     """
-    return 2 * (1 - share) + (Fraction(2, replicas) + Fraction(8, num_chunks)) * share
+    gathered = Fraction(8, num_chunks)
+    if not own_shard:
+        gathered *= 1 - Fraction(1, replicas)
+    return 2 * (1 - share) + (Fraction(2, replicas) + gathered) * share
 
 
 def planned_enqueues(buffer: int, m: int) -> tuple[int, ...]:

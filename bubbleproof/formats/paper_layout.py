@@ -37,6 +37,9 @@ class PipeMeshLayout(Layout):
     """Data parallel size."""
     communication: Natural
     """Ticks to gather or to reduce all parameters of a rank."""
+    own_shard: bool = True
+    """Whether gathered parameters take room for a device's own shard again, as section IV-A has it;
+    Table IV's M_p are those without."""
     operations: list[OperationLayout] = Field(default_factory=list)
 
 

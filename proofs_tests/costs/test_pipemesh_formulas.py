@@ -73,6 +73,26 @@ def test_table_iv_agrees_with_the_gradient_bytes_and_not_with_the_parameter_byte
     assert optimizer_bytes(3) == 4
 
 
+def test_without_its_own_shard_the_parameter_bytes_are_those_of_table_iv() -> None:
+    # psi_p of section VI-A; M, and M_p as printed, of the three models on 96 V100.
+    rows = ((58, 6, "0.844", "2.7"), (55, 5, "0.909", "2.8"), (66, 8, "0.869", "2.7"))
+    for billions, chunks, share, printed in rows:
+        psi = Fraction(billions * 10**9, 32) / 2**30
+        mine = parameter_bytes(chunks, 3, Fraction(share), own_shard=False) * psi
+        assert abs(mine - Fraction(printed)) <= Fraction("0.05")
+        assert parameter_bytes(chunks, 3, Fraction(share)) * psi > mine + Fraction("0.5")
+
+
+def test_without_its_own_shard_parameter_sharding_pays_where_the_paper_says() -> None:
+    # 2/D + 8/M (1 - 1/D) < 2 is 4/M (1 - 1/D) < 1 - 1/D: M > 4 for any number of replicas.
+    for chunks in range(1, 13):
+        for replicas in range(2, 13):
+            for share in (Fraction(1, 10), Fraction(1)):
+                mine = parameter_bytes(chunks, replicas, share, own_shard=False)
+                assert (mine < 2) == (chunks > 4)
+                assert chunks > 4 or mine >= 2
+
+
 def test_the_planner_breaks_its_own_rule_on_short_rests() -> None:
     # Section IV-B: e_1 = q, the rest B - q evenly over ceil((B-q)/q) operations; section III-B asks
     # for elements of at least P. Smallest: P = q = 2, B = 3 gives (2, 1).

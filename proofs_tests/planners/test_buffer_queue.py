@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bubbleproof.planners.papers.buffer_queue import Mesh, planned_queue
@@ -57,8 +59,10 @@ def test_the_table_of_the_paper_has_the_sequences_of_its_text() -> None:
         assert queue.exposed_ticks == 2 * (late // 2)
 
 
-def test_what_a_plan_holds_is_what_is_sharded_and_what_is_not() -> None:
+@pytest.mark.parametrize("own_shard", [True, False])
+def test_what_a_plan_holds_is_what_is_sharded_and_what_is_not(own_shard: bool) -> None:
     given = drawn(3, operations=4)
+    given = replace(given, mesh=replace(given.mesh, own_shard=own_shard))
     found = printed_plan(given)
     assert found is not None
     pipeline = built(found)

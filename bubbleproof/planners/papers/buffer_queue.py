@@ -42,7 +42,10 @@ from bubbleproof.costs.pipemesh_formulas import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mesh:
-    """What the planner counts with; ticks of one chunk, ``message`` those of one message (C_PP)."""
+    """What the planner counts with; ticks of one chunk, ``message`` those of one message (C_PP).
+
+    ``own_shard``: whether gathered parameters take room for a device's own shard again, as printed.
+    """
 
     num_ranks: int
     num_chunks: int
@@ -53,6 +56,7 @@ class Mesh:
     backward: int
     communication: int
     message: int = 0
+    own_shard: bool = True
 
     @property
     def queues(self) -> range:
@@ -103,7 +107,9 @@ class Queue:
         mesh = self.mesh
         each = optimizer_bytes(mesh.replicas)
         each += gradient_bytes(mesh.num_chunks, mesh.replicas, self.gradients)
-        each += parameter_bytes(mesh.num_chunks, mesh.replicas, self.sharded)
+        each += parameter_bytes(
+            mesh.num_chunks, mesh.replicas, self.sharded, own_shard=mesh.own_shard
+        )
         return each * mesh.parameters
 
     def total_bytes(self, stored: int) -> Fraction:

@@ -2,11 +2,12 @@
 
 The table ``[paper.pipemesh]`` tells of a *rank*: ``parameters`` (psi), ``replicas`` (D),
 ``communication``, ticks to gather or reduce all its parameters, of which a chunk takes its share
-rounded up; and ``operations``, each with ``name``, ``activation`` (memory units), ``ticks`` (of one
-microbatch, forward) and ``count``. ``memory.static`` of the file holds ZeRO-1's (12/D + 4) psi
-bytes and what else there is. Without the table there is no data parallelism, and what may be
-recomputed is the file's ``[choices.recompute]``, where it opens all stages, as one operation.
-Where ranks differ the planner counts by the slowest and the fullest.
+rounded up; ``own_shard``, false where gathered parameters have no room for a device's own shard
+(``costs.pipemesh_formulas``); and ``operations``, each with ``name``, ``activation`` (memory
+units), ``ticks`` (of one microbatch, forward) and ``count``. ``memory.static`` of the file holds
+ZeRO-1's (12/D + 4) psi bytes and what else there is. Without the table there is no data
+parallelism, and what may be recomputed is the file's ``[choices.recompute]``, where it opens all
+stages, as one operation. Where ranks differ the planner counts by the slowest and the fullest.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class MeshTable:
     parameters: int = 0
     replicas: int = 1
     communication: int = 0
+    own_shard: bool = True
     operations: Sequence[Mapping[str, object]] = ()
 
     def of_chunk(self, chunks: int) -> tuple[Operation, ...] | None:
@@ -160,6 +162,7 @@ def _mesh(plain: Pipeline, table: MeshTable) -> Mesh:
         forward=int(plain.ticks.forward.max()),
         backward=int(plain.ticks.backward.max()),
         communication=-(-table.communication // plain.num_chunks),
+        own_shard=table.own_shard,
         message=int((between.ticks + between.latency).max(initial=0)),
     )
 

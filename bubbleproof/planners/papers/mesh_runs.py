@@ -68,14 +68,14 @@ def built(plan: MeshPlan) -> Pipeline:
     more = plan.recomputed_ticks
     p = plain.num_ranks
     static = plan.beside + ceil(_unsharded(queue) * mesh.parameters)
-    each = Fraction(2 * mesh.parameters, mesh.num_chunks)
+    each, others = Fraction(2 * mesh.parameters, mesh.num_chunks), 1 - Fraction(1, mesh.replicas)
     sharding = Sharding(
         zero=zero,
         gather=mesh.communication,
         reduce=mesh.communication,
         regather=ceil(mesh.communication * queue.sharded),
         rereduce=ceil(mesh.communication * queue.gradients),
-        parameter=ceil(each * queue.sharded),
+        parameter=ceil(each * queue.sharded * (1 if mesh.own_shard else others)),
         gradient=ceil(each * queue.gradients),
     )
     pipeline = plain.with_changes(
