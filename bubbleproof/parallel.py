@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from typing import ParamSpec, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
+PATIENCE = 5.0  # seconds for a scheduler to take a connection
 MAX_WORKERS = 256  # processes, or threads of an engine
 
 
@@ -182,6 +184,23 @@ def _end_with_the_caller(lifeline: Connection) -> None:
     os._exit(1)
 
 
+def _require_answer(address: str) -> None:
+    """Raise ``ValueError`` where nothing takes a connection at an address of a host and a port."""
+    scheme, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if scheme not in ("", "tcp", "tls"):
+        return  # what ``distributed`` knows, or refuses at once
+    rule = f"a scheduler's address must be such as tcp://HOST:8786, got {address!r}"
+    if not host or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise ValueError(rule)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, UnicodeError) as error:
+        raise ValueError(
+            f"no scheduler answers at {address}: {error}; start one there, or leave out the address"
+        ) from None
+
+
 @contextmanager
 def _cluster(address: str) -> Iterator[Executor]:
     try:
@@ -190,5 +209,6 @@ def _cluster(address: str) -> Iterator[Executor]:
         raise ValueError(
             f"to use the cluster at {address}, install the extra bubbleproof[cluster]"
         ) from error
-    with Client(address) as client:  # type: ignore[no-untyped-call]  # dask has no annotations
+    _require_answer(address)
+    with Client(address, timeout=PATIENCE) as client:  # type: ignore[no-untyped-call]  # dask has no annotations
         yield client.get_executor(pure=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -44,6 +46,30 @@ def test_a_front_is_the_same_on_a_cluster(address: str) -> None:
         (p.peak, p.makespan) for p in alone.points
     ]
     assert spread.is_exact
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("", "a scheduler's address must be such as tcp://HOST:8786, got ''"),
+        ("localhost", "a scheduler's address must be such as"),
+        ("localhost:99999", "a scheduler's address must be such as"),
+        ("localhost:\u0663", "a scheduler's address must be such as"),
+        ("tcp://no-such-host.invalid:8786", "no scheduler answers at tcp://no-such-host.invalid"),
+        ("bogus://x", "bogus"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_refused_at_once(wrong: str, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)), open_executor(address=wrong):
+        pass
+
+
+def test_a_port_that_nobody_listens_at_is_refused_at_once() -> None:
+    with socket.socket() as taken:  # bound, and not listening
+        taken.bind(("127.0.0.1", 0))
+        wrong = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ValueError, match="no scheduler answers"), open_executor(address=wrong):
+            pass
 
 
 def test_a_number_of_workers_and_an_address_contradict_each_other(address: str) -> None:

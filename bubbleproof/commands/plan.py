@@ -44,7 +44,7 @@ from bubbleproof.commands.plan_results import (
     timed_candidates,
 )
 from bubbleproof.commands.shared_options import PlanRequest
-from bubbleproof.commands.targets import make_folder, require_folder, require_writable
+from bubbleproof.commands.targets import require_folder, require_writable, written_together
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.plan_json import write_plan
@@ -82,11 +82,15 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     _refuse_illegal(problem, found)
     found, shown = joined(found, chosen, options)
     timed = timed_candidates(found, file, options.time_limit)
-    if request.output is not None and found.winner is not None:
-        _write(Path(request.output), problem, file, found, timed, shown)
-    if request.certificate is not None and found.status is not Status.INFEASIBLE:
-        make_folder(request.certificate)
-        write_bundle(request.certificate, found.space, found.bundle, name=file.name)
+    output = None if found.winner is None else request.output
+    certificate = None if found.status is Status.INFEASIBLE else request.certificate
+    with written_together(output, certificate) as (folder, proofs):
+        if output is not None:
+            _write(folder, problem, file, found, timed, shown)
+        if certificate is not None:
+            write_bundle(proofs, found.space, found.bundle, name=file.name)
+    if output is not None:
+        say(f"wrote {output}")
     if request.json:
         paper_too = shown and {"paper": paper_to_json(shown, found.value, found.winner)}
         print_json({**plan_to_json(file, found, timed), **(paper_too or {})})
@@ -119,7 +123,8 @@ def options_of(request: PlanRequest, in_file: int | None) -> PlanOptions:
 
 def workers_of(request: PlanRequest) -> AbstractContextManager[Executor | None]:
     """Who looks at candidates."""
-    return open_executor(None if request.cluster else request.workers, address=request.cluster)
+    workers = request.workers if request.cluster is None else None
+    return open_executor(workers, address=request.cluster)
 
 
 def seconds_of(asked: float | None, in_file: int | None) -> float:
@@ -195,7 +200,6 @@ def _write(
     timed: Timed,
     shown: Beside | None,
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     write_plan_files(folder, problem, file, found)
     if shown is not None:
         write_paper_schedule(folder, file, shown)
@@ -203,9 +207,8 @@ def _write(
 
 
 def write_plan_page(folder: Path, report: Callable[[], Report]) -> None:
-    """The page where it can be made, and a line about the folder."""
+    """The page where it can be made."""
     if absent(".html"):
         say(f"no page without {' and '.join(absent('.html'))}: {INSTALL}")
     elif not is_interrupted():
         unless_interrupted(lambda: write_page(folder / "plan.html", report()), None)
-    say(f"wrote {folder}")

@@ -17,6 +17,7 @@ run (of the winner's deployment, or its own) is among the candidates; its values
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,7 +47,7 @@ from bubbleproof.commands.plan_paper import (
 from bubbleproof.commands.plan_report import plan_report
 from bubbleproof.commands.plan_results import Timed, summary_rows, timed_candidates
 from bubbleproof.commands.shared_options import PlanRequest
-from bubbleproof.commands.targets import make_folder
+from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.combinations import Counted
 from bubbleproof.formats import UnusableInput, write_table
 from bubbleproof.formats.bundle_json import write_deployment_bundles
@@ -69,6 +70,7 @@ from bubbleproof.planners.planned import NOT_LEGAL
 from bubbleproof.report.page import Report
 from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
@@ -108,14 +110,17 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
     with workers_of(request) as executor:
         found = plan_cluster(counts, lambda c: deployed_space(file, c), options, executor=executor)
     if found.winner is None or found.plan is None:
-        _refuse_illegal(problem, found)
+        _refuse_illegal(problem, file, counts, found)
         _tell_nothing(file, found, request.json)
         return EXIT[found.status]
     answer = _answer(file, counts, found, request.paper, options)
+    with written_together(request.output, request.certificate) as (folder, proofs):
+        if request.output is not None:
+            _write(folder, answer)
+        if request.certificate is not None:
+            _write_proofs(proofs, counts, answer)
     if request.output is not None:
-        _write(Path(request.output), answer)
-    if request.certificate is not None:
-        _write_proofs(request.certificate, counts, answer)
+        say(f"wrote {request.output}")
     if request.json:
         print_json(_to_json(answer))
     else:
@@ -147,12 +152,11 @@ def _answer(
     )
 
 
-def _write_proofs(certificate: str, counts: Sequence[Counted], of: _Answer) -> None:
-    make_folder(certificate)
+def _write_proofs(path: Path, counts: Sequence[Counted], of: _Answer) -> None:
     every = deployments(of.file, counts)
     every = every.with_space(str(of.winner.combination), of.plan.space)
     bundles = of.found.bundles(every.deployed)
-    write_deployment_bundles(certificate, every, bundles, name=of.file.name)
+    write_deployment_bundles(path, every, bundles, name=of.file.name)
 
 
 def _to_json(of: _Answer) -> dict[str, object]:
@@ -162,10 +166,18 @@ def _to_json(of: _Answer) -> dict[str, object]:
     return {**found, "paper": paper_to_json(of.shown, of.found.value, of.plan.winner)}
 
 
-def _refuse_illegal(problem: str, found: ClusterPlan) -> None:
-    """Raise ``ValueError`` where a number forbids every deployment."""
-    if all(row.status == NOT_LEGAL for row in found.rows):
-        raise ValueError(f"{problem}: no deployment divides: {found.rows[0].reason}")
+def _refuse_illegal(
+    problem: str, file: ClusterFile, counts: Sequence[Counted], found: ClusterPlan
+) -> None:
+    """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
+    if any(row.status != NOT_LEGAL for row in found.rows):
+        return
+    is_counted = [one.numbers is not None for one in counts]
+    first, repair = is_counted.index(True) if any(is_counted) else 0, None
+    with suppress(ValueError):  # what no problem can tell, as the reason says
+        repair = nearest_change(deployed_space(file, counts[first])) if any(is_counted) else None
+    told = found.rows[first].reason + ("" if repair is None else f"; use {repair}")
+    raise ValueError(f"{problem}: no deployment can be planned: {told}")
 
 
 def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
@@ -196,7 +208,6 @@ def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
 
 def _write(folder: Path, of: _Answer) -> None:
     """The winner's problem, plan, schedule, page and PyTorch table."""
-    folder.mkdir(parents=True, exist_ok=True)
     problem = folder / "problem.toml"
     write_text(problem, deployed_text(of.file, of.winner))
     of_cluster = of.file.text, str(of.winner.combination)

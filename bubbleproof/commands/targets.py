@@ -1,13 +1,16 @@
-"""What a command writes when its work is done (``-o``): whether it can be, beforehand."""
+"""What a command writes when its work is done (``-o``): whether it can be, beforehand, and how
+several files are written together or not at all."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bubbleproof.formats.errors import UnusableInput, about
-from bubbleproof.formats.files import os_reason
+from bubbleproof.formats.files import os_reason, write_bytes
 
 
 def require_writable(targets: Iterable[str]) -> None:
@@ -41,6 +44,36 @@ def require_folder(target: str) -> None:
     if not os.access(there, os.W_OK | os.X_OK):
         found = f"{there} is read-only"
         raise UnusableInput("", "a folder that can be written into", found, target)
+
+
+@contextmanager
+def written_together(folder: str | None, file: str | None) -> Iterator[tuple[Path, Path]]:
+    """Where to write what ``folder`` gets, and what becomes ``file``; None gets nothing.
+
+    Both get it at the end of the block. Where a writer refuses, neither is touched, and the
+    refusal names the place that was meant.
+    """
+    if folder is None and file is None:
+        yield Path(), Path()
+        return
+    meant = [Path(each).absolute() for each in (folder, file) if each is not None]
+    there = next((p for path in meant[:1] for p in path.parents if p.is_dir()), None)
+    with TemporaryDirectory(prefix=".bubbleproof-", dir=there) as temporary:
+        new_folder, new_file = Path(temporary) / "folder", Path(temporary) / "file.json"
+        new_folder.mkdir()
+        try:
+            yield new_folder, new_file
+        except UnusableInput as error:
+            subject = error.subject.replace(str(new_folder), str(folder))
+            error.subject = subject.replace(str(new_file), str(file))
+            raise
+        if folder is not None:
+            make_folder(str(Path(folder) / "file"))
+            for each in sorted(new_folder.iterdir()):
+                os.replace(each, Path(folder) / each.name)
+        if file is not None:
+            make_folder(file)
+            write_bytes(file, new_file.read_bytes())
 
 
 def make_folder(target: str) -> None:

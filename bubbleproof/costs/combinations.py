@@ -98,7 +98,7 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
     if not shapes:
         raise ValueError(
             f"no tensor x data x pipeline of the lists is the {training.cluster.cards} cards; "
-            f"use such as data = [{_nearest(training.cluster.cards, tensor, pipeline, lists)}]"
+            f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
     number = len(shapes) * len(lists.micro_batch) * len(lists.zero) * len(lists.scope)
     if number > MOST_COMBINATIONS:
@@ -122,10 +122,14 @@ def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:
     return lists.tensor or within, lists.data or divisors, lists.pipeline or deep
 
 
-def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lists: Lists) -> int:
+def _nearest(cards: int, tensor: tuple[int, ...], pipeline: tuple[int, ...], lists: Lists) -> str:
+    """The replicas that the other lists leave for the cards, or the nearest number of cards."""
     sizes = [t * p * c for t, p, c in product(tensor, pipeline, lists.context)]
-    fits = [cards // size for size in sizes if cards % size == 0]
-    return max(fits, default=cards)
+    if fits := [cards // size for size in sizes if cards % size == 0]:
+        return f"data = [{max(fits)}]"
+    multiples = (max(1, round(cards / size)) * size for size in sizes)
+    found = min(multiples, key=lambda each: abs(each - cards))
+    return f"cards = {found} and data = [{found // min(s for s in sizes if found % s == 0)}]"
 
 
 def counted(training: Training, combination: Combination) -> Counted:

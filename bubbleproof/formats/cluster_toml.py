@@ -19,7 +19,7 @@ from bubbleproof.costs.combinations import Counted, Lists, Training
 from bubbleproof.costs.times.cards import Card, cards
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.formats.cluster_layout import ClusterFileLayout, ClusterLayout, ClusterPlanLayout
-from bubbleproof.formats.errors import UnusableInput, about, values_at
+from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.hardware_toml import known_hardware, read_hardware
 from bubbleproof.formats.model_toml import model_of
@@ -91,6 +91,9 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
     layout = validate(ClusterFileLayout, parse_toml(text), units)
     model, sequence = model_of(layout.model)
     cluster = cluster_of(layout.cluster)
+    if layout.solve.objective != "makespan":
+        expected = "'makespan', which a plan is made for"
+        raise UnusableInput("solve.objective", expected, quoted(layout.solve.objective))
     with values_at("plan"):
         for key in ("chunks", "placements", "slices", "backward", *SIZES):
             if (values := getattr(layout.plan, key)) is not None:

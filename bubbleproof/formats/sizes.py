@@ -1,20 +1,21 @@
 """Sizes that a file may ask for: refused before anything of that size is built.
 
 The shape is measured by ``theory.pipelines.limits``, as that of a family is, and by what ``Action``
-can number; the totals keep every sum of ticks or memory within 64-bit integers, so that no measure
-wraps.
+can number; the totals keep every sum of ticks or memory within what a file can tell exactly, far
+within 64-bit integers.
 """
 
 from __future__ import annotations
 
 from bubbleproof.formats.errors import UnusableInput
+from bubbleproof.formats.validation import LARGEST
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
 from bubbleproof.theory.pipelines.limits import oversize
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 from bubbleproof.theory.pipelines.stage_numbers import column
 
-LARGEST_TOTAL = 1 << 62
-LARGEST_BASE = 1 << 53  # the sums of static memory pass through float64
+LARGEST_TOTAL = LARGEST  # so that a schedule's times and loads can be written
+LARGEST_BASE = LARGEST  # the sums of static memory pass through float64
 
 
 def refuse_oversize(*, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1) -> None:
@@ -30,7 +31,7 @@ def refuse_oversize(*, ranks: int, microbatches: int, chunks: int = 1, slices: i
 
 
 def refuse_overflow(pipeline: Pipeline) -> None:
-    """Raise ``UnusableInput`` where the ticks or the memory of all actions exceed 64-bit sums."""
+    """Raise ``UnusableInput`` where all ticks or all memory exceed what a file tells exactly."""
     columns = pipeline.per_stage
     actions = pipeline.num_microbatches * pipeline.num_slices
     latency = max([pipeline.latency, *(link.latency for link in pipeline.links)])

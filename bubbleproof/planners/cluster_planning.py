@@ -29,7 +29,6 @@ from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
-from bubbleproof.theory.pipelines.layer_cuts import BALANCED
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
 
@@ -100,7 +99,7 @@ class _ClusterPlanning:
                 continue
             one.shapes, reasons = legal_shapes(one.space)
             if not one.shapes:
-                one.reason = f"{reasons[0]}; chunks = {_chunks_that_do(one)} would do"
+                one.reason = reasons[0]
                 one.counted = replace(one.counted, is_legal=False)
                 continue
             one.shapes.sort(key=one.bound_of)
@@ -269,13 +268,3 @@ class _ClusterPlanning:
             bound=one.bound,
             peak_memory=one.peak,
         )
-
-
-def _chunks_that_do(one: Standing) -> int:
-    """The chunks per rank nearest to those listed into which the layers can be cut."""
-    assert one.space is not None
-    assert one.space.layers is not None
-    wanted, layers = one.space.chunks[0], one.space.layers
-    each = layers.number // one.counted.combination.pipeline
-    fits = (n for n in range(1, each + 1) if BALANCED in layers.kinds or each % n == 0)
-    return min(fits, key=lambda n: abs(n - wanted))

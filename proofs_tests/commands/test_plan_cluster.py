@@ -145,6 +145,18 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
         ("[batch]", "[batches]", "did you mean 'batch'?"),
         ('"100 GB/s"', '"100 GB"', "cluster.memory_bandwidth"),
         ("zero = [0, 1]", "zero = [4]", "plan.zero[0]"),
+        ("[batch]", '[solve]\nobjective = "peak"\n[batch]', "solve.objective: expected 'makespan'"),
+        ("per_node = 2", "efficiency = 1e-12", "ticks in total"),
+        ("flops = 1e12", "flops = nan", "cluster.flops: expected a finite number, found nan"),
+        ("flops = 1e12", "flops = 0", "cluster.flops: expected a number above 0, found 0"),
+        (
+            "reserve = 0",
+            "reserve = {}",
+            "cluster.reserve: expected a whole number or a string, found a table of 0 keys",
+        ),
+        ("chunks = [1, 2]", "tensor = [3]", "use such as cards = 6 and data = [1]"),
+        ("chunks = [1, 2]", "slices = [3]", "not divisible by 3; use slices = [1]"),
+        ("chunks = [1, 2]", "placements = [[0, 0]]", 'use placements = ["loop"]'),
         ("chunks = [1, 2]", "chunks = []", "plan"),
         ("chunks = [1, 2]", 'accounting = "x"', "accounting must be one of megatron"),
         ("flops = 1e12", 'flops = "fast"', "cluster.flops"),
@@ -155,7 +167,7 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
         (
             "chunks = [1, 2]",
             "chunks = [3]",
-            "by 12 stages (3 on each of 4 ranks); chunks = 1 would do",
+            "by 12 stages (3 on each of 4 ranks); use chunks = [1]",
         ),
     ],
 )
