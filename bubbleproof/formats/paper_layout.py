@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 
+from bubbleproof.formats.plan_layout import Few
 from bubbleproof.formats.sizes_and_rates import NaturalSize
 from bubbleproof.formats.validation import Count, Layout, Natural
 
@@ -63,11 +64,11 @@ class BPipeLayout(Layout):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    tensor: Count = 1
+    tensor: Few = 1
     """GPUs that share the work of a stage; they stay on one node."""
-    replicas: Count = 1
+    replicas: Few = 1
     """Pipelines that share the nodes."""
-    node: Count = 8
+    node: Few = 8
     """GPUs of a node."""
     transfer_between_nodes: Count | None = None
     """Ticks of a transfer of a pair on two nodes; absent: such a pair moves nothing."""

@@ -167,7 +167,7 @@ _EXPECTED = {
     "none_required": "null",
     "greater_than_equal": "a whole number of {ge} or more",
     "less_than_equal": "a whole number of {le} or less",
-    "greater_than": "a number above {gt}",
+    "greater_than": "a number above {gt:g}",
     "literal_error": "{expected}",
     "too_long": "at most {max_length} entries",
     "too_short": "at least {min_length} entries",

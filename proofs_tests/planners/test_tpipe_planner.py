@@ -196,3 +196,14 @@ def test_a_rank_that_has_no_halves_is_refused() -> None:
     even = odd.with_changes(forward=(4, 6), activation=8)
     again = Allowed(recompute=AllowedRecompute(stages=(0, 1), kept=2, duration=4))
     assert paper_choice("tpipe", Given(space=PlanSpace(pipeline=even, allowed=again), table={})).run
+
+
+def test_a_state_beyond_the_static_memory_is_told_by_its_key() -> None:
+    """A rank's static memory lies with its first chunk: no more than that can be state."""
+    small = Pipeline(
+        num_ranks=2, num_microbatches=2, forward=2, backward=4, activation=2, static=(10, 9)
+    )
+    given = Given(space=PlanSpace(pipeline=small), table={"state": 10})
+    with pytest.raises(ValueError, match=r"paper\.tpipe\.state must be part of .* use 9 or less"):
+        paper_choice("tpipe", given)
+    assert paper_choice("tpipe", Given(space=given.space, table={"state": 9})).run is not None

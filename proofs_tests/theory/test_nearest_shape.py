@@ -37,8 +37,8 @@ def layered(number: int, ranks: int, chunks: tuple[int, ...] = (1,)) -> PlanSpac
          'chunks = [4], slices = [1] and placements = ["loop"]'),
         (layered(48, 8, (5,)), "chunks = [6]"),
         # 42 = 5.25 x 8: 40 is nearer than 48; or two stages of 6 layers and six of 5.
-        (layered(42, 8), "layers.number = 40 or layers.spread = 0 and chunks = [1]"),
-        # 3 layers on 4 ranks: less than one each, whatever the spread.
+        (layered(42, 8), 'layers.number = 40 or layers.cuts = ["balanced"]'),
+        # 3 layers on 4 ranks: less than one each, however they are cut.
         (layered(3, 4), "layers.number = 4"),
     ],
 )  # fmt: skip

@@ -94,10 +94,24 @@ def tpipe_choice(given: Given) -> PaperChoice:
     candidate = even_candidate(given.space, 2)
     shape = _halves(given.space, candidate)
     host = HostNumbers(**given.table)  # type: ignore[arg-type]  # the layout has checked them
+    _require_state(shape.pipeline, host)
     ways = printed_ways(given.space, shape, host)
     chosen = next((way for way in ways if way.open and fits(shape.pipeline, way)), None)
     runs = {way: _run(given.space, candidate, shape, host, way) for way in ways}
     return _answer(given, shape.pipeline, host, chosen, runs)
+
+
+def _require_state(pipeline: Pipeline, host: HostNumbers) -> None:
+    """Raise ``ValueError`` for a state beyond a rank, or beyond twice its first stage."""
+    static, p = column(pipeline.static).tolist(), pipeline.num_ranks
+    most = min(
+        min(2 * first, first + second) for first, second in zip(static[:p], static[p:], strict=True)
+    )
+    if host.state is not None and host.state > most:
+        raise ValueError(
+            "paper.tpipe.state must be part of the static memory of every rank, half of it of the "
+            f"first chunk's, got {host.state}; use {most} or less"
+        )
 
 
 def _halves(space: PlanSpace, candidate: Candidate) -> Shaped:

@@ -1,8 +1,7 @@
 """What to change of a plan of which no candidate is legal: the nearest lists that leave one.
 
 One list is changed where that does, chunks first, then slices, then placements; else all three.
-Where the layers divide by nothing, the nearest number of them that does, or stages whose layers
-differ by one (``spread = 0``).
+Where the layers divide by nothing, the nearest number of them that does, or the balanced cut.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from bubbleproof.theory.pipelines.layer_cuts import BALANCED
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 
@@ -46,9 +46,7 @@ def _of_layers(space: PlanSpace) -> Iterator[Change]:
     given, stages = space.layers, space.pipeline.num_ranks * min(space.chunks)
     number = max(1, round(given.number / stages)) * stages
     yield f"layers.number = {number}", {"layers": replace(given, number=number)}
-    if given.number > stages:
-        told = f"layers.spread = 0 and chunks = [{min(space.chunks)}]"
-        yield told, {"layers": replace(given, spread=0), "chunks": (min(space.chunks),)}
+    yield f'layers.cuts = ["{BALANCED}"]', {"layers": replace(given, kinds=(BALANCED,))}
 
 
 def _leaves_one(space: PlanSpace, fields: dict[str, Any]) -> bool:
