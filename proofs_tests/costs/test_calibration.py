@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_known_constants_are_found_again(truth: Calibration) -> None:
     rows = made_by(made_rows(), truth)
     found = calibrate(rows, CARD)
     # Not memory: rows say as well that there are more passes over it. Few rows show the kernels.
-    for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.1), ("kernels", 0.2)):
+    for name, near in (("matmul", 0.05), ("launch", 0.05), ("group", 0.15), ("kernels", 0.2)):
         assert found.constants[name] == pytest.approx(truth.constants[name], rel=near), name
     errors = [Judged(row=row, fold="", estimated=time)
               for row, time in zip(rows, estimated_ms(rows, found), strict=True)]  # fmt: skip
@@ -80,8 +81,30 @@ def test_the_scope_that_rows_do_not_tell_is_found(truth: Calibration) -> None:
     whole = replace(truth, scope_one_node="full")
     silent = [replace(row, tells_scope=False) for row in made_rows()]
     found = calibrate(made_by(silent, whole), CARD)
-    assert (found.scope_one_node, found.scope_many_nodes) == ("full", "none")
-    assert scope_pairs(made_rows(), CARD) == [("none", "none")]
+    assert found.scope_one_node == "full"
+
+
+def test_scopes_are_tried_where_rows_do_not_tell_and_assumed_where_there_are_none() -> None:
+    assert scope_pairs(made_rows(), CARD) == [("none", "full")]  # no row of many nodes
+    silent = [replace(row, tells_scope=False) for row in made_rows()]
+    assert scope_pairs(silent, CARD) == [("none", "full"), ("full", "full")]
+    both = rows_of(A100, measured=True)
+    assert set(scope_pairs(both, CARD)) == set(product(("none", "full"), repeat=2))
+    assert scope_pairs(rows_of(B200, measured=True), card("b200")) == [("none", "none")]
+
+
+def test_a_shape_that_was_measured_wrongly_draws_little(truth: Calibration) -> None:
+    """One shape of 18 takes twice as long: the estimates of others move by less than 2 %."""
+    rows = made_by(made_rows(), truth)
+    shape = group_of(rows[0], 8)
+    wrong = [
+        replace(row, measured=2 * (row.measured or 0)) if group_of(row, 8) == shape else row
+        for row in rows
+    ]
+    right, drawn = (estimated_ms(rows, calibrate(each, CARD)) for each in (rows, wrong))
+    others = [place for place, row in enumerate(rows) if group_of(row, 8) != shape]
+    assert max(abs(drawn[place] / right[place] - 1) for place in others) < 0.02
+    assert drawn != right
 
 
 def test_fewer_rows_than_constants_are_refused() -> None:
@@ -109,7 +132,7 @@ def test_times_do_not_tell_two_sizes_of_memory_apart_and_rows_do() -> None:
     assert num_fitting(rows, small) < num_fitting(rows, large) == len(rows)
     assert calibrate(rows).card.name == "a100-80gb"
     # Rows that have room on both are those of the nearest.
-    either = [*rows[:6], *rows[7:9]]
+    either = [*rows[:6], *rows[7:9], rows[0]]  # as many as constants are fitted
     assert num_fitting(either, small) == len(either)
     assert calibrate(either).card == cards_by_distance(either)[0]
 

@@ -25,8 +25,8 @@ NOTHING = dict.fromkeys(NAMES, 1e-12) | {
     "message": 1e30, "gradient": 1e30, "network_group": 1e30, "network_gradient": 1e30, "odd": 1.0,
 }  # fmt: skip
 RATES = [each.name for each in CONSTANTS if each.unit in ("TFLOP/s", "GB/s")]
-EFFORTS = ["half_side", "kernels", "launch", "wait_2", "wait_4", "wait_8", "collective", "scores",
-           "stream", "logits", "head", "iteration"]  # fmt: skip
+EFFORTS = ["half_side", "kernels", "launch", "wait", "collective", "scores", "stream",
+           "logits", "head", "iteration"]  # fmt: skip
 
 
 def at(**changes: object) -> Deployment:
@@ -133,6 +133,36 @@ def test_no_pass_is_faster_than_its_launches() -> None:
     found = passes(MODEL, at(), NOTHING | {"launch": 90.0})
     assert found.forward == pytest.approx(30.0)
     assert found.backward == pytest.approx(60.0)
+
+
+def test_cards_of_a_group_wait_as_far_as_they_keep_up_with_their_hosts() -> None:
+    """With 30 ms of host in a forward, 10 of the wait's half are felt beside a card of 20 ms; of a
+    card of 60 ms a half of it; alone none. A host that takes no time sets no pace."""
+    given = NOTHING | {"launch": 90.0, "wait": 20.0, "matmul": 1e9}
+    cards = {"kernels": 3 * 20.0}
+    assert passes(MODEL, at(tensor=2), given | cards).forward == pytest.approx(
+        _smooth(20.0 + 10.0, 30.0)
+    )
+    late = passes(MODEL, at(tensor=2), given | {"kernels": 3 * 60.0}).forward
+    assert late == pytest.approx(_smooth(60.0 + 10.0 * 30 / 60, 30.0))
+    assert passes(MODEL, at(), given | cards).forward == pytest.approx(
+        _smooth(20.0, 30.0), rel=1e-3
+    )
+    assert passes(MODEL, at(tensor=2), NOTHING | {"wait": 20.0}).forward < 1.0
+
+
+def _smooth(card: float, host: float) -> float:
+    return float((card**8 + host**8) ** (1 / 8))
+
+
+def test_a_message_is_a_cards_share_where_it_may_leave_the_node() -> None:
+    """2 x 512 x 1024 numbers of 2 bytes: whole within a node, a quarter between nodes; software
+    that scatters sends a quarter within a node, too."""
+    whole = B * S * H * 2
+    inside, outside = at(tensor=4, pipeline=2), at(tensor=4, pipeline=4)
+    assert work(MODEL, inside, GPT, NODE).message == whole
+    assert work(MODEL, outside, GPT, NODE).message == whole / 4
+    assert work(MODEL, inside, software("megatron-core"), NODE).message == whole / 4
 
 
 def test_a_step_reduces_gradients_and_moves_the_optimizer() -> None:

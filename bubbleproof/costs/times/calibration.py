@@ -3,12 +3,12 @@
 With e the logarithm of estimated over measured time of a row and x the logarithms of the constants,
 the fit minimises
 
-    sum over rows of u_j 2 s^2 (sqrt(1 + (e / s)^2) - 1)   +   sum of ((x - start) / spread)^2
+    sum over rows of u_j s^2 log(1 + (e / s)^2)   +   sum of ((x - start) / spread)^2
 
-by Gauss-Newton steps with Levenberg's damping. The first term grows as |e| where e is beyond s:
-rows that are wrong do not draw the others along. u_j is ``EVIDENCE``, more for rows that are fast
-for their job, since among them a planner chooses. ``start`` and ``spread`` are those of
-``constants``: what rows say nothing of stays at the data sheet's.
+by Gauss-Newton steps with Levenberg's damping. The first term hardly grows where e is far beyond s
+(Cauchy's): rows that are wrong do not draw the others along. u_j is ``EVIDENCE``, more for rows
+that are fast for their job, since among them a planner chooses. ``start`` and ``spread`` are those
+of ``constants``: what rows say nothing of stays at the data sheet's.
 
 Rows that do not tell their recompute scope share one for all of one node and one for all of many:
 those of ``Software.scopes`` with which the fit is best. A card that is not told is the one whose
@@ -32,7 +32,7 @@ from bubbleproof.costs.times.critical_paths import Path
 from bubbleproof.costs.times.job_rows import Row
 from bubbleproof.costs.times.work import Floats
 
-SPREAD_OF_ROWS = 0.015  # s: beyond it an error counts as its size
+SPREAD_OF_ROWS = 0.05  # s: beyond it an error counts less and less
 EVIDENCE = 60.0  # u: how much a row says against the starts
 SLOWER = 0.5  # a row this much slower than its job's best counts 1/e, above LEAST
 LEAST = 0.15
@@ -133,11 +133,21 @@ def cards_by_distance(rows: Sequence[Row]) -> list[Card]:
 
 
 def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
-    """The recompute scopes to try, for rows of one node and of many."""
-    tried: dict[bool, list[str]] = {False: ["none"], True: ["none"]}
-    for row in rows:
-        tried[row.gpus > card.cards_per_node] += [] if row.tells_scope else row.runs.scopes
-    return list(product(dict.fromkeys(tried[False]), dict.fromkeys(tried[True])))
+    """The recompute scopes to try, for rows of one node and of many.
+
+    Rows that tell theirs leave nothing to try; where no row is of a kind, software assumes one.
+    """
+    return list(product(*(_scopes(rows, card, is_many) for is_many in (False, True))))
+
+
+def _scopes(rows: Sequence[Row], card: Card, is_many: bool) -> list[str]:
+    of_kind = [row for row in rows if (row.gpus > card.cards_per_node) is is_many]
+    if not of_kind:
+        return sorted({row.runs.assumed[is_many] for row in rows})
+    tried = ["none"]
+    for row in of_kind:
+        tried += [] if row.tells_scope else row.runs.scopes
+    return list(dict.fromkeys(tried))
 
 
 def _fit(
@@ -204,7 +214,7 @@ class _Fit:
     def cost(self, logs: Floats, along: Sequence[Path] | None = None) -> float:
         """What is minimised."""
         s, errors = SPREAD_OF_ROWS, self.errors(logs, along)
-        rows = self.evidence @ (2 * s**2 * (np.sqrt(1 + (errors / s) ** 2) - 1))
+        rows = self.evidence @ (s**2 * np.log1p((errors / s) ** 2))
         return float(rows + self.precision @ (logs - self.start) ** 2)
 
     def slopes(self, logs: Floats, along: Sequence[Path]) -> tuple[Floats, Floats]:
@@ -227,7 +237,7 @@ class _Fit:
                 break
             before = cost
             errors, slopes = self.slopes(logs, along)
-            bend = self.evidence / np.sqrt(1 + (errors / SPREAD_OF_ROWS) ** 2)
+            bend = self.evidence / (1 + (errors / SPREAD_OF_ROWS) ** 2)
             square = (slopes * bend) @ slopes.T + np.diag(self.precision)
             down = (slopes * bend) @ errors + self.precision * (logs - self.start)
             while damping < MOST_DAMPING:

@@ -55,13 +55,10 @@ CONSTANTS = (
         meaning="for which the host is busy with a layer's forward and backward: never faster",
         start=_is(2.0),
     ),
-    *(
-        Constant(
-            name=f"wait_{group}", unit="ms", spread=0.8,
-            meaning=f"that the host is busy longer with a layer in a tensor group of {cards}",
-            start=_is(wait),
-        )
-        for group, cards, wait in ((2, "2", 0.3), (4, "3 or 4", 0.3), (8, "5 or more", 1.0))
+    Constant(
+        name="wait", unit="ms", spread=1.0, few=True,
+        meaning="that the cards of a tensor group wait for each other in a layer, there and back",
+        start=_is(0.4),
     ),
     Constant(
         name="group", unit="GB/s", spread=0.4, few=True,
@@ -76,9 +73,9 @@ CONSTANTS = (
         for group, cards, part in ((2, "2", 0.6), (4, "3 or 4", 0.75))
     ),
     Constant(
-        name="collective", unit="us", spread=0.3, few=True,
+        name="collective", unit="us", spread=0.7, few=True,
         meaning="of a collective for each doubling of its group, however small it is",
-        start=_is(25.0),
+        start=_is(45.0),
     ),
     Constant(
         name="network_group", unit="GB/s", spread=0.2,
@@ -114,12 +111,12 @@ CONSTANTS = (
         meaning="over a layer's residual stream in memory, forward and backward", start=_is(30.0),
     ),
     Constant(
-        name="logits", unit="bytes", spread=0.4,
-        meaning="that cross-entropy moves for each logit, forward and backward", start=_is(45.0),
+        name="logits", unit="bytes", spread=0.7,
+        meaning="that cross-entropy moves for each logit, forward and backward", start=_is(20.0),
     ),
     Constant(
         name="head", unit="ms", spread=0.7,
-        meaning="for which the host is busy with head and loss, forward and backward",
+        meaning="that head and loss take beside their products, forward and backward",
         start=_is(2.0),
     ),
     Constant(

@@ -3,9 +3,9 @@
 A card runs a pass's kernels one after another: matrix products at the rate ``matmul``, each slowed
 by 1 + half_side / (its smallest side), memory traffic at ``memory``, all-reduces, and a time that
 does not depend on the tensors (``kernels``). Meanwhile the host launches them, which takes
-``launch`` and ``wait``. A pass takes as long as the slower of the two:
+``launch``. A pass takes as long as the slower of the two:
 
-    t = (card^k + host^k)^(1/k),   k = 12: the maximum, smooth where both are alike.
+    t = (card^k + host^k)^(1/k),   k = 8: the maximum, smooth where both are alike.
 
 A third of kernels and launches are the forward's, and as much each of I and W; a third of the
 traffic is the forward's and the rest I's. A full backward B is I and W as one pass. Where a layer
@@ -14,6 +14,10 @@ is recomputed whole, B has one more forward before it.
 An all-reduce in a tensor group of t cards takes log2(t) ``collective`` and 2 (t - 1) / t of its
 bytes at the rate of such a group; the group that spans nodes goes at the network's. What is sent
 all to all moves as gradients do.
+
+Cards of a group wait for each other, since their hosts are not equally fast: ``wait`` for a layer,
+half of it in the forward and half in I, in a pass never more than its launches. A card that lags
+behind its host notices less: of a wait, min(1, host / card) is felt.
 
 Every function takes constants as numbers, or as arrays that numpy combines with columns of work.
 """
@@ -28,14 +32,14 @@ import numpy as np
 from bubbleproof.costs.times.work import Floats, Step, Work
 
 Constants = Mapping[str, float] | Mapping[str, Floats]
-SHARPNESS = 12
+SHARPNESS = 8
 OVERLAP = 1.5
 ENDS = 10  # passes over the stream at the embedding, and at the head
 THIRD = 1 / 3
 PER_MS = {"TFLOP/s": 1e9, "GB/s": 1e6}  # FLOPs and bytes a millisecond
 US = 1e-3
 ALL_REDUCES = 2  # of a layer's forward, and of its backward
-AT_EMBEDDING = 0.2  # of the host's time at the head
+AT_EMBEDDING = 0.2  # of ``head``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +63,22 @@ def kernel_times(work: Work, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
     forward = _forward_card(work, c)
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
-    kernels, launch = c["kernels"] * THIRD * work.pieces, c["launch"] * THIRD * work.launches
-    wait = waiting(work, c) / 2
+    kernels = c["kernels"] * THIRD * work.pieces
+    launch = np.asarray(c["launch"] * THIRD * work.launches)
     reduces = (ALL_REDUCES + work.gathers / 2) * all_reduce(work, c)
+    wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
     inputs = _matmul(work.input_backward, work.input_thin, c) + 2 * THIRD * traffic
     inputs = inputs + kernels + reduces + exchange(work, c) + grouped(work, work.expert_weights, c)
     inputs = inputs + work.softmax_back / _bytes(c["memory"])
     weights = _matmul(work.weight_backward, work.weight_thin, c) + kernels
     weights = weights + grouped(work, work.expert_gradients, c)
-    once = slower(forward, np.asarray(launch + wait))
+    once = together(forward, launch, wait)
     again = once * work.again_all + _partly_again(work, c)
     return KernelTimes(
         forward=once,
-        backward=slower(inputs + weights, np.asarray(2 * launch + wait)) + again,
-        input_backward=slower(inputs, np.asarray(launch + wait)) + again,
-        weight_backward=slower(weights, np.asarray(launch)),
+        backward=together(inputs + weights, 2 * launch, wait) + again,
+        input_backward=together(inputs, launch, wait) + again,
+        weight_backward=slower(weights, launch),
         embedding=_embedding(work, c),
         head=_head(work, c),
         message=np.asarray(work.message / _bytes(c["message"])),
@@ -91,7 +96,7 @@ def step_times(step: Step, c: Constants) -> Floats:
 
 
 def slower(card: Floats, host: Floats) -> Floats:
-    """The greater of the two, smoothly: never less than either, never more than 6 % above both."""
+    """The greater of the two, smoothly: never less than either, at most a tenth above both."""
     most, least = np.maximum(card, host), np.minimum(card, host)
     return np.asarray(most * (1 + (least / most) ** SHARPNESS) ** (1 / SHARPNESS))
 
@@ -106,11 +111,9 @@ def all_reduce(work: Work, c: Constants) -> Floats:
     return np.asarray(np.log2(t) * c["collective"] * US + moved / _bytes(rate))
 
 
-def waiting(work: Work, c: Constants) -> Floats:
-    """How much longer the host is busy with a layer in a tensor group."""
-    t = work.tensor
-    few = np.where(t <= 1, 0.0, np.where(t <= 2, c["wait_2"], c["wait_4"]))
-    return np.asarray(np.where(t > 4, c["wait_8"], few))
+def together(card: Floats, host: Floats, wait: Floats) -> Floats:
+    """A pass of a card that waits for others of its group as far as it keeps up with its host."""
+    return slower(card + np.minimum(wait, host) * np.minimum(1.0, host / card), host)
 
 
 def _forward_card(work: Work, c: Constants) -> Floats:
@@ -161,7 +164,7 @@ def _head(work: Work, c: Constants) -> Floats:
     rate = np.where(work.is_odd > 0, c["odd"], 1.0)
     products = 3 * _matmul(work.head, work.head_thin, c) / rate
     moved = (work.logits * c["logits"] + ENDS * work.hidden) / _bytes(c["memory"])
-    return slower(products + moved + 2 * all_reduce(work, c), np.asarray(c["head"]))
+    return np.asarray(products + moved + 2 * all_reduce(work, c) + c["head"])
 
 
 def _matmul(flops: Floats, thin: Floats, c: Constants) -> Floats:

@@ -8,11 +8,13 @@ moves, ``gathered`` those of what an all-gather moves after it. ``gradients`` ar
 parameter that each replica reads and writes once an iteration for gradients alone: zeroing (4),
 scaling before they are reduced (8), a look for numbers that are none (4). ``optimizer`` are those
 of a parameter, of a replica's share of them, for the optimizer: its norm (4), clipping (8), Adam
-(28) and the copy to 16 bits (6), or 30 where gradients and weights are of 16 bits.
-``placeholders``: linears that add to their gradient themselves hand back one that nobody reads,
-kept once for each shape of weights. ``workspace`` are bytes that its libraries of matrix products
-hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the loss
-copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run.
+(28) and the copy to 16 bits (6), or 30 where gradients and weights are of 16 bits. ``scatters``:
+within a node, too, each card of a tensor group sends its share of a message to the next stage, not
+all of it. ``placeholders``: linears that add to their gradient themselves hand back one that nobody
+reads, kept once for each shape of weights. ``workspace`` are bytes that its libraries of matrix
+products hold. ``fused_loss``: the gradient of the logits takes their place in 16 bits; without, the
+loss copies them to 32. ``scopes``: how rows that do not tell their recompute scope may have run;
+``assumed``: on one node and on many, where no row is of that kind.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ class Software:
     gathered: int
     gradients: int
     optimizer: int
+    scatters: bool
     placeholders: bool
     workspace: int
     fused_loss: bool
     scopes: tuple[str, ...]
+    assumed: tuple[str, str]
 
     def words(self, vocabulary: int, tensor: int) -> int:
         """Rows of the vocabulary on one tensor rank."""
@@ -73,10 +77,12 @@ SOFTWARE = {
             gathered=2,
             gradients=0,
             optimizer=30,
+            scatters=False,
             placeholders=False,
             workspace=0,
             fused_loss=False,
             scopes=("none", "full"),
+            assumed=("none", "full"),  # what the fit to the published rows finds
         ),
         Software(
             name="megatron-core",
@@ -91,10 +97,12 @@ SOFTWARE = {
             gathered=2,
             gradients=16,
             optimizer=46,
+            scatters=True,
             placeholders=True,
             workspace=2 * 32 * 2**20,  # PyTorch's cuBLAS and the engine's
             fused_loss=True,
             scopes=("none",),
+            assumed=("none", "none"),
         ),
     )
 }

@@ -6,7 +6,8 @@ which the loss of small products follows. Query, key and value are one product, 
 With ``tensor`` t each pass of a layer has two all-reduces of the residual stream (with sequence
 parallelism as many pairs of a gather and a scatter, which move the same, and the backward gathers
 the inputs of two linears again: ``gathers``, half an all-reduce each). A message to the next
-stage is each card's share of the stream (Narayanan et al., SC 2021, section 4.1).
+stage is each card's share of the stream where it may leave a node (Narayanan et al., SC 2021,
+section 4.1) or software always scatters it, else the whole.
 
 A fused attention's scores do not leave the chip: neither of its two products moves more than half
 of what a product of its sides would, so its smallest side counts twice.
@@ -116,6 +117,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         scores = float(tokens * at.sequence * model.heads * divided * SCORE)
     softmax, softmax_back = softmax_bytes(model, at)
     pieces, plain_pieces = (len(layer_operations(each)) for each in (model, plain(model)))
+    leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
     words = runs.words(model.vocabulary, at.tensor)
     head = 2 * tokens * model.hidden * words
     return _columns(
@@ -139,7 +141,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
         logits=float(tokens * words),
-        message=hidden * divided,
+        message=hidden * (divided if runs.scatters or leaves else 1.0),
     )
 
 
