@@ -137,10 +137,10 @@ def scope_pairs(rows: Sequence[Row], card: Card) -> list[tuple[str, str]]:
 
     Rows that tell theirs leave nothing to try; where no row is of a kind, software assumes one.
     """
-    return list(product(*(_scopes(rows, card, is_many) for is_many in (False, True))))
+    return list(product(_scopes(rows, card, is_many=False), _scopes(rows, card, is_many=True)))
 
 
-def _scopes(rows: Sequence[Row], card: Card, is_many: bool) -> list[str]:
+def _scopes(rows: Sequence[Row], card: Card, *, is_many: bool) -> list[str]:
     of_kind = [row for row in rows if (row.gpus > card.cards_per_node) is is_many]
     if not of_kind:
         return sorted({row.runs.assumed[is_many] for row in rows})
