@@ -25,7 +25,7 @@ from bubbleproof.costs.combinations import Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, Row, Shape, Standing, legal_shapes
 from bubbleproof.planners.known_schedules import Known
-from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look
+from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
@@ -124,7 +124,8 @@ class _ClusterPlanning:
             if most is not None and one.bound_of(shape) >= most:
                 continue
             within = None if most is None else most - one.step_end
-            self._take(one, shape, first_look(FirstLook(shaped=shape.shaped, most=within)))
+            asked = FirstLook(shaped=shape.shaped, most=within, seconds=max(0.0, self.left))
+            self._take(one, shape, first_look(asked))
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)
         if one.bound == NEVER:
@@ -188,14 +189,17 @@ class _ClusterPlanning:
     def _close(self, one: Standing, most: int, seconds: float) -> None:
         """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
         shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
-        options = SolveOptions(
-            time_limit=seconds / len(shapes),
-            threads=self.options.threads,
-            seed=self.options.seed,
-            within=most - one.step_end - 1,
-            stop=self.options.stop,
-        )
         for shape in shapes:
+            needed = preparation(shape.shaped.pipeline)
+            if needed > self.left:
+                continue
+            options = SolveOptions(
+                time_limit=max(needed, seconds / len(shapes)),
+                threads=self.options.threads,
+                seed=self.options.seed,
+                within=most - one.step_end - 1,
+                stop=self.options.stop,
+            )
             self._take(one, shape, look(Look(shaped=shape.shaped, options=options)))
         self._tell(one)
 

@@ -10,8 +10,9 @@ import pytest
 from bubbleproof.costs.combinations import Counted, Lists, combinations, counted
 from bubbleproof.formats.cluster_toml import deployed_content
 from bubbleproof.formats.problem_toml import problem_of
-from bubbleproof.planners import PlanOptions, plan
+from bubbleproof.planners import PlanOptions, cluster_planning, plan
 from bubbleproof.planners.cluster_planning import plan_cluster
+from bubbleproof.planners.looks import Look, Seen
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from proofs_tests.costs.cluster_cases import TRAINING, all_counted, with_memory
@@ -122,3 +123,27 @@ def test_reasons_name_the_number() -> None:
     told = counted(shallow, one)
     assert told.reason == "pipeline must divide layers 6, got 4; use pipeline = 2"
     assert not told.is_legal
+
+
+def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def look(one: Look) -> Seen:
+        asked.append(one.options.time_limit)
+        return Seen(pipeline=one.shaped.pipeline)
+
+    def limits(needed: float) -> list[float]:
+        asked.clear()
+        monkeypatch.setattr(cluster_planning, "preparation", lambda _: needed)
+        planning._close(planning.open_ones[0], most=1 << 50, seconds=1.0)
+        return asked
+
+    monkeypatch.setattr(cluster_planning, "look", look)
+    counts, options = all_counted(TRAINING, LISTS), PlanOptions(time_limit=PATIENCE)
+    planning = cluster_planning._ClusterPlanning(counts, space_of, options, None)
+    planning._bound()
+    assert limits(0.4 * PATIENCE)
+    assert min(asked) >= 0.4 * PATIENCE
+    assert limits(2 * PATIENCE) == []

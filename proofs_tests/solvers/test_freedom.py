@@ -6,11 +6,14 @@ the search over choices has the plain problem searched with as much as it has al
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from bubbleproof.solvers import SolveOptions, solve, solve_choices
+from bubbleproof.solvers.choices_search import ChoicesSearch
+from bubbleproof.solvers.pipeline_variants import PipelineVariants
 from bubbleproof.theory.families import published_programs
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -51,3 +54,20 @@ def test_choices_find_what_is_found_without_them(number: int) -> None:
         assert free.value is not None
         assert free.value <= alone.value
         assert free.work >= alone.work
+
+
+def test_the_plain_problem_has_all_the_work_and_the_choices_as_much_again() -> None:
+    given = PipelineVariants(*uneven(Random(1)))
+    options = SolveOptions(threads=1, work=0.05, time_limit=PATIENCE)
+
+    def searched(options: SolveOptions) -> ChoicesSearch:
+        return ChoicesSearch(given.variants, options, lambda taken: given.chosen(taken).problem())
+
+    search = searched(options)
+    assert search.plain.whole.work == search.whole.work == 0.05
+    search.whole.meter.spend(0.05)
+    assert search.whole.seconds == 0  # and yet the plain problem has all of its own
+    assert search.plain.whole.seconds > 0
+    # Negative control: where only time is limited both have one budget.
+    timed = searched(replace(options, work=None))
+    assert timed.plain.whole is timed.whole
