@@ -18,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.markdown import cell, markdown_table
+from benchmarks.paper_files import FOLDER
 from bubbleproof.commands.plan import planned
 from bubbleproof.commands.plan_paper import choice_text, chosen_by, joined, known_to
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
@@ -26,7 +27,6 @@ from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.paper_choice import Given
 from bubbleproof.report.amounts import ticks
 
-FILES = Path(__file__).resolve().parent.parent / "examples" / "plans"
 PAGE = "plans.md"
 # What the paper ran, where its planner's rules choose otherwise on these costs: chunks and slices.
 RAN = {
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a folder for the page")
     parser.add_argument("--only", default="", help="plan the files of this paper alone")
     given = parser.parse_args()
-    files = sorted(FILES.glob(f"{given.only or '*'}-*.toml"))
+    files = sorted(FOLDER.glob(f"{given.only or '*'}-*.toml"))
     rows = {row.name: row for row in map(row_of, files)}
     where = None if given.write is None else given.write / PAGE
     if where is not None and given.only and where.exists():

@@ -31,6 +31,7 @@ from fractions import Fraction
 from math import ceil, lcm
 from pathlib import Path
 
+from benchmarks.paper_files import head, path_of, plan_of, write
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import layer_saved
@@ -38,7 +39,7 @@ from bubbleproof.costs.weights import layer_weights
 from bubbleproof.papers.claims.pipemesh_tables import TABLE
 from bubbleproof.planners.papers.mesh_operations import layer_again
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
+PAPER = "pipemesh"
 GIB, ROUNDED = 1 << 30, Fraction("0.05")
 
 
@@ -106,18 +107,11 @@ def problem_text_of(given: Configuration) -> str:
     beside = int((megatron["gpu"] - megatron["activations"]) * GIB) - states
     stops = min(c for c in given.chunks if c > row["M"])
     lines = [
-        f"# PipeMesh Table IV: {given.model} with T, P, D = 8, {at.pipeline}, {at.data}.",
-        "# Made by python -m benchmarks.pipemesh_files, which tells where each number comes from.",
-        f'name = "PipeMesh {given.name}"',
-        'unit = "us"',
-        'memory_unit = "bytes"',
-        f"ranks = {at.pipeline}",
-        f"microbatches = {microbatches}",
-        "",
-        "[durations]",
-        f"forward = {forward}",
-        f"backward = {backward}",
-        "",
+        *head(
+            f"PipeMesh Table IV: {given.model} with T, P, D = 8, {at.pipeline}, {at.data}.",
+            "benchmarks.pipemesh_files", f"PipeMesh {given.name}", ranks=at.pipeline,
+            microbatches=microbatches, ticks=(forward, backward),
+        ),
         "[memory]",
         f"capacity = {int((megatron['gpu'] + ROUNDED) * GIB)}",
         f"activation = {layers * ceil(layer_saved(model, at, 'none'))}",
@@ -126,19 +120,14 @@ def problem_text_of(given: Configuration) -> str:
         "[links]",
         f"latency = {forward // stops + 1}",
         "",
-        "[plan]",
-        f"chunks = {list(given.chunks)}",
-        "",
-        "[solve]",
-        "time_limit = 10",
-        "",
+        *plan_of(given.chunks, 10),
         "[paper.pipemesh]",
         f"parameters = {psi}",
         f"replicas = {at.data}",
         f"communication = {round(row['M'] * row['dp'] * 1000 / 2)}",
         "own_shard = false",
         "operations = [",
-    ]
+    ]  # fmt: skip
     for name, saved, ticks in operations(given, forward // layers):
         lines.append(
             f'  {{ name = "{name}", activation = {saved}, ticks = {ticks}, count = {layers} }},'
@@ -146,18 +135,10 @@ def problem_text_of(given: Configuration) -> str:
     return "\n".join([*lines, "]"]) + "\n"
 
 
-def path_of(given: Configuration) -> Path:
-    """Where the file lies."""
-    return FOLDER / f"pipemesh-{given.name}.toml"
-
-
-def main() -> int:
-    """Write the files."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for one in CONFIGURATIONS:
-        path_of(one).write_text(problem_text_of(one), encoding="utf-8")
-    return 0
+def files() -> list[tuple[Path, str]]:
+    """Where each file lies, and its text."""
+    return [(path_of(PAPER, one.name), problem_text_of(one)) for one in CONFIGURATIONS]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write(files()))

@@ -13,8 +13,9 @@ from fractions import Fraction
 from math import ceil
 
 from benchmarks.markdown import markdown_table
+from benchmarks.paper_files import path_of
 from benchmarks.paper_numbers import Number, number_table, summary
-from benchmarks.pipemesh_files import CONFIGURATIONS, ROUNDED, Configuration, deployment, path_of
+from benchmarks.pipemesh_files import CONFIGURATIONS, PAPER, ROUNDED, Configuration, deployment
 from benchmarks.pipemesh_page_memory import Row, memory_numbers
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import message_bytes
@@ -106,7 +107,7 @@ def _has_queue(given: Configuration, hundredths: int) -> bool:
 
 def mesh_of(given: Configuration) -> Meshed:
     """What the planner counts with for the printed number of chunks."""
-    file, row = read_problem(path_of(given)), TABLE[given.row]
+    file, row = read_problem(path_of(PAPER, given.name)), TABLE[given.row]
     assert file.plan is not None
     table = MeshTable(**file.paper["pipemesh"])  # type: ignore[arg-type]  # as the planner does
     return next(m for m in meshes_of(file.plan, table) if m.mesh.num_chunks == row["M"])
@@ -114,7 +115,7 @@ def mesh_of(given: Configuration) -> Meshed:
 
 def planner_choice(given: Configuration) -> PaperChoice:
     """What the paper's planner chooses on the configuration's problem file."""
-    file = read_problem(path_of(given))
+    file = read_problem(path_of(PAPER, given.name))
     assert file.plan is not None
     return paper_choice("pipemesh", Given(space=file.plan, table=file.paper["pipemesh"]))
 

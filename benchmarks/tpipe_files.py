@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from benchmarks.paper_files import head, path_of, plan_of, write
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import layer_flops
 from bubbleproof.costs.known_models import known_model
@@ -33,7 +34,7 @@ from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import layer_weights
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
+PAPER = "tpipe"
 RANKS, MICROBATCHES, GIB = 8, 64, 1 << 30
 DEPLOYMENT = Deployment(tensor=8, pipeline=RANKS, sequence=4096, micro_batch=2, accounting="tpipe")
 CAPACITY = 30 * GIB
@@ -91,18 +92,11 @@ def problem_text_of(given: Configuration) -> str:
     parameters = layers * int(layer_weights(model, at).total)
     offload = -(-at.bytes_of.gradient * parameters // PCIE)
     lines = [
-        f"# T-Pipe Figure 8: LLAMA of {given.layers} layers with (PP, TP) = (8, 8), batch 128.",
-        "# Made by python -m benchmarks.tpipe_files, which tells where each number comes from.",
-        f'name = "T-Pipe {given.name}"',
-        'unit = "us"',
-        'memory_unit = "bytes"',
-        f"ranks = {RANKS}",
-        f"microbatches = {MICROBATCHES}",
-        "",
-        "[durations]",
-        f"forward = {forward}",
-        f"backward = {backward}",
-        "",
+        *head(
+            f"T-Pipe Figure 8: LLAMA of {given.layers} layers with (PP, TP) = (8, 8), batch 128.",
+            "benchmarks.tpipe_files", f"T-Pipe {given.name}", ranks=RANKS,
+            microbatches=MICROBATCHES, ticks=(forward, backward),
+        ),
         "[memory]",
         f"capacity = {CAPACITY}",
         f"activation = {layers * layer_bytes(model)}",
@@ -112,33 +106,20 @@ def problem_text_of(given: Configuration) -> str:
         'stages = "all"',
         f"kept = {2 * int(message_bytes(model, at))}",
         "",
-        "[plan]",
-        "chunks = [1, 2]",
-        "",
-        "[solve]",
-        "time_limit = 12",
-        "",
+        *plan_of((1, 2), 12),
         "[paper.tpipe]",
         f"state = {at.bytes_of.optimizer * parameters}",
         f"offload = {offload}",
         f"step = {int(STEPS * backward) - offload}",
         f"upload = {-(-parameters // PCIE)}",
-    ]
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def path_of(given: Configuration) -> Path:
-    """Where the file lies."""
-    return FOLDER / f"tpipe-{given.name}.toml"
-
-
-def main() -> int:
-    """Write the files."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for one in CONFIGURATIONS:
-        path_of(one).write_text(problem_text_of(one), encoding="utf-8")
-    return 0
+def files() -> list[tuple[Path, str]]:
+    """Where each file lies, and its text."""
+    return [(path_of(PAPER, one.name), problem_text_of(one)) for one in CONFIGURATIONS]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write(files()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from benchmarks import pipemesh_files, tpipe_files
+from benchmarks.paper_files import path_of
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.claims.pipemesh_tables import TABLE
 from bubbleproof.planners.papers import planners
@@ -18,20 +19,12 @@ from bubbleproof.planners.papers.paper_choice import even_candidate
 from bubbleproof.theory.pipelines.shaping import shaped
 
 PLANS = sorted((Path(__file__).resolve().parents[2] / "examples" / "plans").glob("*.toml"))
-Written = tuple[Path, Callable[[], str]]
 
 
-def written() -> list[Written]:
-    mesh = [(pipemesh_files.path_of(one), lambda one=one: pipemesh_files.problem_text_of(one))
-            for one in pipemesh_files.CONFIGURATIONS]  # fmt: skip
-    chronos = [(tpipe_files.path_of(one), lambda one=one: tpipe_files.problem_text_of(one))
-               for one in tpipe_files.CONFIGURATIONS]  # fmt: skip
-    return [*mesh, *chronos]
-
-
-@pytest.mark.parametrize(("path", "text"), written(), ids=lambda at: getattr(at, "stem", ""))
-def test_a_file_is_what_its_generator_writes(path: Path, text: Callable[[], str]) -> None:
-    assert path.read_text(encoding="utf-8") == text()
+@pytest.mark.parametrize("module", [pipemesh_files, tpipe_files], ids=lambda at: at.PAPER)
+def test_files_are_what_their_generator_writes(module: ModuleType) -> None:
+    for path, text in module.files():
+        assert path.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda at: at.stem)
@@ -45,7 +38,7 @@ def test_a_file_is_named_after_the_paper_whose_planner_takes_it(path: Path) -> N
 @pytest.mark.parametrize("given", pipemesh_files.CONFIGURATIONS, ids=lambda one: one.name)
 def test_pipemesh_files_tell_what_table_4_does(given: pipemesh_files.Configuration) -> None:
     """By the paper's own formulas: M, T_bubble, T_DP_crit at its q, and psi of its M_g."""
-    file, row = read_problem(pipemesh_files.path_of(given)), TABLE[given.row]
+    file, row = read_problem(path_of("pipemesh", given.name)), TABLE[given.row]
     assert file.plan is not None
     table = MeshTable(**file.paper["pipemesh"])  # type: ignore[arg-type]  # as the planner does
     meshes = {one.mesh.num_chunks: one for one in meshes_of(file.plan, table)}
@@ -68,7 +61,7 @@ def test_tpipe_files_give_the_gigabytes_of_figure_8() -> None:
 
     13 and 5 chunks of 3 layers; 8 halves of 6 layers and one layer's buffer, 10.645.
     """
-    file = read_problem(tpipe_files.path_of(tpipe_files.CONFIGURATIONS[0]))
+    file = read_problem(path_of("tpipe", "llama-42b"))
     assert file.plan is not None
     chunk = shaped(file.plan, even_candidate(file.plan, 2)).pipeline.per_stage.activation[0]
     layer = Fraction(int(chunk), 3 << 30)

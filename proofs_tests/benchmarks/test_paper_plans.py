@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.paper_plans import FILES, PAGE, row_of, rows_of
+from benchmarks.paper_files import FOLDER
+from benchmarks.paper_plans import PAGE, row_of, rows_of
 from bubbleproof.commands.plan_paper import chosen_by, joined, known_to
 from bubbleproof.costs import Deployment, Transformer, layer_saved, model_costs, transformer
 from bubbleproof.formats.problem_toml import ProblemFile, read_problem
@@ -15,13 +16,14 @@ from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
-NAMES = sorted(path.stem for path in FILES.glob("*.toml"))
-SLOW = "mepipe-llama-34b"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+# What MEPipe chooses is a candidate of its file, and their first looks take longest.
+OTHERS = [name for name in NAMES if not name.startswith("mepipe")]
 QUICK = [name for name in NAMES if name in ("bpipe-gpt3-13b", "bpipe-gpt3-134b")]
 
 
 def file_of(name: str) -> ProblemFile:
-    return read_problem(FILES / f"{name}.toml")
+    return read_problem(FOLDER / f"{name}.toml")
 
 
 def gpt(layers: int, hidden: int, heads: int) -> Transformer:
@@ -87,7 +89,7 @@ def test_there_are_twelve_configurations() -> None:
     assert len(NAMES) == 12
 
 
-@pytest.mark.parametrize("name", sized([n for n in NAMES if n != SLOW], full=NAMES))
+@pytest.mark.parametrize("name", sized(OTHERS, full=NAMES))
 def test_the_joint_plan_is_never_worse_than_the_papers_choice(name: str) -> None:
     file = file_of(name)
     chosen = chosen_by(name.split("-", maxsplit=1)[0], file)
@@ -107,7 +109,7 @@ def test_the_joint_plan_is_never_worse_than_the_papers_choice(name: str) -> None
 def test_the_page_has_what_is_planned(name: str) -> None:
     rows = {row.name: row for row in rows_of((DOCS / PAGE).read_text(encoding="utf-8"))}
     assert rows.keys() == {*NAMES}
-    found = row_of(FILES / f"{name}.toml", threads=1)
+    found = row_of(FOLDER / f"{name}.toml", threads=1)
     # These are solved at once; only the seconds differ.
     assert found.cells[:-1] == rows[name].cells[:-1]
 

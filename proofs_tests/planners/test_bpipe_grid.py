@@ -7,9 +7,11 @@ from itertools import product
 
 from benchmarks.bpipe_grid_page import MARKED, compared
 from benchmarks.bpipe_settings import LARGE, MIDDLE, NAMES, SMALL, point_of
+from bubbleproof.costs import transformer
 from bubbleproof.planners.papers.bpipe_grid import (
     NEAREST,
     PRINTED,
+    Setting,
     bandwidth,
     forward_seconds,
     grid,
@@ -18,6 +20,8 @@ from bubbleproof.planners.papers.bpipe_grid import (
     memory_bytes,
     saved_bytes,
 )
+from bubbleproof.theory.pipelines.node_places import Mesh
+from proofs_tests.planners.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 
 GIB = 1 << 30
@@ -81,6 +85,31 @@ def test_pairs_of_whole_nodes_have_the_share_of_a_gpu() -> None:
     ]  # fmt: skip
     half = point_of(4, 8, 1, 2, 128)
     assert all(is_hidden(MIDDLE, half, scope) for scope in ("none", "attention", "full"))
+
+
+def test_transfers_hide_where_the_slowest_link_of_the_best_placement_carries_them() -> None:
+    """Every point of a small grid: pairs placed by trying all assignments, bytes by Eq. 4 to 12."""
+    model = transformer("gpt", layers=8, hidden=64, heads=8, vocabulary=1000, positions=2048)
+    seen = set()
+    # Attention needs 2.4 GB/s at this pace, whole layers 0.14 t.
+    for node, within, between in ((2, 300, 100), (2, 3, 1), (4, 1, 4), (8, 3, 8), (3, 1, 9)):
+        setting = Setting(
+            model=model, gpus=16, batch=32, node=node, memory=1 << 34, pace=Fraction(1, 100),
+            within=within * 10**9, between=between * 10**9,
+        )  # fmt: skip
+        for point in grid(setting):
+            t, p, d, b = point.tensor, point.pipeline, point.data, point.micro_batch
+            mesh = Mesh(stages=p, tensor=t, replicas=d, node=node)
+            moving = [s for s in range(p // 2) if min(p - s, point.microbatches) > -(-(p + 2) // 2)]
+            crosses = fewest_by_search(mesh, tuple(moving)) > 0
+            link = Fraction(between, node) if crosses else Fraction(within)
+            forward = Fraction(b, 100 * t * p)
+            for scope, kept in (("attention", Fraction(34, t)), ("full", Fraction(2))):
+                moved = kept * 8 * 2048 * b * 64 / p / 10**9
+                fits = moved / (forward * 3 / 2) <= link
+                assert is_hidden(setting, point, scope) == fits, (node, point, scope)
+                seen.add((crosses, fits))
+    assert seen == {(False, False), (False, True), (True, False), (True, True)}
 
 
 def test_no_weights_alike_for_equal_shares_give_table_2() -> None:

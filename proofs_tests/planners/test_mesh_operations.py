@@ -8,34 +8,12 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.combinations import Combination, Counted, Training, counted
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space, read_cluster_file
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.mesh_operations import mesh_table
 from bubbleproof.planners.papers.paper_choice import Given
+from proofs_tests.planners.small_models import small_file
 
-TEXT = """
-[model]
-family = "llama"
-layers = 8
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-[cluster]
-cards = 4
-per_node = 4
-flops = 1e12
-memory = "128 MiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "{link} GB/s"
-network = "1 GB/s"
-[batch]
-samples = 16
-[plan]
-chunks = [{chunks}]
-"""
 # A layer of the model: four squares of 256 (as many key heads as heads), three products of 256 by
 # 512 and two norms; embedding and head have 1000 words each, padded to 1024, the head a norm.
 LAYER = 4 * 256**2 + 3 * 256 * 512 + 2 * 256
@@ -43,9 +21,8 @@ END = 1024 * 256 + 256
 
 
 def file_of(tmp_path: Path, link: int = 10, chunks: int = 1) -> ClusterFile:
-    path = tmp_path / "mesh.toml"
-    path.write_text(TEXT.format(link=link, chunks=chunks))
-    return read_cluster_file(path)
+    plan = f"chunks = [{chunks}]"
+    return small_file(tmp_path, plan, cards=4, memory="128 MiB", link=f"{link} GB/s")
 
 
 def at(training: Training, scope: str = "none", data: int = 2) -> Counted:

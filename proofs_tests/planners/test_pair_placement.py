@@ -14,6 +14,7 @@ from bubbleproof.planners.papers.pair_placement import (
 )
 from bubbleproof.theory.families import member
 from bubbleproof.theory.pipelines.node_places import Mesh, in_order, pair_adjacent, standard
+from proofs_tests.planners.pair_search import fewest_by_search
 from proofs_tests.sized import sized
 
 MESHES = [
@@ -21,29 +22,6 @@ MESHES = [
     for p, d, t, g in product(range(2, 17), range(1, 5), (1, 2, 3, 4, 8), (2, 3, 4, 6, 8))
     if t <= g
 ]
-
-
-def fewest_by_search(mesh: Mesh, pairs: tuple[int, ...]) -> int:
-    """The fewest crossing pairs of any assignment of groups to nodes, all of them tried.
-
-    Pair by pair: each node's free places are all that matters, so single groups come last and only
-    need to find room.
-    """
-    singles = mesh.replicas * (mesh.stages - 2 * len(pairs))
-    states = {(mesh.places,) * mesh.num_nodes: 0}
-    for _ in range(len(pairs) * mesh.replicas):
-        following: dict[tuple[int, ...], int] = {}
-        for free, cost in states.items():
-            for one, other in product(range(mesh.num_nodes), repeat=2):
-                left = list(free)
-                left[one] -= 1
-                left[other] -= 1
-                if min(left) >= 0:
-                    key = tuple(sorted(left))
-                    worst = following.get(key, cost + 9)
-                    following[key] = min(worst, cost + (one != other))
-        states = following
-    return min(cost for free, cost in states.items() if sum(free) >= singles)
 
 
 def test_no_assignment_has_fewer_crossing_pairs() -> None:

@@ -9,43 +9,32 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.costs.combinations import Combination, Counted, combinations, counted
-from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space, read_cluster_file
+from bubbleproof.formats.cluster_toml import ClusterFile, deployed_space
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.deployments import Deployed, chooses_deployments, deployment_of
+from proofs_tests.planners.small_models import small_file
 from proofs_tests.sized import sized
 
-TEXT = """
-[model]
-family = "llama"
-layers = 4
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-[cluster]
-cards = 8
-per_node = 4
-flops = 1e12
-memory = "{memory} KiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "{link} GB/s"
-network = "1 GB/s"
-[batch]
-samples = 32
-[plan]
+PLAN = """
 pipeline = [4]
 micro_batch = [1, 2]
 zero = [0, 1]
 scope = ["none", "full"]
 """
+GRID = """
+tensor = [1]
+micro_batch = [1]
+context = [1, 2, 4]
+zero = [1]
+scope = ["none"]
+accounting = "mepipe"
+chunks = [1, 2]
+slices = [1, 2, 4]
+"""
 
 
-def file_of(tmp_path: Path, memory: int, link: int = 10) -> ClusterFile:
-    path = tmp_path / "small.toml"
-    path.write_text(TEXT.format(memory=memory, link=link))
-    return read_cluster_file(path)
+def file_of(tmp_path: Path, memory: int) -> ClusterFile:
+    return small_file(tmp_path, PLAN, layers=4, cards=8, memory=f"{memory} KiB", samples=32)
 
 
 def counts_of(file: ClusterFile) -> list[Counted]:
@@ -127,38 +116,6 @@ def test_mepipe_takes_the_least_of_table_3(tmp_path: Path) -> None:
     assert found.predicted == min(hand)
 
 
-GRID = """
-[model]
-family = "llama"
-layers = 8
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-[cluster]
-cards = 16
-per_node = 4
-flops = 1e12
-memory = "{memory} KiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "{link} MB/s"
-network = "{network} MB/s"
-[batch]
-samples = 16
-[plan]
-tensor = [1]
-micro_batch = [1]
-context = [1, 2, 4]
-zero = [1]
-scope = ["none"]
-accounting = "mepipe"
-chunks = [1, 2]
-slices = [1, 2, 4]
-"""
-
-
 def enumerated_grid(file: ClusterFile) -> dict[tuple[int, ...], int]:
     """(PP, SPP, VP, DP, CP) to Table 3's count of an iteration, by loops over all five.
 
@@ -191,9 +148,7 @@ def enumerated_grid(file: ClusterFile) -> dict[tuple[int, ...], int]:
 
 @pytest.mark.parametrize(("link", "network"), [(100_000, 100_000), (10, 1), (1000, 10)])
 def test_mepipes_grid_against_enumeration(tmp_path: Path, link: int, network: int) -> None:
-    path = tmp_path / "grid.toml"
-    path.write_text(GRID.format(memory=10**6, link=link, network=network))
-    file = read_cluster_file(path)
+    file = small_file(tmp_path, GRID, link=f"{link} MB/s", network=f"{network} MB/s")
     found, hand = chosen("mepipe", file), enumerated_grid(file)
     assert found is not None
     # Of one deployment the planner takes the least bubble, as the paper does: not the least ticks.
@@ -217,9 +172,7 @@ def test_mepipes_grid_against_enumeration(tmp_path: Path, link: int, network: in
 def test_context_parallelism_divides_a_samples_memory_and_exchanges_its_heads(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "grid.toml"
-    path.write_text(GRID.format(memory=10**6, link=10, network=1))
-    training = read_cluster_file(path).training
+    training = small_file(tmp_path, GRID, link="10 MB/s", network="1 MB/s").training
     kept, forward, states = {}, {}, {}
     for c, d in ((1, 4), (2, 2), (4, 1)):
         one = Combination(
