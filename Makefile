@@ -11,6 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WHEEL := build/wheel
+# the suite starts this program in many processes: each would compile it anew
+unexport PYTHONDONTWRITEBYTECODE
 # files in the order of their names: by number of tests, long files of few tests would end the run alone
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 PROBLEM ?= examples/gpt3-13b-8xA100.toml

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import bubbleproof as bp
+from proofs_tests.patience import PATIENCE
 
 SMALL = bp.Pipeline(num_ranks=2, num_microbatches=3, capacity=2)
 
@@ -97,7 +98,7 @@ def test_importing_the_door_loads_no_room() -> None:
         "*sorted(n for n in sys.modules if n.startswith('bubbleproof.')))"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout.split()
     assert "numpy" in loaded
     heavy = {"torch", "ortools", "z3", "pulp", "highspy", "matplotlib", "plotly", "typer", "rich"}

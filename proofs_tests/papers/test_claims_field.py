@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from bubbleproof.papers.claims import claims
-from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
+from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Decision, Value, decide
 from bubbleproof.papers.claims.field_first import SOME_RANKS, is_looked_at, shapes
 from bubbleproof.papers.claims.measured_pipelines import made, measures
 from bubbleproof.solvers.result import Status
@@ -22,9 +23,14 @@ CLAIMS = claims("field")
 LIMIT = 80  # cases looked at here; the smallest counterexample of each refuted claim is among them
 
 
+@cache
+def decided(name: str) -> Decision:
+    return decide(CLAIMS[name], limit=LIMIT)
+
+
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
 def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
-    decision = decide(claim, limit=LIMIT)
+    decision = decided(claim.id)
     if decision.counterexample is None:
         assert claim.corrected is None, f"{claim.id} needs no correction"
         return
@@ -32,7 +38,7 @@ def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     assert claim.measured is not None
     assert claim.measured(again.params) == again.measured, "a counterexample can be measured again"
     assert claim.corrected in CLAIMS, f"{claim.id} is refuted and names no other claim"
-    assert decide(CLAIMS[claim.corrected], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(claim.corrected).verdict is ClaimVerdict.HOLDS
 
 
 def _hops(at: dict[str, int]) -> int:
@@ -62,7 +68,7 @@ def _hops(at: dict[str, int]) -> int:
     ],
 )  # fmt: skip
 def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> None:
-    assert decide(CLAIMS[f"field.{name}"], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(f"field.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"field.{name}"], predicted=mutant)
     assert decide(changed).verdict is ClaimVerdict.REFUTED
 

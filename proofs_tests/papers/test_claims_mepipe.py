@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from bubbleproof.papers.claims import claims
-from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Value, decide
+from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Decision, Value, decide
 from bubbleproof.papers.claims.measured_pipelines import made, measures, peak_of_a
 from bubbleproof.solvers.result import Status
 from bubbleproof.solvers.solve import solve
@@ -16,14 +17,22 @@ from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.verify import check
+from proofs_tests.sized import sized
 
 CLAIMS = claims("mepipe")
-LIMIT = 240  # cases looked at here; most refuted claims fail in one of them
+# Cases looked at here; most refuted claims fail in one of them.
+LIMIT: int | None = sized(240, full=None)
 
 
+@cache
+def decided(name: str) -> Decision:
+    return decide(CLAIMS[name], limit=LIMIT)
+
+
+@pytest.mark.sweep
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
 def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
-    decision = decide(claim, limit=LIMIT)
+    decision = decided(claim.id)
     if decision.counterexample is None:
         assert claim.corrected is None, f"{claim.id} needs no correction"
         return
@@ -31,7 +40,7 @@ def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     assert claim.measured is not None
     assert claim.measured(again.params) == again.measured, "a counterexample measures alike"
     assert claim.corrected in CLAIMS, f"{claim.id} is refuted and names no other claim"
-    assert decide(CLAIMS[claim.corrected], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(claim.corrected).verdict is ClaimVerdict.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -48,7 +57,7 @@ def test_a_refuted_claim_names_one_that_holds(claim: Claim) -> None:
     ],
 )  # fmt: skip
 def test_a_formula_that_is_almost_right_is_refuted(name: str, mutant: Value) -> None:
-    assert decide(CLAIMS[f"mepipe.{name}"]).verdict is ClaimVerdict.HOLDS
+    assert decided(f"mepipe.{name}").verdict is ClaimVerdict.HOLDS
     changed = replace(CLAIMS[f"mepipe.{name}"], predicted=mutant)
     assert decide(changed).verdict is ClaimVerdict.REFUTED
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import chain, product
 
 import pytest
 
 from bubbleproof.costs.pipemesh_formulas import buffer
-from bubbleproof.papers.claims import ClaimVerdict, decide, pipemesh_growth
+from bubbleproof.papers.claims import ClaimVerdict, Decision, decide, pipemesh_growth
 from bubbleproof.papers.claims import pipemesh_schedules as on
 from bubbleproof.papers.claims.pipemesh import CLAIMS
 from bubbleproof.papers.claims.pipemesh_domains import FILLED
@@ -20,14 +21,24 @@ from bubbleproof.theory.families.pipemesh_order import buffer_size, elastic_prog
 from bubbleproof.theory.pipelines.timing import Deadlock
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
-LIMIT = 40
+LIMIT = 40  # cases looked at of what holds
 STEPS = {"pipemesh.tab4.parts": 3}  # GiB: what M_GPU holds besides the four parts is 2.1 to 2.6
 NUMERIC = [claim.id for claim in CLAIMS if claim.missing is None]
 MENDED = [claim.id for claim in CLAIMS if claim.corrected is not None]
 
 
+@cache
+def decided(name: str) -> Decision:
+    return decide(BY_ID[name], limit=LIMIT)
+
+
+@cache
+def refuted(name: str) -> Decision:
+    return decide(BY_ID[name])
+
+
 def counterexample(name: str) -> str:
-    found = decide(BY_ID[f"pipemesh.{name}"]).counterexample
+    found = refuted(f"pipemesh.{name}").counterexample
     assert found is not None, name
     return str(found)
 
@@ -40,7 +51,7 @@ def test_ids_are_told_apart_and_there_are_enough() -> None:
 @pytest.mark.parametrize("name", MENDED)
 def test_a_claim_with_a_correction_is_refuted_and_the_correction_holds(name: str) -> None:
     claim = BY_ID[name]
-    decision = decide(claim)
+    decision = refuted(name)
     assert decision.verdict is ClaimVerdict.REFUTED
     case = decision.counterexample
     assert case is not None
@@ -50,12 +61,12 @@ def test_a_claim_with_a_correction_is_refuted_and_the_correction_holds(name: str
         case.predicted,
         case.measured,
     )
-    assert decide(BY_ID[claim.corrected or ""], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(claim.corrected or "").verdict is ClaimVerdict.HOLDS
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name not in MENDED])
 def test_what_needs_no_correction_is_not_refuted(name: str) -> None:
-    assert decide(BY_ID[name], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(name).verdict is ClaimVerdict.HOLDS
 
 
 def test_smallest_counterexamples_by_hand() -> None:

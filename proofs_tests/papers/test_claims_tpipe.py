@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from bubbleproof.costs.tpipe_formulas import least_delay
-from bubbleproof.papers.claims import ClaimVerdict, decide
+from bubbleproof.papers.claims import ClaimVerdict, Decision, decide
 from bubbleproof.papers.claims.tpipe import CLAIMS
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.tpipe import TPipe
@@ -15,13 +16,23 @@ from bubbleproof.theory.families.trecomp import TRecomp
 from bubbleproof.theory.model.measures import measure
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
-LIMIT = 40
+LIMIT = 40  # cases looked at of what holds
 NUMERIC = [claim.id for claim in CLAIMS if claim.missing is None]
 MENDED = [claim.id for claim in CLAIMS if claim.corrected is not None]
 
 
+@cache
+def decided(name: str) -> Decision:
+    return decide(BY_ID[name], limit=LIMIT)
+
+
+@cache
+def refuted(name: str) -> Decision:
+    return decide(BY_ID[name])
+
+
 def counterexample(name: str) -> str:
-    found = decide(BY_ID[f"tpipe.{name}"]).counterexample
+    found = refuted(f"tpipe.{name}").counterexample
     assert found is not None, name
     return str(found)
 
@@ -34,7 +45,7 @@ def test_ids_are_told_apart_and_there_are_enough() -> None:
 @pytest.mark.parametrize("name", MENDED)
 def test_a_claim_with_a_correction_is_refuted_and_the_correction_holds(name: str) -> None:
     claim = BY_ID[name]
-    decision = decide(claim)
+    decision = refuted(name)
     assert decision.verdict is ClaimVerdict.REFUTED
     case = decision.counterexample
     assert case is not None
@@ -44,12 +55,12 @@ def test_a_claim_with_a_correction_is_refuted_and_the_correction_holds(name: str
         case.predicted,
         case.measured,
     )
-    assert decide(BY_ID[claim.corrected or ""], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(claim.corrected or "").verdict is ClaimVerdict.HOLDS
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name not in MENDED])
 def test_what_needs_no_correction_is_not_refuted(name: str) -> None:
-    assert decide(BY_ID[name], limit=LIMIT).verdict is ClaimVerdict.HOLDS
+    assert decided(name).verdict is ClaimVerdict.HOLDS
 
 
 def test_the_whole_range_of_the_central_claims() -> None:

@@ -13,6 +13,7 @@ from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
 from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
 from bubbleproof.verify import Semantics, check_communication
+from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec.cases import family_case, shuffled
 
 SHAPES: tuple[tuple[str, dict[str, int]], ...] = (
@@ -51,7 +52,7 @@ def replay_safe_programs(wanted: int, pool: GlooPool) -> SafePrograms:
             continue
         plan = case.plan(program=program)
         try:
-            found = summed_replicas(pool.run(plan, timeout=30))
+            found = summed_replicas(pool.run(plan, timeout=PATIENCE))
         except RankFailed as error:
             failures.append(str(error))
             continue

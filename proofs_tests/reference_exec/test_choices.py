@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import num_downward
 from bubbleproof.verify.communication.matching import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case, run
+from proofs_tests.sized import sized
 
 WIDE = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=5, batch=2)
 Params = dict[str, int]
@@ -42,11 +43,13 @@ FAMILIES: list[tuple[str, Params]] = [
     ("svpp-w", {"p": 2, "m": 3, "s": 4}),
     ("toffload", {"p": 3, "m": 4}),
 ]
+KINDS, DTYPES = ("mlp", "transformer"), ("float64", "float32")
+USUAL = [*zip(KINDS, DTYPES, strict=True)]  # each kind and each type once
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "params"), FAMILIES)
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("kind", "dtype"), sized(USUAL, full=[*product(KINDS, DTYPES)]))
 def test_families_replay_under_every_semantics(
     name: str, params: Params, kind: str, dtype: str
 ) -> None:

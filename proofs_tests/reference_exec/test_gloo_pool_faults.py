@@ -205,7 +205,7 @@ def test_a_pool_has_a_number_of_processes() -> None:
 def test_no_process_outlives_a_parent_that_was_killed() -> None:
     script = [sys.executable, "-m", hanging_script.__name__]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as parent:
-        alarm = threading.Timer(60, parent.kill)
+        alarm = threading.Timer(PATIENCE, parent.kill)
         alarm.start()
         try:
             assert parent.stdout is not None

@@ -32,6 +32,7 @@ from bubbleproof.reference_exec.drivers.torchrun import (
 from bubbleproof.reference_exec.plans.prepared import prepared
 from bubbleproof.reference_exec.runtime.device import CPU
 from bubbleproof.verify.communication.matching import Semantics
+from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import launched as launcher
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.launched import Start, launched
@@ -55,7 +56,7 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **here, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -283,7 +283,7 @@ TIGHT = Pipeline(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("work", [0.05, sized(0.5, full=4.0)])
+@pytest.mark.parametrize("work", [0.05, sized(0.2, full=4.0)])
 def test_what_is_found_without_choices_is_found_with_them(work: float) -> None:
     options = SolveOptions(time_limit=PATIENCE, threads=1, work=work)
     plain = solve(TIGHT.problem(), options)

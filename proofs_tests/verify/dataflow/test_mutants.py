@@ -17,6 +17,7 @@ from bubbleproof.verify.dataflow.parameter_versions import Parameters
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
 from proofs_tests.cases import Case, all_family_cases, overlapped
+from proofs_tests.sized import sized
 from proofs_tests.verify.dataflow.samples import all_samples
 from proofs_tests.verify.dataflow.twin_runs import right_by_messages, right_by_time, timed
 from proofs_tests.verify.mutations import mutants
@@ -35,6 +36,9 @@ NEEDLESS = (
     "needs the whole gradient",
     "they are on rank",
 )
+
+
+EACH = sized(1, full=4)  # mutants by each operator of each case
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,19 +107,21 @@ def test_schedules_of_families() -> None:
     assert tally.counts[True, True] >= 400
 
 
+@pytest.mark.sweep
 def test_schedules_with_every_kind_of_action() -> None:
-    tally = of_schedules(all_samples(), each=2)
+    tally = of_schedules(all_samples(), each=EACH)
     assert tally.strange == []
-    assert tally.counts[False, False] >= 300
-    assert tally.counts[True, True] >= 300
+    assert tally.counts[False, False] >= 150 * EACH
+    assert tally.counts[True, True] >= 150 * EACH
 
 
+@pytest.mark.sweep
 def test_programs_with_messages() -> None:
-    tally, differ = of_programs([*family_cases(), overlapped(), *all_samples()], each=2)
+    tally, differ = of_programs([*family_cases(), overlapped(), *all_samples()], each=EACH)
     assert tally.strange == []
     assert differ == []
-    assert tally.counts[False, False] >= 800
-    assert tally.counts[True, True] >= 300
+    assert tally.counts[False, False] >= 400 * EACH
+    assert tally.counts[True, True] >= 150 * EACH
 
 
 @pytest.mark.parametrize(
