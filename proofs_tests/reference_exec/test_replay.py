@@ -28,6 +28,7 @@ from proofs_tests.reference_exec.cases import (
     random_case,
     run,
 )
+from proofs_tests.sized import sized
 
 TRANSFORMER = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=3, batch=2)
 FAMILIES = [
@@ -39,11 +40,13 @@ FAMILIES = [
     ("zb-h1", 4, 8, None),
     ("zb-h1", 1, 3, None),
 ]
+KINDS, DTYPES = ("mlp", "transformer"), ("float32", "float64")
+USUAL = [*zip(KINDS, DTYPES, strict=True)]  # test_choices has the other two pairs
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "p", "m", "v"), FAMILIES)
-@pytest.mark.parametrize("kind", ["mlp", "transformer"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("kind", "dtype"), sized(USUAL, full=[*itertools.product(KINDS, DTYPES)]))
 def test_published_schedules_replay(
     name: str, p: int, m: int, v: int | None, kind: str, dtype: str
 ) -> None:

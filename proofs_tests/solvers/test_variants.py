@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bubbleproof.solvers import Status, solve
+from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.solvers.choices import solve_variants
 from bubbleproof.solvers.choices_symmetry import Symmetry, can_be_anonymous, order_edges, symmetry
 from bubbleproof.solvers.option_lifetimes import OptionalLifetime, OptionLifetimes
@@ -24,6 +24,7 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedRecompute,
 )
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.patience import PATIENCE
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 PIPELINE = Pipeline(
@@ -86,10 +87,11 @@ def test_what_is_taken_is_what_theory_builds(allowed: Allowed) -> None:
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
 def test_no_choice_is_better_than_the_floor(allowed: Allowed) -> None:
     variants = PipelineVariants(PIPELINE, allowed).variants
-    floor = solve(variants.floor)
+    options = SolveOptions(threads=1, time_limit=PATIENCE)
+    floor = solve(variants.floor, options)
     assert floor.value is not None
     for taken in variants.choices():
-        found = solve(variants.taken(taken))
+        found = solve(variants.taken(taken), options)
         assert found.value is None or found.value >= floor.best_bound
 
 

@@ -17,6 +17,7 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
+from proofs_tests.sized import sized
 
 Parts = tuple[int, ...]
 FIGURE_7: dict[str, int | Parts] = {
@@ -62,9 +63,10 @@ def test_every_rule_holds_on_the_small_range() -> None:
             assert check_communication(member.problem, program).ok, (p, m)
 
 
+@pytest.mark.sweep
 def test_any_sequences_of_the_right_sum_are_legal() -> None:
     for p in (1, 2, 3, 4):
-        for m in (1, 4, 6):
+        for m in sized((1, 4, 5), full=(1, 4, 6)):
             for e in parts(m, 1, 3):
                 for d in parts(m, 1, 3):
                     member = made(p=p, m=m, v=2, e=e, d=d)
@@ -79,11 +81,12 @@ def test_every_rule_holds_on_large_shapes() -> None:
             assert check(member.problem, member.schedule).ok, (p, e, d)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ticks", [(1, 2), (1, 1), (3, 5), (2, 0)])
 def test_the_bubble_is_one_pass_of_each_other_rank(ticks: tuple[int, int]) -> None:
     # T_bubble = (P-1) C_comp (section IV-A) where every element is at least P, also where d runs
     # ahead of e and Algorithm 1 itself deadlocks.
-    for p, chunks, m, e, d in filled(range(1, 4), 7):
+    for p, chunks, m, e, d in filled(range(1, 4), sized(6, full=7)):
         member = made(p=p, m=m, v=chunks, e=e, d=d, tF=ticks[0], tB=ticks[1])
         got = measure(member.problem, member.schedule)
         assert got.makespan == (chunks * m + p - 1) * sum(ticks), (p, chunks, e, d)
