@@ -99,20 +99,24 @@ def _num_actions(pipeline: Pipeline) -> int:
 
 def _not_begun(given: Shaped, seconds: float) -> Seen | None:
     """What is to say where the time does not suffice; None where it does."""
-    pipeline, needed = given.pipeline, preparation(given.pipeline)
+    needed, actions = preparation(given.pipeline), _num_actions(given.pipeline)
     if needed <= seconds:
         return None
+    why = f"not begun: its {actions:,} actions take about {needed:.0f} s to prepare"
+    return without_look(given, why)
+
+
+def without_look(given: Shaped, why: str) -> Seen:
+    """What the numbers of one rank show, and why there is no more."""
     claim = quick_claim(given)
-    why = f"not begun: its {_num_actions(pipeline):,} actions take about {needed:.0f} s to prepare"
-    if isinstance(claim, NoRoom):
-        why = NO_ROOM
+    is_full = isinstance(claim, NoRoom)
     return Seen(
-        pipeline=pipeline,
+        pipeline=given.pipeline,
         bound=0 if claim is None else claim.bound,
         certificate=claim,
-        is_infeasible=isinstance(claim, NoRoom),
+        is_infeasible=is_full,
         is_begun=False,
-        reason=why,
+        reason=NO_ROOM if is_full else why,
     )
 
 

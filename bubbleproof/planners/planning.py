@@ -24,7 +24,15 @@ from typing import TypeVar
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.known_schedules import Known, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
-from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, preparation
+from bubbleproof.planners.looks import (
+    FirstLook,
+    Look,
+    Seen,
+    first_look,
+    look,
+    preparation,
+    without_look,
+)
 from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions, unsolved_status
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
@@ -247,6 +255,9 @@ class _Planning:
             )
 
     def _conclude(self) -> Plan:
+        for one in self.standings:
+            if one.bound is None:
+                one.take(without_look(one.shaped, "no time was left for a look"))
         judged = {c: j for one in self.standings for c, j in self._judged(one)}
         for candidate, why in self.illegal.items():
             judged[candidate] = Judged(candidate=candidate, status=NOT_LEGAL, reason=why)
@@ -314,8 +325,7 @@ class _Planning:
 
 def _reason(one: _Standing, best: int | None) -> str:
     """Why the candidate is not the plan, or what its bound rests on."""
-    if one.bound is None:
-        return "no time was left for a look"
+    assert one.bound is not None
     by = f" by the word of {one.bound.word}" if one.bound.word else ""
     if one.is_infeasible:
         why = one.bound.reason

@@ -132,10 +132,13 @@ def test_an_interruption_gives_the_best_so_far(is_interrupted: bool) -> None:
     assert found.winner is not None
     assert found.verdict is not None
     assert found.verdict.ok
-    # What nobody looked at has no bound, so neither has the plan.
-    assert found.lower_bound == 0
+    # What nobody looked at has what one rank computes before, for eight microbatches and after: on
+    # rank 1, 8 * (6 + 12) between a forward of 4 and a backward of 8 on rank 0 and a latency of 1
+    # each way where backwards are whole; where they are split and of two chunks, no backward after,
+    # and half the forward before.
+    assert found.lower_bound == 8 * 18 + 2 + 1
     verdict = check_bundle(WIDE, found.bundle)
-    assert (verdict.refusals, verdict.bound) == ((), 0)
+    assert (verdict.refusals, verdict.bound) == ((), found.lower_bound)
     assert verdict.believed == found.believed
 
 
@@ -143,7 +146,8 @@ def test_one_that_is_stopped_before_it_began_knows_nothing() -> None:
     stop = threading.Event()
     stop.set()
     found = plan(SPACE, replace(OPTIONS, stop=stop))
-    assert (found.status, found.value, found.lower_bound) == (Status.UNKNOWN, None, 0)
+    assert (found.status, found.value) == (Status.UNKNOWN, None)
+    assert 0 < found.lower_bound <= plan(SPACE, OPTIONS).lower_bound
     assert found.statement == "unknown: no schedule was found in the time given"
 
 
