@@ -11,7 +11,8 @@ MODEL is a published one (``costs/models.toml``) or a file with a table ``[model
   the first and the last stage;
 - ``state_bytes``: weights, gradients and optimizer state on one device of the fullest stage;
 - beside them ``layer_flops`` and ``head_flops`` (one layer, the head, on one device),
-  ``message_bytes`` (to the next stage, one microbatch), ``stages`` and the ``deployment``.
+  ``message_bytes`` (to the next stage, one microbatch), ``stages``, the ``deployment``, and with
+  ``-o`` the ``reason`` why it cannot run, else empty.
 
 With ``-o`` MODEL is a file with ``[model] [cluster] [batch]``, and what is written is the problem
 file of this deployment, of the kind that ``profile`` writes of a measured one.
@@ -31,8 +32,10 @@ from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_
 from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.formats.cluster_toml import SIZES, deployed_text, has_cluster, read_cluster_file
+from bubbleproof.formats.errors import about, nearest, one_line, quoted
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.model_toml import read_model
+from bubbleproof.formats.problem_toml import problem_file_of_text
 
 WORDS = ("scope", "accounting", "precision")
 NAMES = (*COUNTS, "zero", "sequence_parallel", *WORDS)
@@ -44,14 +47,14 @@ def run_costs(model: str, parameters: Sequence[str] | None, output: str | None, 
     shape, base = named_model(model)
     at = base.with_changes(**parsed(parameters or ()))
     found = model_costs(shape, at)
-    if output is not None and (reason := _write(model, output, at)):
-        say(f"{model}: {reason}")
-        return BROKEN
+    reason = "" if output is None else _write(model, output, at)
     if json:
-        print_json(costs_to_json(found))
-    else:
+        print_json({**costs_to_json(found), "reason": reason})
+    elif not reason:
         _print(found)
-    return HOLDS
+    if reason:
+        say(f"{model}: {reason}")
+    return BROKEN if reason else HOLDS
 
 
 def _write(model: str, output: str, at: Deployment) -> str:
@@ -71,9 +74,12 @@ def _write(model: str, output: str, at: Deployment) -> str:
     if one.reason and not one.is_legal:
         raise ValueError(f"{model}: {one.reason}")
     if not one.reason:
+        text = deployed_text(replace(file, training=training), one)
+        with about(model):
+            problem_file_of_text(text, name=file.name)  # numbers that a problem can tell
         require_writable([output])
         make_folder(output)
-        write_text(output, deployed_text(replace(file, training=training), one))
+        write_text(output, text)
     return one.reason
 
 
@@ -104,7 +110,10 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in NAMES:
-            raise ValueError(f"expected key=value with a key of {' '.join(NAMES)}, got {word!r}")
+            near = nearest(key, NAMES) if equals else None
+            hint = f"; did you mean {near}={one_line(value, 20)}?" if near else ""
+            known = " ".join(NAMES)
+            raise ValueError(f"expected key=value with a key of {known}, got {quoted(word)}{hint}")
         if key in given:
             raise ValueError(f"parameter {key} is given twice")
         given[key] = _value(key, value)
@@ -112,8 +121,10 @@ def parsed(words: Iterable[str]) -> dict[str, Any]:
 
 
 def _value(key: str, text: str) -> object:
-    if key in WORDS:
+    if key in WORDS and text:
         return text
+    if key in WORDS:
+        raise ValueError(f"{key} must be a name, got nothing; leave {key}= out")
     if key == "sequence_parallel":
         if text not in FLAGS:
             raise ValueError(f"sequence_parallel must be true or false, got {text[:40]!r}")

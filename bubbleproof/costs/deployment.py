@@ -107,6 +107,11 @@ class Deployment:
             _divides("expert", self.expert, "experts", model.experts)
             _divides("expert", self.expert, "data", self.data)
         _divides("context", self.context, "sequence", self.sequence)
+        if 0 < model.positions < self.sequence:
+            raise ValueError(
+                f"sequence must be at most the model's positions {model.positions}, "
+                f"got {self.sequence}; use sequence = {model.positions}"
+            )
         if self.sequence_parallel:
             _divides("tensor", t, "sequence over context", self.sequence // self.context)
 

@@ -104,6 +104,17 @@ def test_a_deployment_is_written_as_a_problem(command: Run, cluster: Path, tmp_p
         (("llama-2-7b", "-o", "x.toml"), "costs -o takes a model's file"),
         (("absent.toml",), "expected a file, found no such file"),
         (("mixtral-8x7b", "expert=3", "data=3"), "expert must divide experts 8, got 3"),
+        (("llama-2-7b", "tensr=2"), "got 'tensr=2'; did you mean tensor=2?"),
+        (
+            ("llama-2-7b", "pipeline=64"),
+            "pipeline must divide layers 32, got 64; use pipeline = 32",
+        ),
+        (("llama-2-7b", "zero=4"), "zero must be 0 to 3, got 4"),
+        (("llama-2-7b", "scope=some"), "scope must be one of none, attention, full, got 'some'"),
+        (("llama-2-7b", "precision="), "precision must be a name, got nothing"),
+        (("llama-2-7b", "tensor=\u0664"), "tensor must be a whole number"),
+        # GPT-3 has 2048 learned positions; rotary ones end nowhere.
+        (("gpt3-13b", "sequence=4096"), "got 4096; use sequence = 2048"),
     ],
 )
 def test_what_is_refused(
@@ -127,6 +138,21 @@ def test_a_deployment_that_does_not_fit_is_not_written(
     assert answer.status == 1
     assert "does not fit: one microbatch needs" in answer.err
     assert not (tmp_path / "x.toml").exists()
+    told = command("costs", cluster, "tensor=2", "pipeline=2", "-o", tmp_path / "x.toml", "--json")
+    assert told.status == 1
+    assert json.loads(told.out)["reason"] in answer.err
+    assert json.loads(command("costs", "llama-2-7b", "--json").out)["reason"] == ""
     wrong = command("costs", cluster, "tensor=2", "-o", tmp_path / "x.toml")
     assert wrong.status == 2
     assert "must be the 4 cards" in wrong.err
+
+
+def test_numbers_that_no_problem_tells_are_not_written(
+    command: Run, cluster: Path, tmp_path: Path
+) -> None:
+    cluster.write_text(TEXT.replace("flops = 1e12", "flops = 1"))
+    answer = command("costs", cluster, "tensor=2", "pipeline=2", "-o", tmp_path / "x.toml")
+    assert answer.status == 2
+    assert answer.err.count("\n") == 1
+    assert "ticks in total" in answer.err
+    assert not (tmp_path / "x.toml").exists()
