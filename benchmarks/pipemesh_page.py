@@ -24,11 +24,11 @@ from bubbleproof.papers.claims.pipemesh_tables import GIB, SYSTEMS, TABLE, model
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, step_ticks
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice
 from bubbleproof.planners.papers.pipemesh import printed_plan
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.timing import left_shift, step_ticks
 
 NETWORK = {0: 400, 4: 100, 8: 100, 12: 100}  # Gbit/s of a host of 8 GPUs, by PipeMesh's row
 QUEUES = {0: "6", 4: "12", 8: "8", 12: "12"}

@@ -25,9 +25,9 @@ from bubbleproof.formats.cluster_deployments import Deployments, all_counted, de
 from bubbleproof.formats.cluster_toml import ClusterFile, is_cluster_file, read_cluster_file
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.plan_json import FORMAT, PlanFile, read_plan
-from bubbleproof.planners.papers.paper_choice import step_ticks
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import Rule, Verdict, join
 from bubbleproof.verify.candidates.bundle import BundleVerdict, check_bundle, check_deployments
 from bubbleproof.verify.candidates.chosen import foreign_choice

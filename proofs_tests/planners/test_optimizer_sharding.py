@@ -13,14 +13,13 @@ from bubbleproof.planners.papers.optimizer_sharding import (
     with_optimizer_sharding,
     with_sharded_state,
 )
-from bubbleproof.planners.papers.paper_choice import step_ticks
 from bubbleproof.theory.families import families, member
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
+from bubbleproof.theory.pipelines.timing import Deadlock, left_shift, step_ticks
 from bubbleproof.verify import check
 from proofs_tests.cases import shapes
 from proofs_tests.random_choices import combined, sharded

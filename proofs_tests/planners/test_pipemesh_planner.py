@@ -10,16 +10,11 @@ import pytest
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import (
-    Given,
-    PaperChoice,
-    Run,
-    known_of,
-    step_ticks,
-)
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, known_of
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import check_whole
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized

@@ -11,17 +11,13 @@ from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.known_schedules import is_schedule_of
 from bubbleproof.planners.papers import paper_choice, planners, require_paper
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import (
-    Given,
-    PaperChoice,
-    known_of,
-    step_ticks,
-)
+from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, known_of
 from bubbleproof.planners.papers.shorter_orders import with_shorter_order
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shaping import shaped
+from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import check_whole
 from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.first_looks import FIRST_LOOKS

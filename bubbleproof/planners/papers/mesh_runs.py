@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil
 
 from bubbleproof.planners.papers.buffer_queue import Queue
-from bubbleproof.planners.papers.paper_choice import Run, step_ticks, verified_run
+from bubbleproof.planners.papers.paper_choice import Run, verified_run
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
@@ -25,7 +25,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, step_ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bubbleproof.planners.papers.paper_choice import step_ticks
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -17,7 +16,7 @@ from bubbleproof.theory.pipelines.extension import tasks_of_stage
 from bubbleproof.theory.pipelines.lowering import with_rows
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.sharding import ADDERS, FORWARDS, Sharding
-from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.timing import left_shift, step_ticks
 
 
 def with_optimizer_sharding(pipeline: Pipeline, schedule: Schedule, ticks: int) -> int | None:

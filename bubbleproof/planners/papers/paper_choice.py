@@ -21,13 +21,12 @@ from dataclasses import dataclass, replace
 from bubbleproof.planners.known_schedules import Known
 from bubbleproof.planners.looks import Seen
 from bubbleproof.theory.model.measures import Measures
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.layer_cuts import EVEN
 from bubbleproof.theory.pipelines.links import with_messages_in_order
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
+from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift, step_ticks
 from bubbleproof.verify import check
 
 LONGEST = 160  # characters of a reason
@@ -63,12 +62,6 @@ class Run:
 def iteration(pipeline: Pipeline, schedule: Schedule) -> int | None:
     """The cost where a paper's costs are the problem's own: ticks until everything has ended."""
     return step_ticks(pipeline.problem(), schedule)
-
-
-def step_ticks(problem: Problem, schedule: Schedule) -> int:
-    """From the first start to the last end of all resources, hosts and NICs included."""
-    ticks = problem.duration[problem.locate(schedule.program.actions)]
-    return int((schedule.start + ticks).max() - schedule.start.min())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.planners.papers.paper_choice import PaperChoice, Run, step_ticks
+from bubbleproof.planners.papers.paper_choice import PaperChoice, Run
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.solvers import SolveOptions, solve
+from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import check
 
 MOST_SECONDS = 5.0  # or units of work, where those limit the plan
