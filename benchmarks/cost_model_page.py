@@ -56,13 +56,14 @@ READING = """
 - **A100, one node, tensor 8, micro-batch 1.** Two heads are on a card there, and Megatron's kernel
   of the softmax asks for four (`costs/times/exchanges.py`): the host launches five operations
   instead. What is left is low by as much as a group of 8 waits longer than one of 2 or 4.
-- **A100, 39.1 B (hidden 8192), tensor 2.** Six rows took 1.2 to 1.6 times the estimate, where
-  tensor 1, 4 and 8 do not. The excess is not the gradients' (tensor 4 with as many bytes does not
-  have it) and not the bubble's. We know no reason.
+- **A100, 39.1 B (hidden 8192), tensor 2.** Six rows took 1.2 to 1.6 times the estimate, and some of
+  tensor 4 up to 1.25 times, where those of tensor 1 and 8 did not. The excess grows neither with
+  the gradients' bytes nor with the bubble nor with the memory that is counted, and neighbours in
+  the table differ by 15 %. We know no reason.
 - **A100, 3.6 B, tensor 8, micro-batch 64.** 9.8 s where micro-batch 32 took 5.0 s for the same
   work; the attention's scores reach 2 GiB there. That is a guess, not a term of the model.
-- **B200, tensor 8.** Its two estimates are low by nearly a tenth: of iterations with 4, 8 and 32
-  microbatches, each microbatch took 70, 70 and 65 ms, a spread of its own.
+- **B200, tensor 4 and 8.** What one is too high the other is too low: of iterations with 4, 8 and
+  32 microbatches, each microbatch took 70, 70 and 65 ms with tensor 8, a spread of its own.
 """
 
 
