@@ -4,6 +4,8 @@ Rates are in GB/s (10^9 bytes) and TFLOP/s (10^12, dense), memory in GiB. ``link
 card sends to others of its node, ``network_gbs`` what a node sends to other nodes, each way.
 ``reached`` is no data sheet's: the part of the 16-bit rate that large products keep up, which falls
 from card to card as power limits them; where a fit starts, and what holds where there is none.
+``switch_reduces``: switches between the cards of a node add up what passes them (NVLink SHARP, from
+the third generation of NVSwitch on), so that a small group moves as much as a large one.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ class Card:
     cards_per_node: int
     reached: float
     tflops: Mapping[str, float]
+    switch_reduces: bool = False
 
     def __post_init__(self) -> None:
         numbers = [name for name, kind in self.__annotations__.items() if kind in ("int", "float")]

@@ -26,6 +26,10 @@ class Constant:
     few: bool = False
 
 
+def _of_ring(part: float) -> Callable[[Card], float]:
+    return lambda card: 1.0 if card.switch_reduces else part
+
+
 def _is(value: float) -> Callable[[Card], float]:
     return lambda _: value
 
@@ -68,7 +72,8 @@ CONSTANTS = (
     *(
         Constant(
             name=f"group_{group}", unit="1", spread=0.4,
-            meaning=f"part of that which a tensor group of {cards} reaches", start=_is(part),
+            meaning=f"part of that which a tensor group of {cards} reaches",
+            start=_of_ring(part),
         )
         for group, cards, part in ((2, "2", 0.6), (4, "3 or 4", 0.75))
     ),
