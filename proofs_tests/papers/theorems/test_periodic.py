@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -26,6 +27,12 @@ SHAPES = [
     for shape in about.shapes
     if dict(shape.params)["p"] <= 6
 ]
+
+
+@cache
+def fit_of(shape: Shape) -> PeriodicSchedule:
+    """The shape's closed form, fitted once for all tests."""
+    return shape.schedule()
 
 
 def bare_name(action: Action, found: FamilyMember, repeats: int) -> tuple[str, int]:
@@ -74,7 +81,7 @@ def assert_same(schedule: PeriodicSchedule, shape: Shape, periods: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_closed_form_is_the_familys_at_other_sizes(shape: Shape) -> None:
-    schedule = shape.schedule()
+    schedule = fit_of(shape)
     assert schedule.least <= shape.size
     for periods in sized((1, 2, 9), full=(0, 1, 2, 5, 9, 16)):  # 0 is the fit's own last step
         assert_same(schedule, shape, periods)
@@ -84,7 +91,7 @@ def test_the_closed_form_is_the_familys_at_other_sizes(shape: Shape) -> None:
 def test_t_pipe_with_many_ranks(p: int) -> None:
     about = next(about for about in listed() if about.id == "tpipe")
     shape = next(shape for shape in about.shapes if dict(shape.params)["p"] == p)
-    schedule = shape.schedule()
+    schedule = fit_of(shape)
     for periods in (0, 1, 30):
         assert_same(schedule, shape, periods)
 
@@ -121,7 +128,7 @@ def test_a_closed_form_read_off_too_early_is_not_proved() -> None:
     # belongs to the larger ones, in the order that spreads them. The fit does not see it; the proof
     # does.
     shape = Shape(family="interleaved-spread", params=(("p", 4), ("v", 2)), size=43, repeats=4)
-    verdicts = {prove_obligation(o).verdict for o in obligations(shape.schedule())}
+    verdicts = {prove_obligation(o).verdict for o in obligations(fit_of(shape))}
     assert ProofVerdict.FAILED in verdicts
 
 
@@ -129,7 +136,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
     """One more or one less in any start, count or boundary: some obligation fails."""
     about = next(about for about in listed() if about.id == "zb-h2")
     shape = about.shapes[0]
-    one, right = replace(about, shapes=(shape,)), shape.schedule()
+    one, right = replace(about, shapes=(shape,)), fit_of(shape)
     for number, task in enumerate(right.classes):
         for k, piece in enumerate(task.pieces):
             for changed in (
@@ -147,7 +154,7 @@ def test_every_number_of_a_closed_form_matters() -> None:
 
 @pytest.mark.parametrize("about", listed(), ids=lambda about: about.id)
 def test_obligations_hold_at_every_place_without_z3(about: Periodic) -> None:
-    schedule = about.shapes[0].schedule()
+    schedule = fit_of(about.shapes[0])
     places = max(task.count.at(0, 3) for task in schedule.classes)
     for obligation in obligations(schedule):
         for n in range(4):
