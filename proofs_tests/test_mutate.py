@@ -57,6 +57,17 @@ def test_every_small_change_of_a_body_is_a_mutant() -> None:
     )
 
 
+def test_what_is_only_asserted_has_no_mutants() -> None:
+    source = """
+def pairs(a, b):
+    assert len(a) < 3, a
+    return [*zip(a, b, strict=True)]
+"""
+    assert [m.text for m in mutants("pairs.py", source)] == [
+        "return [*zip(a, b, strict=True)] -> return None"
+    ]
+
+
 def test_a_mutant_is_the_function_with_that_one_change() -> None:
     (mutant,) = (m for m in mutants("box.py", SOURCE) if m.text == "size < 3 -> size <= 3")
     space: dict[str, Any] = {}

@@ -35,7 +35,10 @@ TESTS = (
     "proofs_tests/test_door.py",
 )  # fmt: skip
 SAME_MEANING = "same"
-TUNED = "Tests were added for what lived of seeds 1 to 6: a fresh seed is the fairer measure."
+TUNED = (
+    "What is drawn here is fresh: tests were added for what lived of earlier samples, of the last "
+    "of which 91.0 % were killed as it was drawn."
+)
 STATES = (KILLED, LATE, SAME_MEANING, ALIVE)
 SLOW = "not found_out"  # tests that try false judges: they test the tests
 

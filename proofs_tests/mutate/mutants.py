@@ -147,15 +147,20 @@ class _Replacing(ast.NodeTransformer):
 
 
 def _nodes(function: Function) -> Iterator[ast.AST]:
-    """What may be changed: the body without its docstring, annotations and messages of errors."""
+    """What may be changed: the body without its docstring, annotations, messages of errors, and
+    what is only asserted (``strict`` of a zip is)."""
     todo: list[ast.AST] = [*function.body[_has_docstring(function) :][::-1]]
     while todo:
         node = todo.pop()
         yield node
         skipped = {id(getattr(node, "annotation", None)), id(getattr(node, "returns", None))}
-        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert):
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert) or _is_strict(node):
             continue
         todo += [child for child in ast.iter_child_nodes(node) if id(child) not in skipped][::-1]
+
+
+def _is_strict(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def _has_docstring(function: Function) -> bool:

@@ -5,7 +5,6 @@ An entry that is no mutant of the tree any more is an error.
 
 from __future__ import annotations
 
-_ONE_LENGTH = "the columns zipped are of one table, which checks that they are of one length"
 _WIDER = "a wider span of times leaves the order as it is"
 _EITHER = "the packed key fits up to there, and both ways of sorting give one order"
 _NOTHING = "a change by 0 may stand anywhere in its instant"
@@ -15,11 +14,6 @@ _CERTIFICATES = "verify/certificates/"
 _INDEX = _CERTIFICATES + "index_order.py"
 _CHAINS = _CERTIFICATES + "chains.py"
 SAME: dict[tuple[str, str, str], str] = {
-    ("theory/model/actions.py", "ActionTable._of_columns", "True -> False"): _ONE_LENGTH,
-    ("verify/spec.py", "plain_problem", "True -> False"): _ONE_LENGTH,
-    ("verify/spec.py", "measures", "True -> False"): "each store has a base load and a peak",
-    ("verify/spec.py", "plain_schedule", "True -> False"): _ONE_LENGTH,
-    ("verify/spec.py", "_rows", "True -> False"): _ONE_LENGTH,
     (
         "verify/certificates/chains.py",
         "is_too_full",
@@ -30,15 +24,11 @@ SAME: dict[tuple[str, str, str], str] = {
         "num_cuts",
         "layers - total -> layers + total",
     ): "what goes beyond the layers never comes back to them, and is not counted",
-    ("theory/pipelines/links.py", "with_messages", "True -> False (no. 2)"): _ONE_LENGTH,
     (
         "verify/communication/matching.py",
         "_Steps._ends",
         "recv[0] > consumer -> recv[0] >= consumer",
     ): "two actions do not stand in one row",
-    ("theory/pipelines/pipeline_problem.py", "_ProblemBuilder._static_loads", "True -> False"): (
-        "both are of one length: a pipeline has a rank and a weight for each stage"
-    ),
     ("verify/certificates/drup_replay.py", "Replay.learn", "2 -> 3 (no. 2)"): (
         "a third literal that is watched too is visited more often, and leads to nothing else"
     ),
@@ -70,7 +60,6 @@ SAME: dict[tuple[str, str, str], str] = {
         "_by_store_and_time",
         "store * span + time - origin -> store * span + time + origin",
     ): "all keys are shifted by one number",
-    ("verify/communication/training_exchanges.py", "_holders", "True -> False"): _ONE_LENGTH,
     ("verify/explain/schedules.py", "_beyond_memory", "0 -> 1"): (
         "a level of 0 is within every capacity, and is never asked about"
     ),
@@ -99,16 +88,7 @@ SAME: dict[tuple[str, str, str], str] = {
     ): _EITHER,
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0"): _NOTHING,
     ("theory/model/memory.py", "_by_store_and_time", "delta > 0 -> delta >= 0 (no. 2)"): _NOTHING,
-    ("theory/model/schedule.py", "Program.orders", "True -> False"): (
-        "a program's actions and resources are of one length, which it checks"
-    ),
-    ("theory/pipelines/pipeline.py", "Pipeline._check_memory", "True -> False"): (
-        "both have a number for each stage"
-    ),
     ("theory/pipelines/lowering.py", "_events", "1 -> 2"): "any number above 0 marks a start",
-    ("verify/communication/collective_order.py", "check_one_at_a_time", "True -> False"): (
-        "a program's actions and resources are of one length, which it checks"
-    ),
     (
         "verify/communication/evict_load.py",
         "PeerTransfers._in_order",
@@ -122,17 +102,12 @@ SAME: dict[tuple[str, str, str], str] = {
     ("verify/dataflow/activations.py", "Activations.of_backward", "0 -> 1"): (
         "every microbatch that has a backward has a last slice"
     ),
-    (_CHAINS, "in_order", "True -> False"): _ONE_LENGTH,
-    (_CHAINS, "ForcedOrder._chain", "True -> False"): "each moment has its level",
-    (_CHAINS, "ForcedOrder._paths", "True -> False"): _ONE_LENGTH,
     (
         _CHAINS,
         "ForcedOrder._paths",
         "np.isin(edges.before, self.tasks) & np.isin(edges.after, self.tasks) -> "
         "np.isin(edges.before, self.tasks) | np.isin(edges.after, self.tasks)",
     ): "the tasks given are whole microbatches, and an edge counts within one alone",
-    (_INDEX, "IndexOrder.chains", "True -> False"): "each class has a task for each microbatch",
-    (_INDEX, "IndexOrder.chains", "True -> False (no. 2)"): "a row has a task for each moment",
     **{(_INDEX, "index_order", f"0 -> 1 (no. {n})"): _FILLED for n in (2, 3, 4, 5)},
     **{
         (_INDEX, "index_order", change): _OUTSIDE
@@ -154,9 +129,6 @@ SAME: dict[tuple[str, str, str], str] = {
         "numpy takes any number below 0 for the length that is left to it"
     ),
     (_INDEX, "_waits", "0 * after.ravel() -> 0 // after.ravel()"): "a lag of 0 either way",
-    (_CERTIFICATES + "one_machine.py", "longest_paths", "True -> False"): _ONE_LENGTH,
-    (_CERTIFICATES + "one_machine.py", "longest_paths", "True -> False (no. 2)"): _ONE_LENGTH,
-    (_CERTIFICATES + "one_store.py", "changes", "True -> False"): _ONE_LENGTH,
     **{
         (_CERTIFICATES + "one_store.py", "most_done", change): "a change by 0 releases nothing"
         for change in ("0 -> 1 (no. 5)", "change < 0 -> change <= 0")
@@ -164,8 +136,6 @@ SAME: dict[tuple[str, str, str], str] = {
     (_CERTIFICATES + "volume.py", "volume_refusal", "0 -> 1 (no. 2)"): (
         "paths for the makespan ask for no resource"
     ),
-    (_CERTIFICATES + "volume.py", "volume_bound", "True -> False"): _ONE_LENGTH,
-    (_CERTIFICATES + "volume.py", "_lasting", "True -> False"): _ONE_LENGTH,
     ("verify/candidates/bundle.py", "_legal", "continue -> pass"): "nothing follows in the loop",
     (
         _CERTIFICATES + "drup_replay.py",
