@@ -136,6 +136,11 @@ SAME: dict[tuple[str, str, str], str] = {
     (_CERTIFICATES + "volume.py", "volume_refusal", "0 -> 1 (no. 2)"): (
         "paths for the makespan ask for no resource"
     ),
+    (
+        _CERTIFICATES + "drup_replay.py",
+        "Replay.reject",
+        "return False -> return None",
+    ): "who asks takes None and False alike",
     ("verify/candidates/bundle.py", "_legal", "continue -> pass"): "nothing follows in the loop",
     (
         _CERTIFICATES + "drup_replay.py",

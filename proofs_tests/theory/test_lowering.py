@@ -88,3 +88,13 @@ def test_foreign_rows_stay_and_send_nothing(foreign: str) -> None:
     assert [str(a) for a in lower(problem, made).orders(2)[1]] == [
         "1RECV_F0", "1F0", "1B0", "1SEND_B0", foreign
     ]  # fmt: skip
+
+
+def test_tasks_of_no_time_that_wait_for_each_other_are_lowered_as_listed() -> None:
+    """0B0 waits for 0F0, which is listed behind it; all start at 0, and no order of them is right."""
+    problem = Pipeline(num_ranks=2, num_microbatches=1, forward=0, backward=0).problem()
+    program = Program.from_orders([["0B0", "0F0"], ["1F0", "1B0"]])
+    made = Schedule(program=program, start=np.zeros(4, dtype=np.int64))
+    orders = lower(problem, made).orders(2)
+    computed = [[str(a) for a in order if str(a)[1] in "FB"] for order in orders]
+    assert computed == [["0B0", "0F0"], ["1F0", "1B0"]]

@@ -11,6 +11,7 @@ from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.sharding import Sharding
 from bubbleproof.verify.candidates.bundle import (
     Bounded,
     Deployed,
@@ -208,3 +209,11 @@ def test_deployments_are_each_bounded_once(bundle: Bundle) -> None:
     [*roomless] = refused((("a", everywhere(bundle)[2][1]), *rest))
     assert len(roomless) == len(bundle)
     assert all(why.startswith("a: ") for why in roomless)
+
+
+def test_what_follows_a_pipeline_with_collectives_of_its_own_is_the_rest() -> None:
+    own = SPACE.pipeline.with_changes(sharding=Sharding(zero=1, gather=1, reduce=1))
+    others = (("with", own), ("without", SPACE.pipeline))
+    deployed = Deployed(name="a", space=replace(SPACE, others=others), after=9, rest=2)
+    found = {one.beside: deployed.follows(one) for one in deployed.space.candidates()}
+    assert found == {"": 9, "with": 2, "without": 9}

@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.families import families
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
+from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Rule, check, check_whole
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.dataflow.training_step import NoTrainingStep
@@ -47,6 +52,26 @@ def test_every_family_flows_right(of_families: dict[str, list[Case]]) -> None:
 def test_every_kind_of_action_flows_right(case: Case) -> None:
     assert check(case.problem, case.schedule).ok
     require_right(case)
+
+
+def test_key_value_states_stay_when_activations_move() -> None:
+    """Slice 0 leaves at 1, for a peer or for the host; slice 2 attends to its states at 2."""
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=1, num_slices=3,
+        evictions=(Eviction(stage=0, microbatch=0, slice=0, source=0, target=1, duration=1),),
+        offloads=(ActivationOffload(stage=1, microbatch=0, slice=0, offload=1, reload=1),),
+    )  # fmt: skip
+    problem = pipeline.problem()
+    passes = ("F0.0", "F0.1", "F0.2", "B0.2", "B0.1", "B0.0")
+    moves = (("0EVICT0.0", "0LOAD0.0"), ("1OFFLOAD0.0",), ("1RELOAD0.0",))  # link and engines
+    ranks = ([f"{stage}{text}" for text in passes] for stage in range(2))
+    schedule = left_shift(problem, Program.from_orders([*ranks, *moves]))
+    assert check(problem, schedule).ok
+    for finding in (
+        check_dataflow(problem, schedule),
+        check_dataflow_of_program(problem, schedule.program),
+    ):
+        assert finding.ok, finding.violations
 
 
 def test_the_samples_hold_every_kind_of_action() -> None:
