@@ -36,8 +36,8 @@ TESTS = (
 )  # fmt: skip
 SAME_MEANING = "same"
 TUNED = (
-    "What is drawn here is fresh: tests were added for what lived of earlier samples, of the last "
-    "of which 91.0 % were killed as it was drawn."
+    "Tests were added for what lived of seeds 1 to 8; of seed 7 97.1 % and of seed 8 94.3 % had "
+    "been killed before. Any other seed is fresh, and the fairer measure."
 )
 STATES = (KILLED, LATE, SAME_MEANING, ALIVE)
 SLOW = "not found_out"  # tests that try false judges: they test the tests

@@ -91,7 +91,7 @@ def test_foreign_rows_stay_and_send_nothing(foreign: str) -> None:
 
 
 def test_tasks_of_no_time_that_wait_for_each_other_are_lowered_as_listed() -> None:
-    """0B0 waits for 0F0, which is listed behind it; all start at 0, and no order of them is right."""
+    """0B0 waits for 0F0, which is listed behind it; all start at 0, and no order is right."""
     problem = Pipeline(num_ranks=2, num_microbatches=1, forward=0, backward=0).problem()
     program = Program.from_orders([["0B0", "0F0"], ["1F0", "1B0"]])
     made = Schedule(program=program, start=np.zeros(4, dtype=np.int64))
