@@ -33,6 +33,7 @@ TESTS = (
     )),
     "proofs_tests/papers/test_retiming.py",
     "proofs_tests/test_door.py",
+    "proofs_tests/test_pickling.py",
 )  # fmt: skip
 SAME_MEANING = "same"
 TUNED = (

@@ -122,3 +122,15 @@ def test_what_is_refused() -> None:
 def test_an_eviction_goes_to_another_rank() -> None:
     with pytest.raises(ValueError, match="goes from one rank to another, got 1 to 1"):
         Eviction(stage=0, microbatch=1, source=1, target=1, duration=3)
+
+
+@pytest.mark.parametrize(("overlapped", "source"), [((0, 0), 0), ((0, 1), 1)])
+def test_an_eviction_needs_both_passes_on_its_source(
+    overlapped: tuple[int, int], source: int
+) -> None:
+    """The backward of microbatch 0 is half of another task, or both passes are on rank 0."""
+    pipeline = Pipeline(num_ranks=2, num_microbatches=3, overlaps=(((0, 2), overlapped),))
+    move = Eviction(stage=0, microbatch=0, source=source, target=1 - source, duration=1)
+    told = f"needs the forward and the backward of stage 0 microbatch 0 on rank {source}"
+    with pytest.raises(ValueError, match=told):
+        with_evictions(pipeline.problem(), (move,))

@@ -107,6 +107,14 @@ def test_an_overlap_is_shown_with_both_tasks() -> None:
     assert message == "rank 1 starts 1F1 at 3, but 1B0, listed before it, runs until 4"
 
 
+def test_of_a_row_that_stands_twice_the_one_that_overlaps_is_told() -> None:
+    """0F1 stands behind 0F0, which has ended, and once more behind 0B0, which has not."""
+    orders = [["0F0", "0F1", "0B0", "0F1", "0B1"], ORDERS[1]]
+    verdict = check(PIPELINE.problem(), schedule(orders, [0, 1, 0, 1, 7, 1, 2, 4, 5]))
+    told = "rank 0 starts 0F1 at 1, but 0B0, listed before it, runs until 2"
+    assert told in [violation.message for violation in verdict.violations]
+
+
 def test_the_listed_order_counts_and_not_only_the_times() -> None:
     orders = [["0F1", "0F0", "0B0", "0B1"], ORDERS[1]]
     message = only_message(schedule(orders, [1, 0, 4, 7, 1, 2, 4, 5]), Rule.EXCLUSIVE)

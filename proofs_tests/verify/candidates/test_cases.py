@@ -118,6 +118,7 @@ def proof() -> Cases:
 
 def test_a_proof_by_cases_shows_what_no_relaxation_does(proof: Cases) -> None:
     assert candidate_refusal(PIPELINE, ALLOWED, proof) is None
+    assert proof.num_shown == len(proof.proofs) - proof.proofs.count(None)
     # There is a schedule at the bound, so there is no proof of one tick more.
     options = SolveOptions(time_limit=PATIENCE, threads=1)
     assert proof_by_cases(PIPELINE, ALLOWED, proof.bound + 1, options) is None

@@ -74,6 +74,19 @@ def test_key_value_states_stay_when_activations_move() -> None:
         assert finding.ok, finding.violations
 
 
+def test_what_leaves_by_one_direction_of_a_link_comes_back_by_the_other() -> None:
+    pipeline = Pipeline(
+        num_ranks=2, num_microbatches=1, duplex="full",
+        evictions=(Eviction(stage=0, microbatch=0, source=0, target=1, duration=1),),
+    )  # fmt: skip
+    problem = pipeline.problem()
+    assert [resource.name for resource in problem.resources[2:]] == ["link 0>1", "link 1>0"]
+    orders = [["0F0", "0B0"], ["1F0", "1B0"], ["0EVICT0"], ["0LOAD0"]]
+    schedule = left_shift(problem, Program.from_orders(orders))
+    assert check_dataflow(problem, schedule).ok
+    assert check_dataflow_of_program(problem, schedule.program).ok
+
+
 def test_the_samples_hold_every_kind_of_action() -> None:
     kinds = {action.kind.name for case in SAMPLES for action in case.problem.actions}
     wanted = "F B I W R EVICT LOAD OFFLOAD RELOAD UNSHARD RESHARD REDUCE_GRAD STEP"
