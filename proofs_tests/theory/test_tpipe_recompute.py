@@ -22,7 +22,7 @@ from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.theory.pipelines.extension import backwards_of
+from bubbleproof.theory.pipelines.extension import backwards_of, with_changes
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
@@ -96,6 +96,14 @@ def test_an_overlapped_backward_has_nothing_to_recompute_for() -> None:
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, overlaps=(((0, 1), (0, 0)),))
     with pytest.raises(ValueError, match="0F0 has no backward of its own"):
         with_recompute(pipeline.problem(), Recompute(stages=(0,)))
+
+
+def test_what_a_forward_gives_back_when_it_ends_was_acquired_all_the_same() -> None:
+    plain = Pipeline(num_ranks=1, num_microbatches=1, activation=5).problem()
+    forward, store = np.array([plain.task("0F0")]), np.array([0])
+    problem = with_changes(plain, [(forward, True, store, -2)])
+    with pytest.raises(ValueError, match=r"^kept \(6\) exceeds what 0F0 acquires \(5\)"):
+        with_recompute(problem, Recompute(stages=(0,), kept=6))
 
 
 def test_the_forward_that_is_named_is_the_one_without_a_backward() -> None:
