@@ -37,8 +37,8 @@ TESTS = (
 )  # fmt: skip
 SAME_MEANING = "same"
 TUNED = (
-    "Tests were added for what lived: of 204 that seeds 7 to 9 drew, 96.6 % had been killed before, and "
-    "of 90 before those 91.0 %. Another seed is fresh, and the fairer measure."
+    "Tests were added for what lived: of 204 that seeds 7 to 9 drew, 96.6 % had been killed "
+    "before, and of 90 before those 91.0 %. Another seed is fresh, and the fairer measure."
 )
 STATES = (KILLED, LATE, SAME_MEANING, ALIVE)
 SLOW = "not found_out"  # tests that try false judges: they test the tests
