@@ -1,6 +1,12 @@
-"""The plan of a model on a cluster for people and for programs: deployments, and the winner."""
+"""The plan of a model on a cluster for people and for programs: deployments, and the winner.
+
+MFU (model FLOPs utilisation): the FLOPs of the model's products in a step, the attention's square
+whole and nothing recomputed counted, over what the cards' dense 16-bit rate would do in that time.
+"""
 
 from __future__ import annotations
+
+import re
 
 from bubbleproof.commands.plan_results import Timed, plan_to_json
 from bubbleproof.costs import layer_flops
@@ -12,9 +18,11 @@ from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, Row
 from bubbleproof.planners.planned import BOUNDED
 from bubbleproof.report.amounts import Scale, ticks
+from bubbleproof.report.deployment_corners import Corner
 from bubbleproof.solvers import Status
 
-COLUMNS = ("deployment", "iteration", "bound", "peak", "status", "why")
+COLUMNS = ("deployment", "iteration", "bound", "MFU", "peak", "status", "why")
+NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
 STATEMENTS = {
@@ -25,22 +33,22 @@ STATEMENTS = {
 }
 
 
-def combination_rows(found: ClusterPlan) -> list[tuple[str, ...]]:
+def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, ...]]:
     """The deployments: the shortest iteration first, then the least bound, then what cannot run.
 
-    Where there are many, the first of them, and how many others there are of each kind.
+    Where there are many, the first of them, and how many others there are for each reason, numbers
+    aside; of those that do not fit the nearest to it is the example.
     """
     rows = sorted(found.rows, key=_place)
-    shown = [_row(row) for row in rows[:MOST_SHOWN]]
-    left = rows[MOST_SHOWN:]
-    for status in dict.fromkeys(row.status for row in left):
-        number = sum(row.status == status for row in left)
-        shown.append((f"and {number} more", "", "", "", status, _reason_of(left, status)))
+    shown = [_row(file, row) for row in rows[:MOST_SHOWN]]
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows[MOST_SHOWN:]:
+        groups.setdefault((row.status, NUMBERS.sub("#", row.reason)), []).append(row)
+    for (status, _), alike in groups.items():
+        one = min(alike, key=lambda row: row.on_card if status == "INFEASIBLE" else 0)
+        why = f"such as {one.combination}: {one.reason}" if len(alike) > 1 else one.reason
+        shown.append((f"and {len(alike)} more", "", "", "", "", status, why))
     return shown
-
-
-def _reason_of(rows: list[Row], status: str) -> str:
-    return "such as: " + next(row.reason for row in rows if row.status == status)
 
 
 def _place(row: Row) -> tuple[int, int]:
@@ -49,16 +57,45 @@ def _place(row: Row) -> tuple[int, int]:
     return {"UNKNOWN": 1, BOUNDED: 2, "INFEASIBLE": 3}.get(row.status, 4), row.bound
 
 
-def _row(row: Row) -> tuple[str, ...]:
+def _row(file: ClusterFile, row: Row) -> tuple[str, ...]:
     scale = Scale.of("bytes", row.peak_memory or 0)
     return (
         str(row.combination),
         "" if row.value is None else f"{row.value:,}",
         "" if row.bound in (0, NEVER) else f"{row.bound:,}",
+        _utilisation(file, row),
         "" if row.peak_memory is None else scale.amount(row.peak_memory),
         row.status,
         row.reason,
     )
+
+
+def corners_of(found: ClusterPlan) -> list[Corner]:
+    """Where each deployment that fits lies between time and memory."""
+    return [
+        Corner(
+            name=str(row.combination),
+            ticks=row.bound if row.value is None else row.value,
+            memory=row.on_card,
+            is_found=row.value is not None,
+        )
+        for row in found.rows
+        if row.bound not in (0, NEVER)
+    ]
+
+
+def _utilisation(file: ClusterFile, row: Row) -> str:
+    """In percent; where there is a bound alone, at most so much."""
+    if row.value is not None:
+        return f"{100 * utilisation(file, row.value):.1f} %"
+    if row.bound in (0, NEVER):
+        return ""
+    return f"<= {100 * utilisation(file, row.bound):.1f} %"
+
+
+def utilisation(file: ClusterFile, iteration: int) -> float:
+    """The model's FLOPs, a part of what the cards' dense rate would do."""
+    return teraflops(file, iteration) / file.training.cluster.card.half_tflops
 
 
 def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str]]:
@@ -76,7 +113,11 @@ def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str
         ("iteration", ticks(found.value, UNIT)),
         ("no iteration below", bound),
         ("of it after the pipeline", ticks(found.step_end, UNIT)),
-        ("model FLOPs per card", f"{teraflops(file, found.value):.1f} TFLOPS"),
+        (
+            "model FLOPs per card",
+            f"{teraflops(file, found.value):.1f} TFLOPS, "
+            f"{100 * utilisation(file, found.value):.1f} % of its rate (MFU)",
+        ),
     ]
 
 
@@ -103,6 +144,7 @@ def cluster_plan_to_json(
         "value": found.value,
         "lower_bound": None if found.lower_bound == NEVER else found.lower_bound,
         "winner": None,
+        "mfu": None if found.value is None else round(utilisation(file, found.value), 4),
         "candidates": [_to_json(row) for row in sorted(found.rows, key=_place)],
         "pareto": _front(found),
         "least_capacity": found.least_memory,

@@ -23,8 +23,10 @@ from pathlib import Path
 
 from bubbleproof.commands.cluster_results import (
     COLUMNS,
+    UNIT,
     cluster_plan_to_json,
     combination_rows,
+    corners_of,
     iteration_rows,
 )
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
@@ -67,6 +69,7 @@ from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.papers import require_paper
 from bubbleproof.planners.planned import NOT_LEGAL
+from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import Report
 from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.model.schedule import Program
@@ -74,7 +77,8 @@ from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
-    "whatever its shape, has a shorter one."
+    "whatever its shape, has a shorter one; MFU: the model's FLOPs, the attention's square whole "
+    "and nothing recomputed counted, of what the cards' dense rate would do."
 )
 
 
@@ -98,11 +102,6 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
     require_targets(request)
     if request.paper is not None:
         require_paper(request.paper)
-    if request.work is not None:
-        raise ValueError(
-            "--work takes the problem file of a pipeline; plan this one with -o DIR, then "
-            "DIR/problem.toml"
-        )
     file = read_cluster_file(problem)
     options = options_of(request, file.time_limit)
     with about(problem):
@@ -184,12 +183,12 @@ def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
     if json:
         print_json(cluster_plan_to_json(file, None, found, {}))
         return
-    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(found))
+    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(file, found))
     print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
 
 
 def _print(of: _Answer) -> None:
-    print_table(f"{of.file.name}: deployments", COLUMNS, combination_rows(of.found))
+    print_table(f"{of.file.name}: deployments", COLUMNS, combination_rows(of.file, of.found))
     rows = [*iteration_rows(of.file, of.found), *_shape_rows(of)]
     rows += paper_rows(of.shown, of.found.value, of.deployed.pipeline.unit)
     print_table(f"{of.file.name}: plan", ("quantity", "value"), rows)
@@ -231,6 +230,11 @@ def _write_table(path: Path, program: Program, ranks: int) -> None:
 
 def _report(of: _Answer) -> Report:
     report = plan_report(of.deployed, of.plan, of.timed, of.shown, best=of.found.value)
-    table = ranked_table(COLUMNS, combination_rows(of.found), EXPLAINED)
+    table = ranked_table(
+        COLUMNS, combination_rows(of.file, of.found), EXPLAINED, title="Deployments"
+    )
+    picture = deployment_corners(
+        corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
+    )
     summary = (*iteration_rows(of.file, of.found), *report.summary)
-    return replace(report, summary=summary, parts=(table, *report.parts))
+    return replace(report, summary=summary, parts=(table, picture, *report.parts))

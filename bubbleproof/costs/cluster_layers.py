@@ -49,7 +49,8 @@ LOGIT = 4  # bytes that ``head_saved`` counts of each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterLayers:
-    """``latency`` and ``step_end`` in ticks, ``message`` and ``capacity`` in bytes of one card.
+    """``latency`` and ``step_end`` in ticks, ``message`` and ``capacity`` in bytes of one card,
+    of which ``beside`` are not for state and activations.
 
     ``rest_end`` is ``step_end`` without replicas' collectives, ``exchange`` the ticks of those by
     themselves.
@@ -60,6 +61,7 @@ class ClusterLayers:
     latency: int
     message: int
     capacity: int
+    beside: int
     step_end: int
     rest_end: int
     exchange: int
@@ -97,11 +99,13 @@ def cluster_layers(
         kinds=kinds,
     )
     cuts = _cuts(layers, at.pipeline)
+    beside = cluster.reserve + _workspace(model, at, cluster)
     return ClusterLayers(
         layers=layers,
         latency=ceil(times.message * TICKS),
         message=ceil(message_bytes(model, at)),
-        capacity=cluster.memory - cluster.reserve - _workspace(model, at, cluster),
+        capacity=cluster.memory - beside,
+        beside=beside,
         step_end=ceil(times.step_end(cuts) * TICKS),
         rest_end=ceil(times.rest_end(cuts) * TICKS),
         exchange=ceil(times.exchange(cuts) * TICKS),

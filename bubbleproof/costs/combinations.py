@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import product
+from math import prod
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
@@ -33,10 +34,12 @@ class Combination:
     zero: int
     scope: str
     context: int = 1
+    expert: int = 1
 
     def __str__(self) -> str:
         sizes = f"t={self.tensor} d={self.data} p={self.pipeline} b={self.micro_batch}"
         sizes += f" c={self.context}" if self.context > 1 else ""
+        sizes += f" e={self.expert}" if self.expert > 1 else ""
         return f"{sizes} zero={self.zero} {self.scope}"
 
     def to_json(self) -> dict[str, object]:
@@ -70,6 +73,7 @@ class Lists:
     zero: tuple[int, ...] = (0, 1, 2, 3)
     scope: tuple[str, ...] = ("none", "attention", "full")
     context: tuple[int, ...] = (1,)
+    expert: tuple[int, ...] = (1,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +104,18 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
             f"no tensor x data x pipeline of the lists is the {training.cluster.cards} cards; "
             f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
-    number = len(shapes) * len(lists.micro_batch) * len(lists.zero) * len(lists.scope)
+    others = lists.micro_batch, lists.zero, lists.scope, lists.expert
+    number = len(shapes) * prod(map(len, others))
     if number > MOST_COMBINATIONS:
         raise ValueError(
             f"a plan goes through at most {MOST_COMBINATIONS} combinations, these are {number}; "
             "list fewer values"
         )
     return tuple(
-        Combination(tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c)
-        for (t, d, p, c), b, zero, scope in product(
-            shapes, lists.micro_batch, lists.zero, lists.scope
+        Combination(
+            tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c, expert=e
         )
+        for (t, d, p, c), b, zero, scope, e in product(shapes, *others)
     )
 
 

@@ -34,6 +34,7 @@
     zero = [0, 1]
     scope = ["none", "full"]
     context = [1, 2]             # cards that share the sequence of a sample; default 1
+    expert = [1, 8]              # replicas over which experts are spread; default 1
     layers = "balanced"          # stages of as many layers ("even"), or the heaviest lightest;
                                  # default: both
     chunks = [1, 2]              # and the shapes of a pipeline, as in any plan
@@ -118,6 +119,8 @@ class ClusterPlanLayout(PlanLayout):
     """What of a layer is recomputed."""
     context: Listed = Field(default_factory=lambda: [1])
     """Cards that share the sequence of a sample, with all of the model on each."""
+    expert: Listed = Field(default_factory=lambda: [1])
+    """Replicas over which the experts of a layer are spread."""
     layers: Literal["even", "balanced"] | None = None
     """How layers are cut into stages; absent: both are tried."""
     accounting: str | None = None

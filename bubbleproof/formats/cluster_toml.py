@@ -41,7 +41,7 @@ CARD = {
     "network": ("network_gbs", 1e9),
 }
 REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
-SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context")
+SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context", "expert")
 OF_COSTS = ("layers", "accounting", "precision")  # keys of [plan] that no problem file has there
 
 
@@ -247,6 +247,7 @@ def deployed_text(file: ClusterFile, one: Counted) -> str:
     assert one.numbers is not None
     training, at, model = file.training, one.combination, _model_name(file.training)
     shared = f", each sample on {at.context} cards" if at.context > 1 else ""
+    shared += f", experts over {at.expert} replicas" if at.expert > 1 else ""
     remarks = (
         f"{model}, {training.samples} samples of {training.deployment.sequence} tokens on "
         f"{training.cluster.cards} cards:",

@@ -86,6 +86,13 @@ class Standing:
         return min(NEVER, shape.bounded.bound + self.step_end)
 
     @property
+    def on_card(self) -> int:
+        """Bytes of a card; see ``Row``."""
+        if self.peak is None or self.counted.numbers is None:
+            return self.counted.needed
+        return self.peak + self.counted.numbers.beside
+
+    @property
     def bundle(self) -> tuple[Bounded, ...]:
         """What shows the bound of each of its candidates."""
         return tuple(shape.bounded for shape in self.shapes)
@@ -115,7 +122,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Row:
-    """A combination and what became of it: iterations in ticks, the highest load in bytes."""
+    """A combination and what became of it: iterations in ticks, the highest load in bytes.
+
+    ``on_card`` are bytes of a card: those of the highest load with all that lies beside it, or,
+    where there is no schedule, those that one microbatch needs.
+    """
 
     combination: Combination
     status: str
@@ -123,6 +134,7 @@ class Row:
     value: int | None
     bound: int
     peak_memory: int | None
+    on_card: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,6 +11,9 @@
 
 An *iteration* is the makespan and the step's end (gradients, weights, optimizer). The answer is
 optimal over these choices where no combination's bound is below it.
+
+Where ``work`` is limited, steps 3 and 4 share units of it in place of seconds, so that the answer
+is the same in every run that does not meet the time limit.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from bubbleproof.verify.candidates.bundle import Bounded
 
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
-LEAST_SECONDS = 1.0
+LEAST_SECONDS, LEAST_WORK = 1.0, 0.01  # for any search
 NO_ROOM = "does not fit: no shape has room for one microbatch"
 SpaceOf = Callable[[Counted], PlanSpace]
 
@@ -60,15 +63,33 @@ class _ClusterPlanning:
         options: PlanOptions,
         executor: Executor | None,
     ) -> None:
-        self.began = time.perf_counter()
+        self.began, self.done = time.perf_counter(), 0.0  # units of work
         self.options, self.space_of, self.executor = options, space_of, executor
         self.standings = [
             Standing(counted=one, reason="" if one.is_legal else one.reason) for one in counted
         ]
 
     @property
-    def left(self) -> float:
+    def seconds(self) -> float:
+        """What is left of them."""
         return self.began + self.options.time_limit - time.perf_counter()
+
+    @property
+    def left(self) -> float:
+        """Units of work where they are limited, else seconds."""
+        if self.options.work is None or self.seconds <= 0:
+            return self.seconds
+        return self.options.work - self.done
+
+    @property
+    def all_of_it(self) -> float:
+        """Of which ``left`` is a part."""
+        return self.options.time_limit if self.options.work is None else self.options.work
+
+    @property
+    def least(self) -> float:
+        """For any search, in the same units."""
+        return LEAST_SECONDS if self.options.work is None else LEAST_WORK
 
     @property
     def best(self) -> Standing | None:
@@ -107,10 +128,10 @@ class _ClusterPlanning:
                 one.reason = one.counted.reason or NO_ROOM
 
     def _look_first(self) -> None:
-        until = self.began + LOOKS_SHARE * self.options.time_limit
         for one in sorted(self.open_ones, key=lambda one: one.bound):
             best = self.best
-            is_late = self.left <= 0 or (time.perf_counter() > until and best is not None)
+            used = self.all_of_it - self.left
+            is_late = self.left <= 0 or (used > LOOKS_SHARE * self.all_of_it and best is not None)
             if self.options.stop.is_set() or is_late:
                 return
             if best is not None and best.value is not None and one.bound >= best.value:
@@ -124,7 +145,7 @@ class _ClusterPlanning:
             if most is not None and one.bound_of(shape) >= most:
                 continue
             within = None if most is None else most - one.step_end
-            asked = FirstLook(shaped=shape.shaped, most=within, seconds=max(0.0, self.left))
+            asked = FirstLook(shaped=shape.shaped, most=within, seconds=max(0.0, self.seconds))
             self._take(one, shape, first_look(asked))
             if one.value is not None:
                 most = one.value if most is None else min(most, one.value)
@@ -133,6 +154,7 @@ class _ClusterPlanning:
 
     def _take(self, one: Standing, shape: Shape, seen: Seen) -> None:
         """What a look at one of its shapes brought."""
+        self.done += max(LEAST_WORK, seen.work)
         shape.take(
             Bounded(
                 candidate=shape.candidate,
@@ -154,24 +176,24 @@ class _ClusterPlanning:
         for one in waiting:
             if self.best is not None or (self.left <= 0 and one.plan is not None):
                 break
-            self._plan(one, max(LEAST_SECONDS, self.left / len(waiting)))
+            self._plan(one, max(self.least, self.left / len(waiting)))
         if self.best is None:
             return
         self._close_others()
         if self.best.plan is None and not self.options.stop.is_set():
-            self._plan(self.best, max(LEAST_SECONDS, self.left))
+            self._plan(self.best, max(self.least, self.left))
 
     def _close_others(self) -> None:
         """Of each other combination whose bound is below the best: something shorter, or none."""
         tried: list[Standing] = []
         while waiting := self._below_best(tried):
-            if self.options.stop.is_set() or self.left <= LEAST_SECONDS:
+            if self.options.stop.is_set() or self.left <= self.least:
                 return
             best = self.best
             assert best is not None
             assert best.value is not None
             share = OTHERS_SHARE * self.left / len(waiting)
-            self._close(waiting[0], best.value, max(LEAST_SECONDS, share))
+            self._close(waiting[0], best.value, max(self.least, share))
             tried.append(waiting[0])
 
     def _below_best(self, tried: Sequence[Standing]) -> list[Standing]:
@@ -186,15 +208,17 @@ class _ClusterPlanning:
         ]
         return sorted(found, key=lambda one: one.bound)
 
-    def _close(self, one: Standing, most: int, seconds: float) -> None:
+    def _close(self, one: Standing, most: int, share: float) -> None:
         """Look for an iteration below ``most`` in its shapes that are not bounded by it."""
         shapes = [shape for shape in one.shapes if one.bound_of(shape) < most]
+        seconds, work = self._limits(share / len(shapes))
         for shape in shapes:
             needed = preparation(shape.shaped.pipeline)
-            if needed > self.left:
+            if needed > self.seconds:
                 continue
             options = SolveOptions(
-                time_limit=max(needed, seconds / len(shapes)),
+                time_limit=max(needed, seconds),
+                work=work,
                 threads=self.options.threads,
                 seed=self.options.seed,
                 within=most - one.step_end - 1,
@@ -203,9 +227,17 @@ class _ClusterPlanning:
             self._take(one, shape, look(Look(shaped=shape.shaped, options=options)))
         self._tell(one)
 
-    def _plan(self, one: Standing, seconds: float) -> None:
+    def _limits(self, share: float) -> tuple[float, float | None]:
+        """A share of what is left, as seconds and units of work."""
+        if self.options.work is None:
+            return share, None
+        return max(LEAST_SECONDS, self.seconds), max(LEAST_WORK, share)
+
+    def _plan(self, one: Standing, share: float) -> None:
         assert one.space is not None
-        options = replace(self.options, time_limit=seconds, tell=None)
+        seconds, work = self._limits(share)
+        options = replace(self.options, time_limit=seconds, work=work, tell=None)
+        self.done += share if self.options.work is not None else 0.0
         if self.options.stop.is_set():  # what is known becomes a plan, no more
             options = replace(options, stop=Event())
         known = () if one.known is None else (one.known,)
@@ -235,7 +267,7 @@ class _ClusterPlanning:
     def _conclude(self) -> ClusterPlan:
         best = self.best
         if best is not None and best.plan is None:  # interrupted: what the first looks found
-            self._plan(best, LEAST_SECONDS)
+            self._plan(best, self.least)
         bounds = [one.bound for one in self.open_ones]
         value = None if best is None else best.value
         nearest = min(
@@ -271,4 +303,5 @@ class _ClusterPlanning:
             value=one.value,
             bound=one.bound,
             peak_memory=one.peak,
+            on_card=one.on_card,
         )

@@ -32,11 +32,17 @@ class PlanPoint:
     is_front: bool = False
 
 
-def ranked_table(columns: Sequence[str], rows: Sequence[Sequence[str]], explained: str) -> str:
+def ranked_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    explained: str,
+    *,
+    title: str = "Candidates",
+) -> str:
     """The candidates, the best first; the column before the last holds their status."""
     moods = [mood(row[-2]) for row in rows]
     shown = table(columns, rows, moods=moods, mood_column=len(columns) - 2)
-    return section("Candidates", shown, paragraph(explained, css="soft"))
+    return section(title, shown, paragraph(explained, css="soft"))
 
 
 def trades(

@@ -251,9 +251,3 @@ def test_counted_work_repeats(command: Run, problem: Path) -> None:
         return answer.status, found
 
     assert told() == told()
-
-
-def test_work_is_of_a_pipeline(command: Run) -> None:
-    answer = command("plan", "examples/llama-13b-64xA100.toml", "--work", "1")
-    assert answer.status == 2
-    assert "--work takes the problem file of a pipeline" in answer.err

@@ -43,7 +43,7 @@ zero = [0, 1]
 scope = ["none", "full"]
 chunks = [1, 2]
 """
-KEYS = {"tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context"}
+KEYS = {"tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context", "expert"}
 SHAPE = {"chunks", "placement", "backward", "slices", "f", "layers"}
 FILES = {"problem.toml", "plan.json", "schedule.json", "schedule.csv", "plan.html"}
 
@@ -265,3 +265,80 @@ def test_a_batch_beyond_any_problem_is_refused_in_a_line(command: Run, problem: 
     answer = command("plan", problem)
     assert (answer.status, answer.out) == (2, "")
     assert "found" in answer.err
+
+
+def test_counted_work_repeats(command: Run, problem: Path) -> None:
+    """Tight memory and split backwards, where engines search."""
+    tight = TEXT.replace("128 MiB", "104 MiB") + 'backward = ["whole", "split"]\n'
+    problem.write_text(tight)
+
+    def told(*more: str) -> tuple[int, dict[str, object]]:
+        answer = command("plan", problem, "--work", "0.3", *more, "--json")
+        found = json.loads(answer.out)
+        del found["seconds"]
+        return answer.status, found
+
+    first = told()
+    assert first[0] == 0
+    assert told() == first
+    assert told("--workers", "2") == first
+
+
+def test_the_share_of_the_cards_rate_is_the_models_flops(command: Run, problem: Path) -> None:
+    """MFU by hand: 6 FLOPs of each weight of a product and token, and of the attention's square
+    12 s h of each token and layer."""
+    found = json.loads(command("plan", problem, "--json").out)
+    layer = 4 * 256 * 256 + 3 * 256 * 512
+    token = 6 * (4 * layer + 1000 * 256) + 12 * 4 * 256 * 256
+    flops = token * 256 * 8  # of 8 samples
+    wanted = flops / (found["value"] / 1e6) / 4 / 1e12
+    assert found["mfu"] == pytest.approx(wanted, abs=1e-4)
+    answer = command("plan", problem)
+    assert f"{100 * wanted:.1f} % of its rate (MFU)" in answer.out
+
+
+def test_what_is_left_out_is_grouped_by_reason(command: Run, problem: Path) -> None:
+    problem.write_text(TEXT.replace("128 MiB", "104 MiB").replace("[1, 2]", "[1, 2, 3]", 1))
+    rows = [
+        [cell.strip() for cell in line.split("\u2502")[1:-1]]
+        for line in command("plan", problem).out.splitlines()
+        if "more" in line and "\u2502" in line
+    ]
+    found = json.loads(command("plan", problem, "--json").out)
+    statuses = [row[-2] for row in rows]
+    assert statuses
+    # Twelve rows stand by themselves, the others behind one row for each reason.
+    counts = [int(row[0].split()[1]) for row in rows]
+    assert sum(counts) == len(found["candidates"]) - 12
+    assert len(rows) < 6
+
+
+def test_the_page_shows_deployments_between_time_and_memory(
+    command: Run, problem: Path, tmp_path: Path
+) -> None:
+    assert command("plan", problem, "-o", tmp_path / "out").status == 0
+    page = (tmp_path / "out" / "plan.html").read_text(encoding="utf-8")
+    assert "Deployments: iteration against memory" in page
+    assert "no schedule is left of it or below" in page
+
+
+def test_experts_are_spread_where_the_file_asks(command: Run, problem: Path) -> None:
+    mixture = TEXT.replace("heads = 4", "heads = 4\nexperts = 4\nexperts_per_token = 2")
+    problem.write_text(mixture.replace("128 MiB", "256 MiB") + "expert = [1, 2, 3]\n")
+    found = json.loads(command("plan", problem, "--json").out)
+    assert found["status"] == "OPTIMAL"
+    alone: dict[tuple[object, ...], dict[int, int]] = {}
+    for one in found["candidates"]:
+        if one["expert"] == 3:  # of 4 experts
+            assert one["status"] == "NOT_LEGAL"
+            assert "expert must divide" in one["reason"]
+        elif one["lower_bound"] is not None:
+            key = tuple(one[name] for name in sorted(KEYS - {"expert"}))
+            alone.setdefault(key, {})[one["expert"]] = one["lower_bound"]
+    # Over two replicas: some are there, and of those tokens are exchanged over a slow link.
+    both = [bounds for bounds in alone.values() if len(bounds) == 2]
+    assert both
+    problem.write_text(TEXT + "expert = [2]\n")
+    answer = command("plan", problem)
+    assert answer.status == 2
+    assert "expert must be 1 for a model without experts, got 2" in answer.err

@@ -137,7 +137,7 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
     def limits(needed: float) -> list[float]:
         asked.clear()
         monkeypatch.setattr(cluster_planning, "preparation", lambda _: needed)
-        planning._close(planning.open_ones[0], most=1 << 50, seconds=1.0)
+        planning._close(planning.open_ones[0], most=1 << 50, share=1.0)
         return asked
 
     monkeypatch.setattr(cluster_planning, "look", look)

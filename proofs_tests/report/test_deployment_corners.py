@@ -1,0 +1,33 @@
+"""Deployments between time and memory: what no other beats in both, and all that is shown."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from bubbleproof.report.deployment_corners import Corner, deployment_corners, lower_left
+
+POINTS = [
+    Corner(name=f"{ticks} {memory}", ticks=ticks, memory=memory, is_found=ticks == 3)
+    for ticks, memory in ((5, 2), (3, 9), (4, 9), (4, 3), (7, 2), (6, 1), (3, 10))
+]
+
+
+def test_the_line_joins_what_no_other_beats_in_both() -> None:
+    def beats(one: Corner, other: Corner) -> bool:
+        return one.ticks <= other.ticks and one.memory <= other.memory
+
+    wanted = {
+        point.name
+        for point in POINTS
+        if not any(beats(other, point) for other in POINTS if other is not point)
+    }
+    assert {point.name for point in lower_left(POINTS)} == wanted == {"3 9", "4 3", "5 2", "6 1"}
+    assert all(
+        a.ticks < b.ticks for a, b in product(lower_left(POINTS), repeat=2) if a.memory > b.memory
+    )
+
+
+def test_every_deployment_has_a_mark() -> None:
+    page = deployment_corners(POINTS, unit="us", capacity=10)
+    for point in POINTS:
+        assert point.name in page
