@@ -3,7 +3,7 @@
 PLAN is the ``plan.json`` that a plan wrote (or its folder), which has the winner and its schedule,
 or the problem file, of which only the bundle is judged. The candidates are derived from the problem
 file anew; ``--problem`` names the one to derive them from in place of the text that a plan carries.
-Pipelines that a plan has beside the file's shapes are candidates too.
+Pipelines that a plan has beside the file's shapes are candidates too, if they train the same step.
 
 Of a file that starts from a model and a cluster the deployments are derived anew, by ``costs``: the
 bundle has to bound the candidates of every one, and what counts is the iteration, the makespan and
@@ -30,7 +30,7 @@ from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
 from bubbleproof.theory.pipelines.timing import step_ticks
 from bubbleproof.verify import Rule, Verdict, join
 from bubbleproof.verify.candidates.bundle import BundleVerdict, check_bundle, check_deployments
-from bubbleproof.verify.candidates.chosen import foreign_choice
+from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step
 from bubbleproof.verify.verdict import Decision
 
 UNIT = "us"  # of every deployment's problem
@@ -68,7 +68,7 @@ def run_verify_plan(name: str, request: VerifyRequest) -> int:
     if request.certificate is None:
         return print_verdict(title, verdict, request)
     value = None
-    if plan is not None and verdict.measured is not None:
+    if plan is not None and verdict.measured is not None and verdict.ok:
         value = _value(plan, verdict.measured.makespan) + scope.after
     proved = _below(scope.check(request.certificate), value, scope)
     found = Decision.of_sentences(Rule.CERTIFICATE, proved.refusals)
@@ -164,8 +164,11 @@ def _foreign(plan: PlanFile, space: PlanSpace) -> str | None:
     if plan.schedule.pipeline is None:
         return "the plan's schedule comes without its pipeline"
     if plan.winner.beside:
-        is_own = dict(space.others)[plan.winner.beside] == plan.schedule.pipeline
-        return None if is_own else f"the schedule is none of {plan.winner}: it has another pipeline"
+        own = dict(space.others)[plan.winner.beside]
+        if own != plan.schedule.pipeline:
+            return f"the schedule is none of {plan.winner}: it has another pipeline"
+        why = foreign_step(space, own)
+        return None if why is None else f"{plan.winner} trains another step: {why}"
     try:
         found = shaped(space, plan.winner)
     except NotLegalError as why:
@@ -209,7 +212,7 @@ def _by(proved: BundleVerdict, scope: _Scope) -> str:
     else:
         by += f", {proved.num_without_room} of them without room for a microbatch"
         by = f"{counted(len(scope.every.deployed), 'deployment')}: {by}"
-        by += f"; {scope.every.num_not_legal} more do not divide"
+        by += f"; {scope.every.num_not_legal} more have no legal pipeline"
     if scope.space is not None and scope.space.others:
         number = counted(len(scope.space.others), "pipeline")
         by += f"; {number} of the plan beside the file's shapes"

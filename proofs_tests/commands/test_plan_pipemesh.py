@@ -84,6 +84,17 @@ def test_the_best_of_the_papers_kind_is_the_plan_and_written(command: Run, tmp_p
     foreign = command("verify", out)
     assert foreign.status == 1
     assert "it has another pipeline" in foreign.out
+    # So is one that does less than the file's ranks, in the plan and its schedule alike; and
+    # nothing is told of how near it is to the optimum.
+    content = json.loads(plan)
+    for pipeline in (*content["others"].values(), content["schedule"]["pipeline"]):
+        assert pipeline["forward"] == [10] * 18  # 60 ticks of a rank in 6 chunks
+        pipeline["forward"] = [9] * 18
+    (out / "plan.json").write_text(json.dumps(content))
+    less = command("verify", out, "--certificate", proofs)
+    assert less.status == 1
+    assert "another step: forwards of a microbatch take 54 ticks on rank 0, not 60" in less.out
+    assert "optimal over" not in less.out
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify import check_whole
 from bubbleproof.verify.candidates.bundle import check_bundle
+from bubbleproof.verify.candidates.chosen import foreign_step
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized
 
@@ -98,6 +99,8 @@ def test_the_plan_is_never_worse_than_what_runs_of_the_paper(paper: str) -> None
         joint = with_paper(found, chosen)
         # A bound of every candidate, each shown.
         assert check_bundle(joint.space, joint.bundle).refusals == (), seed
+        for _, other in joint.space.others:
+            assert foreign_step(given.space, other) is None, seed
         if chosen.value is None:
             assert (joint.value is None) == (found.value is None)
             continue

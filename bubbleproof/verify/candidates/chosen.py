@@ -2,6 +2,10 @@
 
 It has the other's shape, numbers and fixed choices. Beyond them it has recomputations, evictions
 and off-loads alone, each one that ``allowed`` names, with its ticks and memory.
+
+A pipeline *beside* a space's shapes has numbers of its own (what recomputing adds, what is moved or
+sharded), but it trains the same step: as many microbatches, on ranks of the same memory and links,
+in no less computation than the file's layers, or than each rank of the file, take.
 """
 
 from __future__ import annotations
@@ -9,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bubbleproof.theory.pipelines.allowed import Allowed
-from bubbleproof.theory.pipelines.choices import Choices
+from bubbleproof.theory.pipelines.choices import Choices, Flags
+from bubbleproof.theory.pipelines.layer_cuts import Layers
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
 
+SAME = ("num_ranks", "num_microbatches", "capacity", "latency", "bandwidth", "links")
 OPEN: dict[str, object] = {
     "recompute": None, "evictions": (), "offloads": (), "host_capacity": None,
 }  # fmt: skip
@@ -62,3 +69,54 @@ def _foreign_recompute(allowed: Allowed, choices: Choices) -> Iterator[str]:
         yield "a recomputation of some microbatches only"
     named = {*made.stages, *(stage for stage, _ in made.samples)}
     yield from (f"stage {stage} recomputes" for stage in sorted(named - {*again.stages}))
+
+
+def foreign_step(space: PlanSpace, beside: Pipeline) -> str | None:
+    """Why a pipeline does not train the space's step; None where it may.
+
+    What it holds and moves is taken as it says.
+    """
+    given = space.pipeline
+    for name in SAME:
+        if getattr(beside, name) != getattr(given, name):
+            return f"its {name} is not the problem's"
+    flags = beside.split_backward
+    found, least = _of_ranks(beside, flags), _of_ranks(given, flags)
+    if space.layers is not None:  # which may stand on any rank
+        found, least = [_sum(found)], [_of_layers(space.layers, flags)]
+    for rank, (did, has_to) in enumerate(zip(found, least, strict=True)):
+        for what, taken, needed in zip(("forwards", "backwards"), did, has_to, strict=True):
+            if taken < needed:
+                where = "all ranks" if space.layers is not None else f"rank {rank}"
+                return f"{what} of a microbatch take {taken} ticks on {where}, not {needed}"
+    return None
+
+
+def _of_ranks(pipeline: Pipeline, flags: Flags) -> list[tuple[int, int]]:
+    """Ticks of a microbatch's forwards and, run so, of its backwards at least, by rank."""
+    ticks = pipeline.ticks
+    forward, whole = ticks.forward.sum(axis=1).tolist(), ticks.backward.sum(axis=1).tolist()
+    halves = (ticks.input_backward + ticks.weight_backward).sum(axis=1).tolist()
+    found = [(0, 0)] * pipeline.num_ranks
+    for stage, rank in enumerate(pipeline.stage_ranks):
+        own = forward[stage], _back(whole[stage], halves[stage], flags)
+        found[rank] = _sum([found[rank], own])
+    return found
+
+
+def _of_layers(layers: Layers, flags: Flags) -> tuple[int, int]:
+    """The same of a whole model."""
+    model = layers.stage((layers.number,), 0)
+    halves = model.input_backward + model.weight_backward
+    return model.forward, _back(model.backward, halves, flags)
+
+
+def _back(whole: int, halves: int, flags: Flags) -> int:
+    """A backward that runs whole, in halves, or (by a flag for each) at least."""
+    if isinstance(flags, bool):
+        return halves if flags else whole
+    return min(whole, halves)
+
+
+def _sum(pairs: list[tuple[int, int]]) -> tuple[int, int]:
+    return sum(forward for forward, _ in pairs), sum(backward for _, backward in pairs)

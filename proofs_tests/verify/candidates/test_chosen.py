@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,12 @@ from bubbleproof.theory.pipelines.allowed import (
     AllowedOffloads,
     AllowedRecompute,
 )
+from bubbleproof.theory.pipelines.layer_cuts import Layers, Part
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
-from bubbleproof.verify.candidates.chosen import foreign_choice, plain_of
+from bubbleproof.verify.candidates.chosen import foreign_choice, foreign_step, plain_of
 from proofs_tests.planners.every_choice import every_choice
 
 GIVEN = Pipeline(num_ranks=2, num_microbatches=2, activation=2, split_backward=True, capacity=9)
@@ -101,3 +104,53 @@ def test_where_nothing_is_open_nothing_is_chosen(
     changes: dict[str, object], allowed: Allowed | None
 ) -> None:
     assert foreign_choice(GIVEN, allowed, GIVEN.with_changes(**changes)) is not None
+
+
+LAYERS = Layers(
+    number=4,
+    layer=Part(forward=2, backward=6, input_backward=3, weight_backward=4),
+    head=Part(forward=1, backward=1, input_backward=1, weight_backward=1),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, None),
+        ({"forward": (4, 5), "backward": (12, 13)}, None),
+        ({"forward": (5, 4), "backward": (13, 12)}, None),  # the head's ticks on another rank
+        ({"backward": (40, 40)}, None),  # more, such as what is computed again
+        ({"forward": (4, 4)}, "forwards of a microbatch take 8 ticks on all ranks, not 9"),
+        ({"backward": (12, 12)}, "backwards of a microbatch take 24 ticks on all ranks, not 25"),
+        (
+            {"split_backward": True, "input_backward": (6, 7), "weight_backward": (8, 8)},
+            "backwards of a microbatch take 29 ticks on all ranks, not 30",
+        ),
+        ({"split_backward": True, "input_backward": (6, 7), "weight_backward": (8, 9)}, None),
+        ({"num_microbatches": 2}, "its num_microbatches is not the problem's"),
+        ({"num_ranks": 1, "forward": 9, "backward": 25}, "its num_ranks is not the problem's"),
+        ({"capacity": None}, "its capacity is not the problem's"),
+        ({"latency": 0}, "its latency is not the problem's"),
+        ({"bandwidth": 7}, "its bandwidth is not the problem's"),
+    ],
+)
+def test_what_trains_another_step_is_told(changes: dict[str, Any], why: str | None) -> None:
+    """Four layers and a head: 4 x 2 + 1 ticks forward, 4 x 6 + 1 back, 4 x (3 + 4) + 2 in two."""
+    base: dict[str, Any] = {
+        "num_ranks": 2, "num_microbatches": 3, "forward": (4, 5), "backward": (12, 13),
+        "capacity": 5, "latency": 1,
+    }  # fmt: skip
+    space = PlanSpace(pipeline=Pipeline(**base), layers=LAYERS)
+    assert foreign_step(space, Pipeline(**{**base, **changes})) == why
+
+
+def test_each_rank_does_its_own_part_where_no_layers_are_told() -> None:
+    """What a slow rank does is not moved to a fast one: 6 + 2 as 4 + 4."""
+    slow = Pipeline(num_ranks=2, num_microbatches=3, forward=(6, 2), backward=(6, 2))
+    even = Pipeline(num_ranks=2, num_microbatches=3, forward=4, backward=4)
+    told = foreign_step(PlanSpace(pipeline=slow), even)
+    assert told == "forwards of a microbatch take 4 ticks on rank 0, not 6"
+    halves = Pipeline(
+        num_ranks=2, num_microbatches=3, num_chunks=2, forward=(3, 1, 3, 1), backward=(3, 1, 3, 1)
+    )
+    assert foreign_step(PlanSpace(pipeline=slow), halves) is None
