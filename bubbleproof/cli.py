@@ -189,7 +189,7 @@ def calibrate(
 @runs("estimate.run_estimate")
 def estimate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Iterations to estimate.")],
-    hardware: Annotated[str, Option(help="A hardware file (.toml), or a card's name.")],
+    hardware: Annotated[str, Option(help="A file of calibrate (.toml), or a card, as h100.")],
     json: Json = False,
 ) -> None:
     """Estimate the time and memory of iterations."""

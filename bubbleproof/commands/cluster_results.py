@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from bubbleproof.commands.plan_results import Timed, plan_to_json
+from bubbleproof.commands.plan_results import Timed, bound_text, plan_to_json
 from bubbleproof.costs import layer_flops
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import head_flops
@@ -21,7 +21,7 @@ from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.deployment_corners import Corner
 from bubbleproof.solvers import Status
 
-COLUMNS = ("deployment", "iteration", "bound", "MFU", "peak", "status", "why")
+COLUMNS = ("deployment", "iteration (us)", "bound (us)", "MFU", "peak", "status", "why")
 NUMBERS = re.compile(r"[0-9][0-9.,]*")
 MOST_SHOWN = 12
 UNIT = "us"
@@ -106,12 +106,11 @@ def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str
             memory = Scale.of("bytes", found.least_memory).amount(found.least_memory)
             rows.append(("fits with", f"{memory} on each card, as {found.nearest}"))
         return [*rows, ("time", f"{found.seconds:.2f} s")]
-    bound = ticks(found.lower_bound, UNIT)
     return [
         *rows,
         ("run", str(found.winner.combination)),
         ("iteration", ticks(found.value, UNIT)),
-        ("no iteration below", bound),
+        ("no iteration below", bound_text(found.value, found.lower_bound, UNIT)),
         ("of it after the pipeline", ticks(found.step_end, UNIT)),
         (
             "model FLOPs per card",

@@ -75,10 +75,15 @@ from bubbleproof.report.plan_page import ranked_table
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
+LETTERS = (
+    "t, d, p: tensor, data and pipeline parallel cards; b: samples of a microbatch; c: cards that "
+    "share a\nsequence; e: over which experts are spread; zero: level of ZeRO; none, attention or full: what of a layer is recomputed"
+)
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
     "whatever its shape, has a shorter one; MFU: the model's FLOPs, the attention's square whole "
-    "and nothing recomputed counted, of what the cards' dense rate would do."
+    "and nothing recomputed counted, of what the cards' dense rate would do; "
+    f"{LETTERS.replace(chr(10), ' ')}."
 )
 
 
@@ -183,12 +188,17 @@ def _tell_nothing(file: ClusterFile, found: ClusterPlan, json: bool) -> None:
     if json:
         print_json(cluster_plan_to_json(file, None, found, {}))
         return
-    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(file, found))
+    _print_deployments(file, found)
     print_table(f"{file.name}: plan", ("quantity", "value"), iteration_rows(file, found))
 
 
+def _print_deployments(file: ClusterFile, found: ClusterPlan) -> None:
+    print_table(f"{file.name}: deployments", COLUMNS, combination_rows(file, found))
+    print_text(LETTERS)
+
+
 def _print(of: _Answer) -> None:
-    print_table(f"{of.file.name}: deployments", COLUMNS, combination_rows(of.file, of.found))
+    _print_deployments(of.file, of.found)
     rows = [*iteration_rows(of.file, of.found), *_shape_rows(of)]
     rows += paper_rows(of.shown, of.found.value, of.deployed.pipeline.unit)
     print_table(f"{of.file.name}: plan", ("quantity", "value"), rows)

@@ -92,7 +92,7 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
     takes = "makespan" if found.winner.cost is None else "takes, hosts and NICs included"
     rows += [("run", str(found.winner.candidate)), (takes, ticks(found.value, unit))]
     rows += [
-        ("no schedule below", _bound_text(found, unit)),
+        ("no schedule below", bound_text(found.value, found.lower_bound, unit)),
         ("found by", found.winner.origin),
     ]
     rows += [(name, str(value)) for name, value in _chosen(found.winner).items() if value]
@@ -110,14 +110,12 @@ def summary_rows(file: ProblemFile, found: Plan, timed: Timed) -> list[tuple[str
     return [*rows, ("verified", verified), ("time", f"{found.seconds:.2f} s")]
 
 
-def _bound_text(found: Plan, unit: str) -> str:
+def bound_text(value: int, lower_bound: int, unit: str) -> str:
     """The bound of all candidates, and how far the plan is above it."""
-    assert found.value is not None
-    above = found.value - found.lower_bound
-    bound = ticks(found.lower_bound, unit)
-    if not above or not found.lower_bound:
+    above, bound = value - lower_bound, ticks(lower_bound, unit)
+    if not above or not lower_bound:
         return bound
-    return f"{bound}; the plan is {100 * above / found.lower_bound:.2f} % above it"
+    return f"{bound}; the plan is {100 * above / lower_bound:.2g} % above it"
 
 
 def _spans_text(spans: Jitter, unit: str) -> str:

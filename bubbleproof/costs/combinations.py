@@ -104,8 +104,9 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
             f"no tensor x data x pipeline of the lists is the {training.cluster.cards} cards; "
             f"use such as {_nearest(training.cluster.cards, tensor, pipeline, lists)}"
         )
-    others = lists.micro_batch, lists.zero, lists.scope, lists.expert
-    number = len(shapes) * prod(map(len, others))
+    cuts = [(shape, zero) for shape in shapes for zero in _levels(shape, lists)]
+    others = lists.micro_batch, lists.scope, lists.expert
+    number = len(cuts) * prod(map(len, others))
     if number > MOST_COMBINATIONS:
         raise ValueError(
             f"a plan goes through at most {MOST_COMBINATIONS} combinations, these are {number}; "
@@ -115,8 +116,14 @@ def combinations(training: Training, lists: Lists) -> tuple[Combination, ...]:
         Combination(
             tensor=t, data=d, pipeline=p, micro_batch=b, zero=zero, scope=scope, context=c, expert=e
         )
-        for (t, d, p, c), b, zero, scope, e in product(shapes, *others)
+        for ((t, d, p, c), zero), b, scope, e in product(cuts, *others)
     )
+
+
+def _levels(shape: tuple[int, int, int, int], lists: Lists) -> tuple[int, ...]:
+    """ZeRO levels that differ: where one replica has all, nothing is shared at any."""
+    _, data, _, context = shape
+    return lists.zero if data * context > 1 else (min(lists.zero),)
 
 
 def _sizes(training: Training, lists: Lists) -> tuple[tuple[int, ...], ...]:

@@ -116,8 +116,8 @@ class Standing:
         if best is None or best.value is None:
             return "no schedule was found in the time given"
         if self.bound >= best.value:
-            return f"its bound is not below the plan's {best.value:,} us"
-        return f"open: its bound is below the plan's {best.value:,} us"
+            return "bound not below the plan"
+        return "open: bound below the plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -159,6 +159,12 @@ class ClusterPlan:
     seconds: float
     bundled: Mapping[str, tuple[Bounded, ...]]
     reason: str = ""
+
+    def __repr__(self) -> str:
+        told = self.status.value.partition(":")[0]
+        found = "" if self.winner is None else f", {self.winner.combination}: {self.value} us"
+        bound = "" if self.winner is None else f", no iteration is below {self.lower_bound}"
+        return f"<ClusterPlan: {told}{found}{bound}, {len(self.rows)} deployments>"
 
     def bundles(self, deployed: Sequence[Deployed]) -> dict[str, tuple[Bounded, ...]]:
         """The proofs of every deployment."""

@@ -256,11 +256,11 @@ class _ClusterPlanning:
     def _tell(self, one: Standing) -> None:
         if self.options.tell is not None:
             best = self.best
-            found = "no schedule yet" if one.value is None else f"{one.value:,}"
-            shown = "none" if best is None else f"{best.value:,}"
+            found = "no schedule yet" if one.value is None else f"{one.value:,} us"
+            shown = "none" if best is None else f"{best.value:,} us"
             seconds = time.perf_counter() - self.began
             self.options.tell(
-                f"{seconds:7.2f} s  {one.counted.combination}: {found}, bound {one.bound:,}; "
+                f"{seconds:7.2f} s  {one.counted.combination}: {found}, bound {one.bound:,} us; "
                 f"best {shown}"
             )
 

@@ -64,15 +64,16 @@ def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> N
     assert found["winner"].keys() >= KEYS | SHAPE
     assert found["winner"]["tensor"] * found["winner"]["data"] * found["winner"]["pipeline"] == 4
     assert found["verified"] is True
-    # (t, d, p) with p of 2 and 4, t within a node of two: (1,2,2) (2,1,2) (1,1,4); b, zero, scope.
-    assert len(found["candidates"]) == 3 * 2 * 2 * 2
+    # (t, d, p) with p of 2 and 4, t within a node of two: (1,2,2) (2,1,2) (1,1,4); b, scope, and
+    # of the first, which has two replicas, two levels of ZeRO.
+    assert len(found["candidates"]) == (2 + 1 + 1) * 2 * 2
     for one in found["candidates"]:
         assert one.keys() >= KEYS | {"status", "value", "lower_bound", "peak_memory", "reason"}
         assert one["status"] == "NOT_LEGAL" or one["lower_bound"] >= found["value"]
         told = one["reason"]
         if one["status"] == "BOUNDED":  # nothing was looked for, and the bound says why
             assert one["value"] is None
-            assert told == f"its bound is not below the plan's {found['value']:,} us"
+            assert told == "bound not below the plan"
     assert "BOUNDED" in {one["status"] for one in found["candidates"]}
     assert found["pareto"][0]["value"] == found["value"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from threading import Event
 
 import pytest
@@ -147,3 +148,12 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
     assert limits(0.4 * PATIENCE)
     assert min(asked) >= 0.4 * PATIENCE
     assert limits(2 * PATIENCE) == []
+
+
+def test_of_one_replica_one_level_of_zero_is_gone_through() -> None:
+    # t = 1 on 4 cards: d = 1 shares nothing at any level, d = 2 and d = 4 share at 1, 2 and 3.
+    lists = Lists(tensor=(1,), micro_batch=(1,), zero=(3, 1, 2), scope=("full",))
+    levels = [(one.data, one.zero) for one in combinations(TRAINING, lists)]
+    assert sorted(levels) == [(1, 1), *product((2, 4), (1, 2, 3))]
+    shared = Lists(tensor=(1,), data=(1,), micro_batch=(1,), scope=("full",), context=(2,))
+    assert {one.zero for one in combinations(TRAINING, shared)} == {0, 1, 2, 3}

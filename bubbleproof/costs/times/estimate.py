@@ -22,6 +22,10 @@ class Estimate:
     allocated_bytes: int
     stages: tuple[Mapping[str, float], ...]
 
+    def __repr__(self) -> str:
+        took, held = f"{self.iteration_ms:,.1f} ms", f"{self.allocated_gib:.2f} GiB"
+        return f"<Estimate: row {self.row.number}, {self.row.model.name}, {took}, {held}>"
+
     @property
     def allocated_gib(self) -> float:
         """Of the fullest card."""
