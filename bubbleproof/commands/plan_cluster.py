@@ -77,7 +77,8 @@ from bubbleproof.theory.pipelines.nearest_shape import nearest_change
 
 LETTERS = (
     "t, d, p: tensor, data and pipeline parallel cards; b: samples of a microbatch; c: cards that "
-    "share a\nsequence; e: over which experts are spread; zero: level of ZeRO; none, attention or full: what of a layer is recomputed"
+    "share\na sequence; e: cards over which experts are spread; zero: level of ZeRO;\n"
+    "none, attention or full: what of a layer is recomputed"
 )
 EXPLAINED = (
     "iteration: the pipeline's makespan and the step's end; bound: no schedule of the deployment, "
@@ -208,11 +209,15 @@ def _print(of: _Answer) -> None:
 
 def _shape_rows(of: _Answer) -> list[tuple[str, str]]:
     """What the joint planner says of the winner's pipeline."""
+    rows = _of_pipeline(summary_rows(of.deployed, of.plan, of.timed))
+    return [*rows, ("time", f"{of.found.seconds:.2f} s")]
+
+
+def _of_pipeline(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The rows of the winner's own plan, named so that they stand below those of the iteration."""
     named = {"run": "pipeline's shape", "makespan": "its makespan", "time": "", "status": ""}
-    rows = summary_rows(of.deployed, of.plan, of.timed)
-    rows = [(named.get(name, name), value) for name, value in rows]
-    seconds = ("time", f"{of.found.seconds:.2f} s")
-    return [*(r for r in rows if r[0] and not r[0].startswith("no schedule")), seconds]
+    told = [(named.get(name, name), value) for name, value in rows]
+    return [row for row in told if row[0] and not row[0].startswith("no schedule")]
 
 
 def _write(folder: Path, of: _Answer) -> None:
@@ -246,5 +251,5 @@ def _report(of: _Answer) -> Report:
     picture = deployment_corners(
         corners_of(of.found), unit=UNIT, capacity=of.file.training.cluster.memory
     )
-    summary = (*iteration_rows(of.file, of.found), *report.summary)
+    summary = (*iteration_rows(of.file, of.found), *_of_pipeline(report.summary))
     return replace(report, summary=summary, parts=(table, picture, *report.parts))
