@@ -97,8 +97,9 @@ def test_the_plan_is_optimal_over_all_deployments(command: Run, planned: Path) -
     assert told["bound"] == told["value"] == min(alone)
     assert told["without_room"] > 0
     assert told["statement"].startswith("optimal over these deployments and choices: ")
-    # (t, d, p): (1,4,1) (2,2,1) (1,2,2) (2,1,2) (1,1,4); three micro-batches, 3 never divides 8.
-    assert told["deployments"] == 5 * 2 * 2 * 2 - told["deployments_not_legal"] + 5 * 2 * 2
+    # (t, d, p): (1,4,1) (2,2,1) (1,2,2), each at two levels of ZeRO, and (2,1,2) (1,1,4), of one
+    # replica, at one; three micro-batches, of which 3 never divides 8; two scopes.
+    assert told["deployments"] == (3 * 2 + 2) * 3 * 2 - told["deployments_not_legal"]
     status, bare = verified(command, planned, "small.toml")
     assert status == 0
     assert bare["certificate"]["bound"] == told["bound"]
