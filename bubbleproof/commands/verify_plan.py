@@ -3,7 +3,8 @@
 PLAN is the ``plan.json`` that a plan wrote (or its folder), which has the winner and its schedule,
 or the problem file, of which only the bundle is judged. The candidates are derived from the problem
 file anew; ``--problem`` names the one to derive them from in place of the text that a plan carries.
-Pipelines that a plan has beside the file's shapes are candidates too, if they train the same step.
+Pipelines that a plan has beside the file's shapes are candidates too, if they train the same step;
+what they hold and move is taken from the plan, and the sentence says so.
 
 Of a file that starts from a model and a cluster the deployments are derived anew, by ``costs``: the
 bundle has to bound the candidates of every one, and what counts is the iteration, the makespan and
@@ -215,7 +216,7 @@ def _by(proved: BundleVerdict, scope: _Scope) -> str:
         by += f"; {scope.every.num_not_legal} more have no legal pipeline"
     if scope.space is not None and scope.space.others:
         number = counted(len(scope.space.others), "pipeline")
-        by += f"; {number} of the plan beside the file's shapes"
+        by += f"; {number} of the plan beside the file's shapes, memory and collectives as it tells"
     if proved.believed:
         by += f", the others by the word of {' and '.join(proved.believed)}"
     return by
