@@ -25,7 +25,7 @@ def run_estimate(rows: str, hardware: str, json: bool) -> int:
         content = [_to_json(each, by.card.memory_bytes) for each in found]
         print_json({"hardware": by.card.name, "rows": content})
     else:
-        _print(found, by.card.title)
+        _print(found, by.card.title, by.card.memory_bytes)
     return HOLDS
 
 
@@ -38,7 +38,7 @@ def _to_json(found: Estimate, memory_bytes: int) -> Mapping[str, object]:
     }
 
 
-def _print(found: Sequence[Estimate], title: str) -> None:
+def _print(found: Sequence[Estimate], title: str, memory_bytes: int) -> None:
     print_table(
         f"estimates for {title}",
         ("row", "model", "cut", "microbatches", "iteration", "allocated"),
@@ -49,7 +49,8 @@ def _print(found: Sequence[Estimate], title: str) -> None:
                 _cut(each.row),
                 str(each.row.microbatches),
                 f"{each.iteration_ms:,.1f} ms",
-                f"{each.allocated_gib:.2f} GiB",
+                f"{each.allocated_gib:.2f} GiB"
+                + ("" if each.allocated_bytes <= memory_bytes else ", does not fit"),
             )
             for each in found
         ],

@@ -161,7 +161,7 @@ class ClusterPlan:
     reason: str = ""
 
     def __repr__(self) -> str:
-        told = self.status.value.partition(":")[0]
+        told = self.status.name.lower()
         found = "" if self.winner is None else f", {self.winner.combination}: {self.value} us"
         bound = "" if self.winner is None else f", no iteration is below {self.lower_bound}"
         return f"<ClusterPlan: {told}{found}{bound}, {len(self.rows)} deployments>"

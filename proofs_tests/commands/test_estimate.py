@@ -126,3 +126,12 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert answer.err.count("\n") == 1
     assert told in answer.err
     assert not Path("new.toml").exists()
+
+
+def test_a_row_beyond_the_card_says_so(command: Run, tmp_path: Path) -> None:
+    # Llama 3 8B on one card: 16 bytes for each of 8e9 parameters are more than the 24 GB of a 4090.
+    rows = "gpus,global_batch,micro_batch,model,layers,sequence,tensor,data,pipeline\n"
+    (tmp_path / "one.csv").write_text(rows + "1,1,1,llama-3-8b,32,4096,1,1,1\n", encoding="utf-8")
+    at = "estimate", tmp_path / "one.csv", "--hardware"
+    assert "does not fit" in " ".join(command(*at, "rtx-4090").out.split())
+    assert command(*at, "rtx-4090", "--json").out.count('"fits": false') == 1
