@@ -97,4 +97,5 @@ def test_lifetimes_take_twice_the_work_for_twice_the_microbatches() -> None:
         variants = PipelineVariants(pipeline, allowed).variants
         return counted_steps(lambda: OptionLifetimes(variants).of((0, 1)))
 
-    assert steps(32) <= 2 * steps(16)
+    first, second, third = steps(16), steps(32), steps(64)
+    assert third - second <= 2.02 * (second - first)  # of a line, exactly twice
