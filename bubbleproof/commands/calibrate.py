@@ -74,7 +74,7 @@ def _to_json(found: Calibration, left: float) -> dict[str, object]:
 
 def _print(found: Calibration, left: float, output: str) -> None:
     print_table(
-        f"{output}: {found.card.title}, {found.rows} rows, mean error {left:.1%} on these rows",
+        f"{output}: {found.card.title}, {found.rows} rows, met with a mean error of {left:.1%}",
         ("constant", "value", "unit", "meaning", "from"),
         [
             (

@@ -1,6 +1,7 @@
 """What a command is given: a schedule file, a PyTorch table, a problem file, or a family's name.
 
-Wherever a schedule is taken, ``FAMILY key=value ...`` serves as well as a file.
+Wherever a schedule is taken, ``FAMILY key=value ...`` serves as well as a file, and so does the
+folder of a plan or a run, for the ``schedule.json`` in it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # a solver is loaded where one is asked for
     from bubbleproof.solvers.choices import ChoiceResult
 
 SUFFIXES = (".json", ".csv")
+IN_FOLDER = "schedule.json"
 DIALECTS: dict[str | None, Literal["new", "old"] | None] = {
     None: None,
     "new": "new",
@@ -61,6 +63,8 @@ def read_schedule_input(
 
 
 def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
+    if (Path(words[0]) / IN_FOLDER).is_file():
+        words = [str(Path(words[0]) / IN_FOLDER), *words[1:]]
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)
     if words[0] in families():

@@ -183,7 +183,7 @@ def _below(proved: BundleVerdict, value: int | None, scope: _Scope) -> BundleVer
     if value is None or proved.bound is None or value >= proved.bound:
         return proved
     why = (
-        f"the schedule's {scope.objective} is {value}, below the bound {proved.bound} of all "
+        f"the schedule's {scope.objective} is {value:,}, below the bound {proved.bound:,} of all "
         f"{'candidates' if scope.every is None else 'deployments'}"
     )
     return replace(proved, refusals=(why,), bound=None)
@@ -195,13 +195,13 @@ def _sentence(proved: BundleVerdict, value: int | None, scope: _Scope) -> str:
         return "nothing is proved about how good the plan is"
     by, unit, (thing, over) = _by(proved, scope), scope.unit, scope.words
     if value is None:
-        return f"no {thing} over {over} is below {proved.bound} {unit} ({by})"
+        return f"no {thing} over {over} is below {proved.bound:,} {unit} ({by})"
     if value <= proved.bound:
-        return f"optimal over {over}: {value} {unit}, and no {thing} has less ({by})"
+        return f"optimal over {over}: {value:,} {unit}, and no {thing} has less ({by})"
     gap = value - proved.bound
     return (
-        f"within {gap} {unit} of optimal over {over}: {value} {unit}, "
-        f"and no {thing} is below {proved.bound} ({by})"
+        f"within {gap:,} {unit} of optimal over {over}: {value:,} {unit}, "
+        f"and no {thing} is below {proved.bound:,} ({by})"
     )
 
 

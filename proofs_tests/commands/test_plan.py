@@ -62,6 +62,15 @@ def test_the_json_has_the_keys_of_the_contract(command: Run, problem: Path) -> N
     assert set(out) == {"forward 4 is not divisible by 3"}
 
 
+def test_the_folder_of_a_plan_serves_as_its_schedule(command: Run, problem: Path) -> None:
+    assert command("plan", problem, "-o", "runs/small").status == 0
+    by_file = command("show", "runs/small/schedule.json")
+    assert (by_file.status, command("show", "runs/small").out) == (0, by_file.out)
+    empty = command("show", "runs")
+    assert empty.status == 2
+    assert "expected a schedule (.json)" in empty.err
+
+
 def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
     answer = command("plan", problem)
     assert answer.status == 0
