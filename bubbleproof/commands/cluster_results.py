@@ -54,7 +54,9 @@ def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, .
 def _place(row: Row) -> tuple[int, int]:
     if row.value is not None:
         return 0, row.value
-    return {"UNKNOWN": 1, BOUNDED: 2, "INFEASIBLE": 3}.get(row.status, 4), row.bound
+    if row.status == "INFEASIBLE":  # the nearest to fitting first
+        return 3, row.on_card or NEVER
+    return {"UNKNOWN": 1, BOUNDED: 2}.get(row.status, 4), row.bound
 
 
 def _row(file: ClusterFile, row: Row) -> tuple[str, ...]:
