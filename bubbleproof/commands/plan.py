@@ -14,6 +14,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
@@ -77,8 +78,8 @@ def run_plan(problem: str, request: PlanRequest) -> int:
         raise UnusableInput("plan", "this table, such as chunks = [1, 2]", "nothing", problem)
     chosen = chosen_by(request.paper, file)
     options = options_of(request, file.time_limit)
-    with workers_of(request) as executor:
-        found = planned(file, options, executor, known_to(chosen))
+    with workers_of(request) as executor, heartbeat(options) as telling:
+        found = planned(file, telling, executor, known_to(chosen))
     _refuse_illegal(problem, found)
     found, shown = joined(found, chosen, options)
     timed = timed_candidates(found, file, options.time_limit)

@@ -29,6 +29,7 @@ from bubbleproof.commands.cluster_results import (
     corners_of,
     iteration_rows,
 )
+from bubbleproof.commands.heartbeat import heartbeat
 from bubbleproof.commands.output import BROKEN, print_json, print_table, print_text, say
 from bubbleproof.commands.plan import (
     EXIT,
@@ -112,8 +113,8 @@ def run_any_plan(problem: str, request: PlanRequest) -> int:
     options = options_of(request, file.time_limit)
     with about(problem):
         counts = all_counted(file)
-    with workers_of(request) as executor:
-        found = plan_cluster(counts, lambda c: deployed_space(file, c), options, executor=executor)
+    with workers_of(request) as executor, heartbeat(options) as telling:
+        found = plan_cluster(counts, lambda c: deployed_space(file, c), telling, executor=executor)
     if found.winner is None or found.plan is None:
         _refuse_illegal(problem, file, counts, found)
         _tell_nothing(file, found, request.json)
