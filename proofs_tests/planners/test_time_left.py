@@ -30,7 +30,7 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
         raise AssertionError("its problem was built")
 
     monkeypatch.setattr(looks, "relaxation", refuse)
-    found = plan(MANY, PlanOptions(time_limit=30))
+    found = plan(MANY, PlanOptions(time_limit=1))
     assert (found.status, found.value) == (Status.UNKNOWN, None)
     # F and B of 2 stages and 4 stages, of half a million microbatches: 2 and 4 million actions.
     first, second = found.judged

@@ -81,7 +81,7 @@ def balanced_cut(layers: Layers, stage_ranks: Sequence[int]) -> Cut:
 
     >>> model = Layers(number=6, layer=Part(forward=1, backward=2), head=Part(forward=3))
     >>> balanced_cut(model, (0, 1, 2))
-    (2, 3, 1)
+    (2, 2, 2)
     """
     stages = len(stage_ranks)
     if layers.number < stages:
