@@ -17,10 +17,10 @@ def test_silence_is_told_and_lines_pass_as_they_are() -> None:
 
     def tell(line: str) -> None:
         lines.append(line)
-        if "searching on, limit 60 s" in line:
+        if f"searching on, limit {PATIENCE:g} s" in line:
             silent.set()
 
-    with heartbeat(PlanOptions(time_limit=60, tell=tell), silence=0.01) as options:
+    with heartbeat(PlanOptions(time_limit=PATIENCE, tell=tell), silence=0.01) as options:
         assert options.tell is not None
         options.tell("a candidate")
         assert "a candidate" in lines

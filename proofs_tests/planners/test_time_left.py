@@ -22,7 +22,7 @@ from bubbleproof.verify.candidates.bundle import check_bundle
 from proofs_tests.patience import PATIENCE
 
 PIPELINE = Pipeline(num_ranks=2, num_microbatches=4, forward=2, backward=4, activation=2)
-MANY = PlanSpace(pipeline=PIPELINE.with_changes(num_microbatches=500_000), chunks=(1, 2))
+MANY = PlanSpace(pipeline=PIPELINE.with_changes(num_microbatches=500), chunks=(1, 2))
 
 
 def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,16 +30,17 @@ def test_a_candidate_that_cannot_be_prepared_is_not_begun(monkeypatch: pytest.Mo
         raise AssertionError("its problem was built")
 
     monkeypatch.setattr(looks, "relaxation", refuse)
-    found = plan(MANY, PlanOptions(time_limit=1))
+    monkeypatch.setattr(looks, "PREPARED", 1.0)  # seconds for each action
+    found = plan(MANY, PlanOptions(time_limit=PATIENCE))
     assert (found.status, found.value) == (Status.UNKNOWN, None)
-    # F and B of 2 stages and 4 stages, of half a million microbatches: 2 and 4 million actions.
+    # F and B of 2 stages and 4 stages, of 500 microbatches: 2000 and 4000 actions.
     first, second = found.judged
-    assert first.reason == "not begun: its 2,000,000 actions take about 120 s to prepare"
-    assert second.reason == "not begun: its 4,000,000 actions take about 240 s to prepare"
-    # Rank 0 computes 2 + 4 ticks half a million times; rank 1 as much, after an F of 2 and before a
+    assert first.reason == "not begun: its 2,000 actions take about 2000 s to prepare"
+    assert second.reason == "not begun: its 4,000 actions take about 4000 s to prepare"
+    # Rank 0 computes 2 + 4 ticks 500 times; rank 1 as much, after an F of 2 and before a
     # B of 4 on rank 0. Two chunks halve what is before and after, of rank 1's first stage.
-    assert [one.bound for one in found.judged] == [3_000_006, 3_000_003]
-    assert check_bundle(MANY, found.bundle).bound == 3_000_003
+    assert [one.bound for one in found.judged] == [3006, 3003]
+    assert check_bundle(MANY, found.bundle).bound == 3003
 
 
 def test_one_that_fits_is_looked_at_in_time_that_is_short_for_a_larger_one() -> None:
