@@ -28,7 +28,13 @@ from math import log2
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.times.kernels import US, kernel_times
-from bubbleproof.costs.times.work import work
+from bubbleproof.costs.times.work import (
+    message_bytes,
+    moved_around,
+    rings_that_leave,
+    updated,
+    work,
+)
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import Weights, embedding_weights, head_weights, layer_weights
 from bubbleproof.theory.pipelines.layer_cuts import Cut
@@ -107,9 +113,15 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
         layer=among.shared(layer, layer_weights(model, at)),
         embedding=among.shared(before, embedding_weights(model, at)),
         head=among.shared(behind, copied),
-        message=float(times.message + times.latency) if at.pipeline > 1 else 0.0,
+        message=_message(model, at, cluster) + float(times.latency) if at.pipeline > 1 else 0.0,
         beside=float(cluster.constants["iteration"]),
     )
+
+
+def _message(model: Transformer, at: Deployment, cluster: Cluster) -> float:
+    """To the next stage, which a microbatch's own deployment does not know."""
+    moved = message_bytes(model, at, cluster.runs, cluster.card.cards_per_node)
+    return moved / (cluster.constants["message"] * GB_PER_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,27 +164,12 @@ class _Replicas:
         return latency + self._moving(weights, size)
 
     def _moving(self, weights: Weights, size: int) -> float:
-        return self._sent(
-            size * sum(float(part) * (n - 1) / n for part, n in self._sharers(weights))
-        )
+        """Moving so many bytes of each weight to its replicas, in a node or over the network."""
+        constants, moved = self.cluster.constants, size * moved_around(weights, self.at)
+        if rings := rings_that_leave(self.at, self.cluster.card.cards_per_node):
+            return moved * rings / (constants["network_gradient"] * GB_PER_MS)
+        return moved / (constants["gradient"] * GB_PER_MS)
 
     def _optimizer(self, weights: Weights) -> float:
-        runs, zero = self.cluster.runs, self.at.zero
-        moved = sum(
-            float(part) * (runs.gradients + runs.optimizer / (n if zero else 1))
-            for part, n in self._sharers(weights)
-        )
+        moved = updated(weights, self.at, self.cluster.runs)
         return moved / (self.cluster.constants["memory"] * GB_PER_MS)
-
-    def _sharers(self, weights: Weights) -> list[tuple[float, float]]:
-        """The weights, and how many cards hold them: experts are spread over some of those."""
-        copies = max(1.0, self.at.replicas / self.at.expert)
-        return [(float(weights.dense), self.at.replicas), (float(weights.experts), copies)]
-
-    def _sent(self, moved: float) -> float:
-        """Moving so many bytes of each card to its replicas, in a node or over the network."""
-        constants, per_node = self.cluster.constants, self.cluster.card.cards_per_node
-        if self.at.tensor * self.at.replicas <= per_node:
-            return moved / (constants["gradient"] * GB_PER_MS)
-        rings = min(self.at.tensor, per_node)  # they share their node's network
-        return moved * rings / (constants["network_gradient"] * GB_PER_MS)

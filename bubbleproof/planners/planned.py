@@ -182,6 +182,17 @@ class Plan:
         return tuple(sorted(self.judged, key=place))
 
 
+def why_not(value: int | None, bound: int, best: int | None, by: str = "") -> str:
+    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``)."""
+    if best is None:
+        return "no schedule was found in the time given"
+    if value == best:
+        return f"no schedule of it is below {bound}{by}"
+    if bound >= best:
+        return f"its bound{by}, {bound}, is not below {best}"
+    return f"open: its bound, {bound}, is below {best}"
+
+
 def unsolved_status(bound: int, best: int | None) -> str:
     """The status of what has no schedule, beside a plan of ``best`` ticks."""
     return Status.UNKNOWN.name if best is None or bound < best else BOUNDED

@@ -33,7 +33,14 @@ from bubbleproof.planners.looks import (
     preparation,
     without_look,
 )
-from bubbleproof.planners.planned import NOT_LEGAL, Judged, Plan, PlanOptions, unsolved_status
+from bubbleproof.planners.planned import (
+    NOT_LEGAL,
+    Judged,
+    Plan,
+    PlanOptions,
+    unsolved_status,
+    why_not,
+)
 from bubbleproof.solvers import SolveOptions, Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
@@ -333,17 +340,6 @@ def _reason(one: _Standing, best: int | None) -> str:
     if not one.bound.is_begun and (best is None or one.least < best):
         return one.bound.reason
     return why_not(one.value, one.least, best, by)
-
-
-def why_not(value: int | None, bound: int, best: int | None, by: str = "") -> str:
-    """Why a candidate is not the plan of ``best`` ticks, or what its bound rests on (``by``)."""
-    if best is None:
-        return "no schedule was found in the time given"
-    if value == best:
-        return f"no schedule of it is below {bound}{by}"
-    if bound >= best:
-        return f"its bound{by}, {bound}, is not below {best}"
-    return f"open: its bound, {bound}, is below {best}"
 
 
 def _bound_text(bound: int) -> str:

@@ -16,31 +16,10 @@ from bubbleproof.formats.cluster_deployments import all_counted, deployments
 from bubbleproof.formats.cluster_toml import read_cluster_file
 from bubbleproof.planners import PlanOptions, plan
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.patience import PATIENCE
 
-TEXT = """
-[model]
-family = "llama"
-layers = 4
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-
-[cluster]
-cards = 4
-per_node = 2
-flops = 1e12
-memory = "104 MiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "10 GB/s"
-network = "1 GB/s"
-
-[batch]
-samples = 8
-
+TEXT = f"""{SMALL.replace("128 MiB", "104 MiB")}\
 [plan]
 pipeline = [1, 2, 4]
 micro_batch = [1, 2, 3]

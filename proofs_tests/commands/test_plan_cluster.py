@@ -12,30 +12,9 @@ import bubbleproof as bp
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.papers import planners
 from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.small_cluster import SMALL
 
-TEXT = """
-[model]
-family = "llama"
-layers = 4
-hidden = 256
-heads = 4
-feed_forward = 512
-vocabulary = 1000
-sequence = 256
-
-[cluster]
-cards = 4
-per_node = 2
-flops = 1e12
-memory = "128 MiB"
-reserve = 0
-memory_bandwidth = "100 GB/s"
-node_link = "10 GB/s"
-network = "1 GB/s"
-
-[batch]
-samples = 8
-
+TEXT = f"""{SMALL}\
 [plan]
 pipeline = [2, 4]
 micro_batch = [1, 2]

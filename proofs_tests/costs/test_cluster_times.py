@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -98,6 +99,21 @@ def test_a_step_ends_as_an_iteration_is_estimated(pipeline: int, zero: int) -> N
     wanted = max(float(step_times(each, CARDS.constants)) for each in steps)
     found = cluster_times(MODEL, at, CARDS).step_end([(4 // pipeline,) * pipeline])
     assert found == pytest.approx(wanted + CARDS.constants["iteration"])
+
+
+@pytest.mark.parametrize(
+    ("framework", "per_node", "share"),
+    [("megatron-core", 4, 2), ("megatron-deepspeed", 2, 2), ("megatron-deepspeed", 4, 1)],
+)
+def test_a_message_is_whole_where_it_stays_in_its_node_and_nothing_scatters_it(
+    framework: str, per_node: int, share: int
+) -> None:
+    """256 tokens of 256 numbers of 2 bytes, by the cards of a tensor group of 2 or by each."""
+    card = replace(CARDS.card, cards_per_node=per_node)
+    cluster = CARDS.with_changes(framework=framework, card=card)
+    found = cluster_times(MODEL, ONE.with_changes(tensor=2, data=1, pipeline=2), cluster).message
+    sent = 256 * 256 * 2 / share / (CARDS.constants["message"] * 1e6)
+    assert found == pytest.approx(sent + CARDS.constants["collective"] * 1e-3)
 
 
 def test_the_heaviest_stage_of_any_cut_ends_a_step() -> None:

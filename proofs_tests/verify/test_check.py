@@ -16,7 +16,6 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Finding, Rule, check, check_program, join
 from bubbleproof.verify.check import findings
-from bubbleproof.verify.explain.grid import step_grid
 from proofs_tests.cases import hand_built
 from proofs_tests.solvers.small import by_hand
 
@@ -328,32 +327,3 @@ def test_a_violation_prints_the_grid_with_the_cell_marked() -> None:
     assert "[0B0]" in picture
     assert "[1B0]" in picture
     assert "^" in picture
-
-
-def test_a_picture_of_wide_ticks_is_cut_after_its_width() -> None:
-    # Actions of 100 ticks are drawn 8 columns wide: ceil(100 / 8) = 13 ticks a column. The marked
-    # 0B0 lasts 10000 from 50 on; 400 more are drawn after it, but a page ends 100 columns on, at
-    # tick 1300. 0F0 stands in columns 0 to 7, 0B0 from column 50 // 13 = 3 on to the page's end.
-    pipeline = Pipeline(num_ranks=1, num_microbatches=3, forward=100, backward=100)
-    problem = pipeline.problem()
-    duration = problem.duration.copy()
-    duration[problem.task("0B0")] = 10_000
-    orders = [["0F0", "0B0", "0F1", "0B1", "0F2", "0B2"]]
-    starts = [0, 50, 10_050, 10_150, 10_250, 10_350]
-    verdict = check(replace(problem, duration=duration), schedule(orders, starts))
-    picture = verdict.violations[0].picture.splitlines()
-    assert picture[0] == "    time  0 .. 1300 ticks"
-    assert picture[1] == "  rank 0  [0F[0B0]"
-    assert max(map(len, picture)) <= 10 + 120
-
-
-def test_a_picture_of_steps_is_shortened_in_its_middle() -> None:
-    # From 4 rows before the first mark (row 5) to 4 after the last (row 60).
-    order = [f"0{kind}{j}" for j in range(40) for kind in "FB"]
-    problem = Pipeline(num_ranks=1, num_microbatches=40).problem()
-    shown = [f"[{order[row]}]" if row in (5, 60) else order[row] for row in range(1, 65)]
-    text = "... " + "  ".join(shown) + " ..."
-    drawn = step_grid(problem, Program.from_orders([order]), np.array([5, 60]))
-    assert drawn == f"  rank 0  {text[:100]} ... {text[-100:]}"
-    short = step_grid(problem, Program.from_orders([order]), np.array([5]))
-    assert short == "  rank 0  ... " + "  ".join(shown[:9]) + " ..."

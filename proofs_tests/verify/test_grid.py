@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify import check
 from bubbleproof.verify.explain import grid
 from bubbleproof.verify.explain.grid import MAX_ROWS, step_grid, time_grid
 
@@ -132,3 +134,33 @@ def test_a_line_is_shortened_beyond_twice_the_width() -> None:
     text = "".join(chr(97 + i % 26) for i in range(2 * grid.WIDTH))
     assert short(text) == text
     assert short(f"{text}!") == f"{text[: grid.WIDTH]} ... {text[1 - grid.WIDTH :]}!"
+
+
+def test_a_picture_of_wide_ticks_is_cut_after_its_width() -> None:
+    # Actions of 100 ticks are drawn 8 columns wide: ceil(100 / 8) = 13 ticks a column. The marked
+    # 0B0 lasts 10000 from 50 on; 400 more are drawn after it, but a page ends 100 columns on, at
+    # tick 1300. 0F0 stands in columns 0 to 7, 0B0 from column 50 // 13 = 3 on to the page's end.
+    pipeline = Pipeline(num_ranks=1, num_microbatches=3, forward=100, backward=100)
+    problem = pipeline.problem()
+    duration = problem.duration.copy()
+    duration[problem.task("0B0")] = 10_000
+    program = Program.from_orders([["0F0", "0B0", "0F1", "0B1", "0F2", "0B2"]])
+    starts = np.array([0, 50, 10_050, 10_150, 10_250, 10_350])
+    made = Schedule(program=program, start=starts)
+    verdict = check(replace(problem, duration=duration), made)
+    picture = verdict.violations[0].picture.splitlines()
+    assert picture[0] == "    time  0 .. 1300 ticks"
+    assert picture[1] == "  rank 0  [0F[0B0]"
+    assert max(map(len, picture)) <= 10 + 120
+
+
+def test_a_picture_of_steps_is_shortened_in_its_middle() -> None:
+    # From 4 rows before the first mark (row 5) to 4 after the last (row 60).
+    order = [f"0{kind}{j}" for j in range(40) for kind in "FB"]
+    problem = Pipeline(num_ranks=1, num_microbatches=40).problem()
+    shown = [f"[{order[row]}]" if row in (5, 60) else order[row] for row in range(1, 65)]
+    text = "... " + "  ".join(shown) + " ..."
+    drawn = step_grid(problem, Program.from_orders([order]), np.array([5, 60]))
+    assert drawn == f"  rank 0  {text[:100]} ... {text[-100:]}"
+    short = step_grid(problem, Program.from_orders([order]), np.array([5]))
+    assert short == "  rank 0  ... " + "  ".join(shown[:9]) + " ..."

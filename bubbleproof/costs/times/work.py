@@ -34,7 +34,7 @@ from bubbleproof.costs.state import stage_weights
 from bubbleproof.costs.times.exchanges import APART, copied, exchanged, plain, softmax_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import share
+from bubbleproof.costs.weights import Weights, share
 
 Floats = NDArray[np.float64]
 ALIGNED = 8  # numbers: tensor cores take sides that are multiples of it
@@ -109,7 +109,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     """What one microbatch is on one card."""
     sums = _products(model, at, runs)
     tokens = at.micro_batch * at.sequence / at.context
-    hidden = float(tokens * model.hidden * STREAM)
+    hidden = _stream_bytes(model, at)
     divided = 1 / at.tensor
     kept = NOT_DIVIDED * (divided if at.sequence_parallel else 1) + (1 - NOT_DIVIDED) * divided
     scores = 0.0
@@ -117,7 +117,6 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         scores = float(tokens * at.sequence * model.heads * divided * SCORE)
     softmax, softmax_back = softmax_bytes(model, at)
     pieces, plain_pieces = (len(layer_operations(each)) for each in (model, plain(model)))
-    leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
     words = runs.words(model.vocabulary, at.tensor)
     head = 2 * tokens * model.hidden * words
     return _columns(
@@ -141,7 +140,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
         logits=float(tokens * words),
-        message=hidden * (divided if runs.scatters or leaves else 1.0),
+        message=message_bytes(model, at, runs, cards_per_node),
     )
 
 
@@ -224,26 +223,51 @@ def step(
     is_first: bool,
     is_last: bool,
 ) -> Step:
-    """The step of a stage.
-
-    A ring over d replicas moves (d - 1) / d of each byte. Cards are numbered along the tensor group
-    first and then along the replicas; the groups whose rings leave a node share its network.
-    Weights of experts have d / e replicas.
-    """
+    """The step of a stage."""
     layers = model.layers // at.pipeline
     weights = stage_weights(model, at, layers=layers, is_first=is_first, is_last=is_last)
-    within = out = optimizer = 0.0
-    for number, replicas in (
-        (float(weights.dense), at.replicas),
-        (float(weights.experts), max(1.0, at.replicas / at.expert)),
-    ):
-        moved = (replicas - 1) / replicas * number * runs.moved_at_the_end(at.zero)
-        leaves = at.tensor * at.replicas > cards_per_node
-        within, out = within + (0 if leaves else moved), out + (moved if leaves else 0)
-        sharers = replicas if at.zero else 1
-        optimizer += number * (runs.gradients + runs.optimizer / sharers)
+    moved = moved_around(weights, at) * runs.moved_at_the_end(at.zero)
+    rings = rings_that_leave(at, cards_per_node)
     return Step(
-        moved=np.asarray(within),
-        sent=np.asarray(out * min(at.tensor, cards_per_node)),
-        optimizer=np.asarray(optimizer),
+        moved=np.asarray(0.0 if rings else moved),
+        sent=np.asarray(rings * moved),
+        optimizer=np.asarray(updated(weights, at, runs)),
     )
+
+
+def moved_around(weights: Weights, at: Deployment) -> float:
+    """Of these weights, one byte each, what a card moves in a ring over those that hold the same:
+    (n - 1) / n with n of them."""
+    return sum((n - 1) / n * number for number, n in _held_by(weights, at))
+
+
+def updated(weights: Weights, at: Deployment, runs: Software) -> float:
+    """Bytes that a card reads and writes for gradients and optimizer once an iteration."""
+    return sum(
+        number * (runs.gradients + runs.optimizer / (n if at.zero else 1))
+        for number, n in _held_by(weights, at)
+    )
+
+
+def _held_by(weights: Weights, at: Deployment) -> list[tuple[float, float]]:
+    """Weights of a card, and how many cards hold the same: experts are spread over some."""
+    copies = max(1.0, at.replicas / at.expert)
+    return [(float(weights.dense), at.replicas), (float(weights.experts), copies)]
+
+
+def rings_that_leave(at: Deployment, cards_per_node: int) -> int:
+    """How many rings over replicas share a node's network; 0 where none leaves its node. Cards are
+    numbered along the tensor group first and then along the replicas."""
+    leaves = at.tensor * at.replicas > cards_per_node
+    return min(at.tensor, cards_per_node) if leaves else 0
+
+
+def message_bytes(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> float:
+    """What a card sends to the next stage for a microbatch; see the module's text."""
+    leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
+    share = at.tensor if runs.scatters or leaves else 1
+    return _stream_bytes(model, at) / share
+
+
+def _stream_bytes(model: Transformer, at: Deployment) -> float:
+    return float(at.micro_batch * at.sequence / at.context * model.hidden * STREAM)

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from bubbleproof.planners.looks import FirstLook, first_look
 from bubbleproof.planners.papers.paper_choice import PaperChoice, Run
-from bubbleproof.planners.planned import Judged, Plan, unsolved_status
-from bubbleproof.planners.planning import verdict_of, why_not
+from bubbleproof.planners.planned import Judged, Plan, unsolved_status, why_not
+from bubbleproof.planners.planning import verdict_of
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate
 from bubbleproof.theory.pipelines.shaping import Shaped
