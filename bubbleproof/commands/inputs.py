@@ -7,6 +7,7 @@ folder of a plan or a run, for the ``schedule.json`` in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -63,8 +64,9 @@ def read_schedule_input(
 
 
 def _read(words: Sequence[str], dialect: str | None) -> ScheduleFile:
-    if (Path(words[0]) / IN_FOLDER).is_file():
-        words = [str(Path(words[0]) / IN_FOLDER), *words[1:]]
+    with suppress(OSError):  # a name that is too long is no folder's
+        if (Path(words[0]) / IN_FOLDER).is_file():
+            words = [str(Path(words[0]) / IN_FOLDER), *words[1:]]
     suffix = Path(words[0]).suffix.lower()
     _require_dialect(dialect, suffix)
     if words[0] in families():

@@ -51,7 +51,6 @@ LEAST_SECONDS, LEAST_WORK = 0.5, 0.01  # for any look
 SAME = "the same pipeline as"
 MANY = 100  # candidates: beyond, not each is worth a schedule
 
-
 Asked = TypeVar("Asked", FirstLook, Look)
 
 
@@ -257,7 +256,7 @@ class _Planning:
             found = "no schedule yet" if one.value is None else f"{one.value}"
             seconds = time.perf_counter() - self.began
             self.options.tell(
-                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, bound {_bound_text(one.least)}; "
+                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, bound {one.least or 'none yet'}; "
                 f"best {self.best}, {len(self._open())} open"
             )
 
@@ -340,10 +339,6 @@ def _reason(one: _Standing, best: int | None) -> str:
     if not one.bound.is_begun and (best is None or one.least < best):
         return one.bound.reason
     return why_not(one.value, one.least, best, by)
-
-
-def _bound_text(bound: int) -> str:
-    return "none yet" if bound == 0 else str(bound)
 
 
 def verdict_of(winner: Judged) -> Verdict:

@@ -69,6 +69,8 @@ def test_the_folder_of_a_plan_serves_as_its_schedule(command: Run, problem: Path
     empty = command("show", "runs")
     assert empty.status == 2
     assert "expected a schedule (.json)" in empty.err
+    long = command("show", "a" * 5000)
+    assert (long.status, "expected a schedule (.json)" in long.err) == (2, True)
 
 
 def test_the_table_ends_with_what_to_run(command: Run, problem: Path) -> None:
