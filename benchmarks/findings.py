@@ -82,11 +82,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Everything the page tells; ``cases`` is None where the folder is absent."""
+    """Everything the page tells: ``own`` of our families, ``cases`` None without the folder."""
 
     max_ranks: int
     versions: dict[str, str]
     surveys: list[ScheduleSurvey]
+    own: dict[str, Tally]
     mutations: list[Judgement]
     cases: list[CaseFile] | None
     runs: list[Run]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gap_run import instances
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import CLOCK, markdown_table
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
 HERE = Path(__file__).parents[1]
@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _page(settings: argparse.Namespace, rows: list[list[str]]) -> str:
     limits = f"Limit {settings.time_limit:g} s, {settings.threads} threads."
     machine = f"{this_machine(PACKAGES)}. {limits}"
-    return f"{HEAD}\n\n{machine}\n\n{markdown_table(HEADER, rows)}"
+    return f"{HEAD}\n\n{machine}\n\n{CLOCK}\n\n{markdown_table(HEADER, rows)}"
 
 
 def _num_tasks(name: str) -> int:

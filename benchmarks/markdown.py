@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 LONGEST_CELL = 240
+CLOCK = """\
+Each had a limit of seconds: what is found, closed or left open depends on the machine and on what
+else ran there."""  # on every page whose numbers depend on a clock
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

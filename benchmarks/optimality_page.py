@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import CLOCK, markdown_table
 
 if TYPE_CHECKING:
     from benchmarks.optimality import Case
@@ -27,6 +27,8 @@ certificate. *beaten*: a checked shorter schedule exists. *open*: neither. The e
 checked bound (for claimed ones, which nothing beats, 0). Every case stands in
 [optimality.csv](optimality.csv): makespan, peak in units (a unit is one action's activation), the
 authors' own makespan where it is known, the shortest found and the bound.
+
+{clock}
 """
 
 
@@ -34,7 +36,7 @@ def markdown(cases: Sequence[Case], time_limit: float, wanted: int) -> str:
     """The page."""
     return "\n".join(
         [
-            HEAD.format(done=len(cases), wanted=wanted, limit=time_limit),
+            HEAD.format(done=len(cases), wanted=wanted, limit=time_limit, clock=CLOCK),
             _summary(cases),
             "## Longer or shorter than the authors'\n",
             _beside_authors(cases),

@@ -14,6 +14,7 @@ from pathlib import Path
 # Module and function; what several pages share is in ``paper_numbers``.
 PAGES = {
     "bpipe": "benchmarks.bpipe_page.page",
+    "headlines": "benchmarks.headlines_page.page",
     "mepipe": "benchmarks.mepipe_page.page",
     "pipemesh": "benchmarks.pipemesh_page.page",
     "tpipe": "benchmarks.tpipe_page.page",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 from benchmarks.markdown import markdown_table
@@ -17,6 +18,7 @@ from benchmarks.paper_files import path_of
 from benchmarks.paper_numbers import Number, number_table, summary
 from benchmarks.pipemesh_files import CONFIGURATIONS, PAPER, ROUNDED, Configuration, deployment
 from benchmarks.pipemesh_page_memory import Row, memory_numbers
+from benchmarks.pipemesh_variants import section
 from bubbleproof.costs.known_models import known_model
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.formats.problem_toml import read_problem
@@ -76,13 +78,19 @@ def page() -> str:
     """The page."""
     parts, every = [], []
     for given in CONFIGURATIONS:
-        chosen = planner_choice(given)
         parts.append(f"## {given.name}\n")
-        for system, name in enumerate(SYSTEMS):
-            listed = numbers(given, system, chosen)
+        for name, listed in zip(SYSTEMS, rows_of(given), strict=True):
             every += listed
             parts += [f"### {name}\n", number_table(listed)]
+    parts.append(section(mesh_of(CONFIGURATIONS[-1])))
     return "\n".join([HEAD.format(ranges=budget_ranges()), summary(every), *parts])
+
+
+@lru_cache
+def rows_of(given: Configuration) -> tuple[list[Number], ...]:
+    """The rows of a configuration, in the order of ``SYSTEMS``."""
+    chosen = planner_choice(given)
+    return tuple(numbers(given, system, chosen) for system in range(len(SYSTEMS)))
 
 
 def budget_ranges() -> str:

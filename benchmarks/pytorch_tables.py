@@ -7,7 +7,7 @@ Each schedule class of ``torch.distributed.pipelining`` lays out its table for p
 for several m (fewer than p, p, not divided by p, multiples) and v = 1 to 4; sizes that PyTorch
 refuses are listed with its words. What is judged, and how, is said in ``benchmarks.survey``. Tables
 written by others are read from ``--cases``. Where a deferred RECV crosses messages, PyTorch's own
-runtime is run on gloo at the smallest such size (``benchmarks.pytorch_tables``).
+runtime is run on gloo at the smallest such size. The programs of our own families are judged too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pydantic_core import to_json
 from rich.console import Console
 
 from benchmarks.findings import Findings, Run, ScheduleSurvey
+from benchmarks.own_programs import own_programs
 from benchmarks.survey import CROSSED, judge_folder, survey_all
 from benchmarks.tables_page import page
 from benchmarks.torch_mutations import judge_mutations
@@ -62,18 +63,21 @@ def main(
     console = Console(stderr=True)
     with console.status("") as status:
         surveys = survey_all(max_ranks, lambda name: status.update(f"{name}, p up to {max_ranks}"))
+        status.update(f"our own families, p up to {max_ranks}")
+        own = own_programs(max_ranks)
         status.update("mutations and case files")
         found = Findings(
             max_ranks=max_ranks,
             versions=this_machine().versions,
             surveys=surveys,
+            own=own,
             mutations=judge_mutations(),
             cases=judge_folder(cases) if cases.is_dir() else None,
             runs=[] if no_run else _runs(surveys, status.update),
         )
     if write is not None:
         before = write.read_text("utf-8") if write.exists() else ""
-        write_text(write, page(found, before))
+        write_text(write, page(found, before, str(write)))
         console.print(f"wrote {write}")
     if json:
         sys.stdout.write(to_json(found, indent=2).decode() + "\n")
@@ -91,10 +95,6 @@ def _runs(surveys: list[ScheduleSurvey], say: Callable[[str], None]) -> list[Run
             say(f"{survey.schedule} {example.size} on gloo")
             found.append(run(survey.schedule, example.size))
     return found
-
-
-if __name__ == "__main__":
-    typer.run(main)
 
 
 def run(name: str, size: Size) -> Run:
@@ -124,3 +124,7 @@ def _error(table: Table, orders: Orders) -> float | None:
     except RuntimeError:  # a failed or stalled process
         return None
     return max_relative_error(summed_replicas(results), ordinary(plan)[0])
+
+
+if __name__ == "__main__":
+    typer.run(main)

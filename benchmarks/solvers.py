@@ -25,6 +25,7 @@ import typer
 from rich.progress import Progress
 
 from benchmarks.instances import Instance, instances
+from benchmarks.markdown import CLOCK
 from benchmarks.solver_runs import PLAIN, Run, Runner, can_run
 from benchmarks.solver_tables import SKIPPED, main_table, ratio_table, summary
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
@@ -144,6 +145,8 @@ def page(
         f"encodings begin from nothing. Who failed on {MOST_FAILURES} instances of a group is",
         f"`{SKIPPED}` on its larger ones, and after {MOST_IN_ALL} failures on all larger ones. The",
         "instances are described in `benchmarks/instances.py`.",
+        "",
+        CLOCK,
         "",
         *summary(chosen, runs),
         "",

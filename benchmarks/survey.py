@@ -23,6 +23,7 @@ from benchmarks.torch_tables import (
     Size,
     Table,
     our_1f1b_table,
+    parts,
     placements,
     schedule_classes,
     sender_placed,
@@ -164,7 +165,7 @@ def simulator_accepts(orders: Orders, table: Table) -> bool:
     It knows no OVERLAP_F_B, so overlapped pairs are given as their parts; it prints when it fails.
     """
     flat = {
-        rank: [part for action in actions for part in (action.sub_actions or (action,))]
+        rank: [part for action in actions for part in parts(action)]
         for rank, actions in orders.items()
     }
     with contextlib.redirect_stdout(io.StringIO()):

@@ -13,10 +13,13 @@ ASSUMPTIONS = "## What these numbers assume"
 PYTORCH_OWN = ("", "sender", "deferred")  # "before use" is a placement of ours
 
 
-def page(found: Findings, before: str = "") -> str:
-    """The whole page as Markdown; what the page ``before`` says of its assumptions is kept."""
+def page(found: Findings, before: str = "", target: str = "docs/pytorch-tables.md") -> str:
+    """The whole page as Markdown, for the file ``target``.
+
+    What the page ``before`` says of its assumptions is kept.
+    """
     assumptions = before.partition(f"\n{ASSUMPTIONS}\n\n")[2] or "See docs/pytorch-tables.md.\n"
-    arguments = f"--max-ranks {found.max_ranks} --write docs/pytorch-tables.md"
+    arguments = f"--max-ranks {found.max_ranks} --write {target}"
     versions = ", ".join(f"{name} {number}" for name, number in found.versions.items())
     parts = [
         "# What bubbleproof finds in PyTorch's schedule tables\n",
@@ -28,6 +31,8 @@ def page(found: Findings, before: str = "") -> str:
         "## The orders with SEND and RECV\n",
         _placement_meaning(),
         _communication_table(found.surveys),
+        "## The programs of bubbleproof's families\n",
+        _own_table(found),
         "## One counterexample\n",
         _grid(found.surveys),
         "## PyTorch's runtime on gloo, with messages crossed\n",
@@ -118,6 +123,21 @@ def _communication_table(surveys: Sequence[ScheduleSurvey]) -> str:
             accepted = survey.simulator_accepts[name]
             rows.append((f"`{survey.schedule}`", name, tally.judged, *held, accepted))
     return markdown_table(("schedule", "RECV placed", "tables", *columns, "simulator"), rows)
+
+
+def _own_table(found: Findings) -> str:
+    judged = sum(tally.judged for tally in found.own.values())
+    wrong = {name: tally for name, tally in found.own.items() if tally.violated}
+    if not wrong:
+        return (
+            f"{judged} programs of {len(found.own)} families, p from 2 to {found.max_ranks}, as "
+            f"`lower` makes them:\nall hold under {', '.join(SEMANTICS)}.\n"
+        )
+    rows = [
+        (f"`{name}`", tally.judged, *(tally.violated[column] or "ok" for column in SEMANTICS))
+        for name, tally in wrong.items()
+    ]
+    return markdown_table(("family", "programs", *SEMANTICS), rows)
 
 
 def _grid(surveys: Sequence[ScheduleSurvey]) -> str:

@@ -3,7 +3,7 @@
 A schedule object only reads a few numbers of its stage when it lays out its order, so a stand-in
 stage is enough; no model and no communication are needed. Tables are kept as PyTorch's own actions
 (``Orders``) and become our ``Program`` by their text, collectives (UNSHARD, RESHARD, REDUCE_GRAD)
-left out.
+left out; from torch 2.15 on lowered tables have their waits for SENDs.
 
 Three placements of the RECVs are looked at:
 
@@ -34,15 +34,16 @@ from torch.distributed.pipelining.schedules import (
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.verify.communication import runtime_collectives
 
 Orders = dict[int, list[_Action]]
 
 OUR_1F1B = "1F1B (bubbleproof's order)"
 RECEIVES = (_ComputationType.RECV_F, _ComputationType.RECV_B)
-COLLECTIVES = (
-    _ComputationType.UNSHARD,
-    _ComputationType.RESHARD,
-    _ComputationType.REDUCE_GRAD,
+COLLECTIVES = tuple(
+    _ComputationType[kind.name]
+    for kind in runtime_collectives.COLLECTIVES
+    if kind.name in _ComputationType.__members__  # which a version may not have
 )
 NEEDS = {
     _ComputationType.FORWARD: _ComputationType.RECV_F,
@@ -132,10 +133,10 @@ def torch_table(schedule: type[_PipelineSchedule], size: Size) -> Table | None:
     except (ValueError, AssertionError) as error:
         raise Refused(str(error)) from None
     order = getattr(made, "pipeline_order", None)
-    if order is None:
+    if not order:
         return None
-    loop = {stage: stage for stage in range(p)}
-    ranks: dict[int, int] = getattr(made, "stage_index_to_group_rank", loop)
+    told: dict[int, int] = getattr(made, "stage_index_to_group_rank", None) or {}
+    ranks = {stage: stage % p for stage in range(p * size.chunks)} | told
     return Table(
         size=size,
         compute={rank: _without_collectives(actions) for rank, actions in order.items()},
@@ -170,6 +171,8 @@ def sender_placed(table: Table) -> Orders:
             for rank, actions in orders.items()
         }
     lowered = add_send_recv(orders, table.stage_rank)
+    if hasattr(torch_schedules, "_add_wait_send"):
+        lowered = torch_schedules._add_wait_send(lowered)
     return {rank: _without_collectives(list(actions)) for rank, actions in lowered.items()}
 
 
@@ -198,13 +201,18 @@ def _received_late(actions: list[_Action]) -> list[_Action]:
     for action in actions:
         if action in waiting:
             continue
-        for part in action.sub_actions or (action,):
+        for part in parts(action):
             kind = NEEDS.get(part.computation_type, part.computation_type)
             receive = _Action(part.stage_index, kind, part.microbatch_index)
             if receive in waiting and kind in RECEIVES:
                 result.append(receive)
         result.append(action)
     return result
+
+
+def parts(action: _Action) -> tuple[_Action, ...]:
+    """The action, or those of an overlapped pair; torch 2.6 has none."""
+    return getattr(action, "sub_actions", None) or (action,)
 
 
 def validator_accepts(table: Table) -> bool:

@@ -5,12 +5,8 @@
 LLAMA of 48 layers (42B) and of 96 (84B) with (PP, TP) = (8, 8), global batch 128, microbatches of 2
 samples of 4096 tokens; a rank is one tensor-parallel group, bytes are those of one of its GPUs.
 
-- layers: those of Llama 2 70B (section 6.1), counted by ``costs``; 18 bytes of state a parameter,
-  embedding and head on the first and last rank;
-- activation: the accounting "tpipe" (inputs of column-split linears whole, Figure 8's caption) less
-  what operator-level recomputation makes again, SiLU and the gated product (section 6.1): 0.4258
-  GiB a layer, which gives all of Figure 8(a)'s gigabytes (docs/papers/tpipe.md);
-- capacity: 30 of the 32 GiB of section 6.1; 2 GiB for what neither counts;
+- layers, activation and capacity as ``papers.claims.tpipe_memory`` says, which gives Figure 8's
+  numbers (docs/papers/tpipe.md); embedding and head on the first and last rank;
 - ticks (us): FLOPs at half of an A100's 312 TFLOPS, since the paper prints no time;
 - the host: gradients of 4 bytes a parameter over the 32 GB/s of section 6.1, quantized weights of
   one byte back; the host's step is what makes the gradients' off-load and the step as long as
@@ -20,28 +16,28 @@ samples of 4096 tokens; a rank is one tensor-parallel group, bytes are those of 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.paper_files import head, path_of, plan_of, write
-from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import layer_flops
-from bubbleproof.costs.known_models import known_model
-from bubbleproof.costs.operations import layer_operations
-from bubbleproof.costs.saved_bytes import layer_saved, message_bytes, operation_saved
+from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights, state_bytes
-from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import layer_weights
+from bubbleproof.papers.claims.tpipe_memory import (
+    CAPACITY,
+    DEPLOYMENT,
+    MICROBATCHES,
+    RANKS,
+    layer_bytes,
+    model_of,
+)
 
 PAPER = "tpipe"
-RANKS, MICROBATCHES, GIB = 8, 64, 1 << 30
-DEPLOYMENT = Deployment(tensor=8, pipeline=RANKS, sequence=4096, micro_batch=2, accounting="tpipe")
-CAPACITY = 30 * GIB
 RATE = 156 * 10**6  # FLOPs of a microsecond
 PCIE = 32 * 10**3  # bytes of a microsecond
 STEPS = Fraction(4) / Fraction("0.9455")  # off-load and step over T_bwd, Figure 15(a) and Eq. 5
-AGAIN = ("silu", "product")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +52,6 @@ CONFIGURATIONS = (
     Configuration(name="llama-42b", layers=48),
     Configuration(name="llama-84b", layers=96),
 )
-
-
-def model_of(layers: int) -> Transformer:
-    """A Llama 2 70B of another depth."""
-    return replace(known_model("llama-2-70b").model, layers=layers)
-
-
-def layer_bytes(model: Transformer) -> int:
-    """Bytes of one layer and microbatch on one GPU."""
-    again = (one for one in layer_operations(model) if one.name in AGAIN)
-    dropped = sum((operation_saved(one, model, DEPLOYMENT) for one in again), Fraction(0))
-    return int(layer_saved(model, DEPLOYMENT, "none") - dropped)
-
-
-def layer_state(model: Transformer) -> int:
-    """Bytes of state of one layer on one GPU."""
-    return int(layer_weights(model, DEPLOYMENT).total) * DEPLOYMENT.bytes_of.total
 
 
 def problem_text_of(given: Configuration) -> str:

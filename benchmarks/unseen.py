@@ -21,7 +21,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import CLOCK, markdown_table
 from bubbleproof.solvers import Proof, SolveOptions, solve
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -129,6 +129,7 @@ def page(rows: Sequence[Row], time_limit: float) -> str:
             "bidirectional ones, microbatches of several lengths, and mixed splits. Each optimum",
             "(or that there is no schedule) rests on a certificate that `verify` accepts, or an",
             f"argument; else on an engine's word. {time_limit:g} s and one thread each.\n",
+            f"{CLOCK}\n",
             markdown_table(("rests on", "all", *KINDS), shares),
             markdown_table(header, lines),
         )

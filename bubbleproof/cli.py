@@ -32,6 +32,7 @@ from bubbleproof.commands.shared_options import (
     VerifyRequest,
     Words,
 )
+from bubbleproof.commands.target_marks import Target
 
 app = typer.Typer(
     name="bubbleproof",
@@ -56,7 +57,9 @@ def common(
 @runs("run_plan.run_problem")
 def run(
     problem: Annotated[str, Argument(metavar="PROBLEM.toml")],
-    output: Annotated[str | None, Option("-o", help="Folder (default runs/NAME).")] = None,
+    output: Annotated[
+        str | None, Option("-o", help="Folder (default runs/NAME)."), Target.FOLDER
+    ] = None,
     backend: Annotated[str, Option(help="Replay on virtual or gloo.")] = "gloo",
     time_limit: TimeLimit = None,
     json: Json = False,
@@ -92,9 +95,9 @@ def pareto(
     time_limit: Annotated[float, Option(help="Seconds for each point.")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
     cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None,
-    output: Annotated[str | None, Option("-o", help="Draw it (.svg, .png).")] = None,
+    output: Annotated[str | None, Option("-o", help="Draw it (.svg, .png)."), Target.FILE] = None,
     schedules: Annotated[
-        str | None, Option(help="Write each point's schedule to this folder.")
+        str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER
     ] = None,
     json: Json = False,
 ) -> None:
@@ -165,7 +168,9 @@ def costs(
         ),
     ] = None,
     output: Annotated[
-        str | None, Option("-o", help="Write the problem file of MODEL's cluster and batch.")
+        str | None,
+        Option("-o", help="Write the problem file of MODEL's cluster and batch."),
+        Target.FILE,
     ] = None,
     json: Json = False,
 ) -> None:
@@ -176,7 +181,7 @@ def costs(
 @runs("calibrate.run_calibrate")
 def calibrate(
     rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
-    output: Annotated[str, Option("-o", help="The hardware file (.toml) to write.")],
+    output: Annotated[str, Option("-o", help="The hardware file (.toml) to write."), Target.FILE],
     card: Annotated[
         str | None, Option(help="Their card (default: the nearest by its data sheet).")
     ] = None,
@@ -211,7 +216,9 @@ def profile(request: ProfileRequest) -> None:
 @runs("show.run_show")
 def show(
     schedule: Words,
-    output: Annotated[str | None, Option("-o", help="x.html, .svg, .png or .perfetto.json")] = None,
+    output: Annotated[
+        str | None, Option("-o", help="x.html, .svg, .png or .perfetto.json"), Target.FILE
+    ] = None,
     window: Annotated[str | None, Option(help="FIRST:LAST ticks to draw.")] = None,
     dialect: Dialect = None,
 ) -> None:
@@ -225,8 +232,12 @@ def convert(
         list[str], Argument(metavar="SCHEDULE TARGET", help="target: .json or .csv")
     ],
     communication: Annotated[
-        bool, Option("--communication", help="Write SEND and RECV into the table.")
+        bool,
+        Option("--communication", help="Write messages and all that PyTorch's runtime needs."),
     ] = False,
+    torch: Annotated[
+        str | None, Option(help="For which torch, 2.6 to 2.15 (default: the installed one).")
+    ] = None,
     problem: Annotated[str | None, Option(help="Put it on this problem first.")] = None,
     dialect: Dialect = None,
 ) -> None:

@@ -32,18 +32,13 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
+from bubbleproof.platforms import held_back, num_cores
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
 PATIENCE = 5.0  # seconds for a scheduler to take a connection
 MAX_WORKERS = 256  # processes, or threads of an engine
-
-
-def num_cores() -> int:
-    """The CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -117,12 +112,9 @@ class _Pool(ProcessPoolExecutor):
         **kwargs: Parameters.kwargs,
     ) -> Future[Result]:
         """Hand in a call; a process that this starts gets no Ctrl-C before it ignores it."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            with postponed():  # another thread may take the signal, and half a start is an error
-                return super().submit(fn, *args, **kwargs)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # another thread may take the signal, and half a start is an error
+        with held_back(signal.SIGINT), postponed():
+            return super().submit(fn, *args, **kwargs)
 
     def abandon(self) -> None:
         """End the processes; what they were at is lost."""

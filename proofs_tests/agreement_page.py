@@ -103,7 +103,7 @@ def _simulated(found: Sweep) -> str:
             [(f"`{name}`", ended, stuck) for name, (ended, stuck) in counts.items()],
         ),
         "Each mutation, by what it must make of a program under any semantics (`wrong`,",
-        "`harmless`, or `either`), with the verdicts under all four:\n",
+        "`harmless`, or `either`), with the verdicts under all of them:\n",
         markdown_table(
             ("mutation", "must be", "safe", "not safe"),
             [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bubbleproof.theory.pipelines.pytorch_runtime import NEWEST, OLDEST, shown
 from proofs_tests.lowest import constraints
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +57,12 @@ def test_only_torch_is_left_out(workflow: dict[str, Any]) -> None:
     assert SETTINGS["optional-dependencies"]["exec"] == [
         word for word in SETTINGS["optional-dependencies"]["exec"] if word.startswith("torch>=")
     ]
+
+
+def test_torch_is_asked_for_in_the_versions_whose_tables_are_known() -> None:
+    (asked,) = SETTINGS["optional-dependencies"]["exec"]
+    beyond = (NEWEST[0], NEWEST[1] + 1)
+    assert asked == f"torch>={shown(OLDEST)},<{shown(beyond)}"
 
 
 def test_every_requirement_but_torch_has_a_lowest_version() -> None:

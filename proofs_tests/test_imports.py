@@ -20,17 +20,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Some claims rest on an optimum, and an audit is spread over workers.
     "papers": {"theory", "verify", "solvers", "parallel", "faults", "costs"},
     "verify": {"theory"},
-    "parallel": set(),
+    "platforms": set(),
+    "parallel": {"platforms"},
     "faults": set(),
-    "solvers": {"theory", "verify", "parallel", "faults"},
+    "solvers": {"theory", "verify", "parallel", "platforms", "faults"},
     "costs": {"theory"},
     "planners": {"theory", "verify", "solvers", "parallel", "costs"},
-    "reference_exec": {"theory", "verify"},
+    "reference_exec": {"theory", "verify", "platforms"},
     "formats": {"theory", "verify", "solvers", "reference_exec", "costs"},
     "report": {"theory", "verify", "solvers", "reference_exec", "formats"},
     "commands": {
         "theory", "papers", "verify", "solvers", "planners", "reference_exec", "formats", "report",
-        "parallel", "faults", "costs",
+        "parallel", "platforms", "faults", "costs",
     },
     "reference_exec.__main__": {"__main__"},  # the command as torchrun starts it
     "testing": {"theory", "verify", "reference_exec", "formats", "commands"},
@@ -73,8 +74,8 @@ def imported_modules(source: str, module: str) -> set[str]:
 
 # The parts of the executor; each may import those before it.
 EXECUTOR = (
-    "broken", "ledger", "births", "saved", "models", "plans", "runtime", "evidence",
-    "drivers", "replay", "pytorch",
+    "bits", "broken", "flop_count", "reachable", "ledger", "births", "saved", "models", "plans",
+    "runtime", "evidence", "drivers", "replay", "pytorch",
 )  # fmt: skip
 
 

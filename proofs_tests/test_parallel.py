@@ -13,7 +13,8 @@ from threading import Event
 
 import pytest
 
-from bubbleproof.parallel import num_cores, open_executor, run_all
+from bubbleproof.parallel import open_executor, run_all
+from bubbleproof.platforms import num_cores
 from proofs_tests.patience import PATIENCE
 
 ITEMS = (3, 1, 2, 0)

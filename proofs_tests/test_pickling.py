@@ -29,6 +29,7 @@ from bubbleproof.testing.assertions import InvalidSchedule
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.shaping import NotLegalError
 from bubbleproof.theory.pipelines.timing import Deadlock
 from bubbleproof.verify import check_whole
 
@@ -40,6 +41,7 @@ ERRORS = (
     Deadlock(["0F0", "1B0"]),
     InvalidSchedule(check_whole(SMALL.problem, WRONG)),
     FaultError("z3", "the bound 12", "the checker accepts a schedule of 11"),
+    NotLegalError("4 does not divide 6", is_too_large=True),
 )
 
 

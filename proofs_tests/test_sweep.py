@@ -10,8 +10,8 @@ from proofs_tests import sweep
 from proofs_tests.reference_exec import injected_faults
 from proofs_tests.solvers import random_optima
 
-NO_FAULTS = injected_faults.Swept(injected=0, seen=0, clean=0, missed=())
-SMALL = ("--problems", "6", "--certificates", "4", "--workers", "1")
+NO_FAULTS = injected_faults.Swept(outcomes=(), clean=0)
+SMALL = ("--problems", "6", "--certificates", "4", "--candidates", "5", "--workers", "1")
 
 
 def test_counts_of_parts_are_added_up_field_by_field() -> None:
@@ -33,6 +33,7 @@ def test_a_sweep_without_a_fault_writes_its_page(
     told = capsys.readouterr().out
     assert "6 random problems" in told
     assert "4 damaged certificates" in told
+    assert "deployments: 5 damaged certificates" in told
     assert all(f"- {line}" in page.read_text("utf-8") for line in told.splitlines())
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bubbleproof.commands.output import HOLDS, print_json, print_table, print_text
-from bubbleproof.commands.targets import make_folder, require_writable
+from bubbleproof.commands.targets import written_together
 from bubbleproof.costs.times.calibration import Calibration, calibrate, num_fitting
 from bubbleproof.costs.times.constants import CONSTANTS
 from bubbleproof.costs.times.cross_validation import Judged, mean_error
@@ -24,12 +24,11 @@ NEAREST = (
 def run_calibrate(rows: str, output: str, card: str | None, json: bool) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
     target = hardware_path(output)
-    require_writable([output])
     told = None if card is None else known_card(card, "--card")
     measured = read_rows(rows, measured=True)
     found = calibrate(measured, told)
-    make_folder(output)
-    write_text(target, hardware_text(found, _note(rows)))
+    with written_together(None, str(target)) as (_, new):
+        write_text(new, hardware_text(found, _note(rows)))
     times = estimated_ms(measured, found)
     left = mean_error(
         [

@@ -1,11 +1,13 @@
 """``bubbleproof claims``: what the papers say, and with ``--audit`` what becomes of it.
 
 Without ``--audit`` claims are listed and nothing is measured. ``--audit`` decides each claim by
-measuring every case of its wide domain (``papers.claims``), ``--audit --quick`` of the small one. A
-refuted claim names its smallest counterexample and the claim that should stand in its place. The
-exit status of an audit is 0 when each refuted claim has a correction that holds, 1 when one has
-not. ``--write`` makes the Markdown page of the audit; page, table and ``--json`` are one record of
-each claim (``claims_page.record``), written three ways.
+measuring every case of its readings' wide domains (``papers.claims``), ``--audit --quick`` of the
+small ones. A refuted claim names the smallest counterexample of each reading and the claim that
+should stand in its place. The exit status of an audit is 0 when each refuted claim has a correction
+that holds, 1 when one has not. ``--write`` makes the Markdown page of the audit; page, table and
+``--json`` are one record of each claim (``claims_record``), written three ways. ``--answers`` makes
+the page of answers to an audit of the verdicts (``papers.answers``), beside that page or, of the
+claims that answers name, alone.
 """
 
 from __future__ import annotations
@@ -19,8 +21,16 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from bubbleproof.commands.answers_page import page as answers_page
 from bubbleproof.commands.claims_options import ClaimsRequest
-from bubbleproof.commands.claims_page import Record, page, record, verdict_of
+from bubbleproof.commands.claims_page import page
+from bubbleproof.commands.claims_record import (
+    Record,
+    outcome_of,
+    readings_of,
+    record,
+    verdict_of,
+)
 from bubbleproof.commands.interruption import is_interrupted, unless_interrupted
 from bubbleproof.commands.output import (
     BROKEN,
@@ -31,18 +41,21 @@ from bubbleproof.commands.output import (
     print_text,
     say,
 )
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats.files import write_text
+from bubbleproof.papers.answers import answers
 from bubbleproof.papers.audit.audit import Advance, Audit, run
 from bubbleproof.papers.audit.shards import Shard
 from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, claims
-from bubbleproof.parallel import num_cores, open_executor
+from bubbleproof.parallel import open_executor
+from bubbleproof.platforms import num_cores
 
 Decisions = Mapping[str, Decision]
 
 
 def run_claims(request: ClaimsRequest) -> int:
     """List or audit the claims (of one paper, where named). Ctrl-C ends with those decided."""
-    chosen = claims(request.paper)
+    chosen = _chosen(request)
     nothing: tuple[Decisions, str | None] = ({}, None)
     decisions, effort = nothing
     if request.audit:
@@ -52,11 +65,8 @@ def run_claims(request: ClaimsRequest) -> int:
         return INTERRUPTED
     is_whole = not request.audit or len(decisions) == len(chosen)
     records = [record(claim, decisions.get(name)) for name, claim in chosen.items()]
-    if request.write is not None and effort is not None and is_whole:
-        command = f"`bubbleproof claims {request.words} --write {request.write}`"
-        text = page(Path(request.write), request.paper, records, command, effort)
-        write_text(request.write, text)
-        say(f"wrote {request.write}")
+    if effort is not None and is_whole:
+        _write(request, records, effort)
     if request.json:
         print_json({"claims": records, "effort": effort})
     else:
@@ -67,6 +77,31 @@ def run_claims(request: ClaimsRequest) -> int:
         say(f"{len(chosen) - len(decisions)} claims are not decided, and no page is written")
         return INTERRUPTED
     return BROKEN if uncorrected(decisions) and request.paper is None else HOLDS
+
+
+def _chosen(request: ClaimsRequest) -> Mapping[str, Claim]:
+    """The claims of the paper, or all; where answers are all that is written, those they name."""
+    found = claims(request.paper)
+    if request.answers is None or request.write is not None:
+        return found
+    named = {name for answer in answers() for name in answer.claims}
+    named |= {found[name].corrected or name for name in named}
+    return {name: claim for name, claim in found.items() if name in named}
+
+
+def _write(request: ClaimsRequest, records: list[Record], effort: str) -> None:
+    """The pages that are asked for, together or not at all."""
+    command = f"`bubbleproof claims {request.words}`"
+    with written_together(None, request.write, request.answers) as (_, claimed, answered):
+        if request.write is not None:
+            text = page(Path(request.write), request.paper, records, command, effort)
+            write_text(claimed, text)
+        if request.answers is not None:
+            told = {each["id"]: each for each in records}
+            write_text(answered, answers_page(answers(), told, command, effort))
+    for written in (request.write, request.answers):
+        if written is not None:
+            say(f"wrote {written}")
 
 
 def _decided(chosen: Mapping[str, Claim], request: ClaimsRequest) -> tuple[Decisions, str | None]:
@@ -123,9 +158,20 @@ def uncorrected(decisions: Decisions) -> list[str]:
 
 
 def _print(records: list[Record]) -> None:
-    rows = [(r["id"], r["source"], r["statement"], verdict_of(r)) for r in records]
+    rows = [(r["id"], r["source"], r["statement"], _told(r)) for r in records]
     print_table("claims", ("claim", "source", "statement", "verdict"), rows)
     counts = Counter(str(r["verdict"]).lower() for r in records if r["verdict"])
     if counts:
         text = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items())
         say(f"{counts.total()} claims: {text}")
+
+
+def _told(told: Record) -> str:
+    """The verdict, and what became of each reading; empty where nothing was decided."""
+    if told["verdict"] is None:
+        return ""
+    lines = readings_of(told, has_domain=False)
+    if len(lines) != 1 or told["against"]:
+        return "\n".join([verdict_of(told), *lines])
+    _, _, cases = outcome_of(told["readings"][0]).partition(" ")
+    return verdict_of(told, f" {cases}")

@@ -10,6 +10,7 @@ from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
 from bubbleproof.commands.shared_options import Json
+from bubbleproof.commands.target_marks import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,26 +26,35 @@ class ClaimsRequest(OptionGroup):
     workers: Annotated[int | None, Option(help="Processes (default: cores).")] = None
     cluster: Annotated[str | None, Option(help="Dask scheduler's address.")] = None
     limit: Annotated[int | None, Option(help="At most so many cases per claim.")] = None
-    write: Annotated[str | None, Option(help="Write the audit as Markdown.")] = None
+    write: Annotated[str | None, Option(help="Write the audit as Markdown."), Target.FILE] = None
+    answers: Annotated[str | None, Option(help="Write answers.md, of its claims."), Target.FILE] = (
+        None
+    )
     json: Json = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit must be 1 or more, got {self.limit}")
-        asked = {"--quick": self.quick, "--limit": self.limit, "--write": self.write}
+        pages = {"--write": self.write, "--answers": self.answers}
+        asked = {"--quick": self.quick, "--limit": self.limit, **pages}
         alone = [name for name, value in asked.items() if value]
         if alone and not self.audit:
             raise ValueError(f"{alone[0]} goes with --audit; without it nothing is decided")
-        if self.write is not None and Path(self.write).suffix != ".md":
-            raise ValueError(f"the audit's page must end in .md, got {self.write!r}")
+        for name, page in pages.items():
+            if page is not None and Path(page).suffix != ".md":
+                raise ValueError(f"the page of {name} must end in .md, got {page!r}")
+        if self.answers is not None and self.paper is not None:
+            raise ValueError("--answers takes every paper's claims: leave out --paper")
 
     @property
     def words(self) -> str:
-        """The options that decide what the audit finds, as they are written."""
+        """The options that decide what the audit finds and writes, as they are written."""
         chosen = (
             ("--audit", self.audit),
             ("--quick", self.quick),
             (f"--paper {self.paper}", self.paper is not None),
             (f"--limit {self.limit}", self.limit is not None),
+            (f"--write {self.write}", self.write is not None),
+            (f"--answers {self.answers}", self.answers is not None),
         )
         return " ".join(word for word, is_given in chosen if is_given)

@@ -1,10 +1,7 @@
 """The audit's page: how it came about, what changed against the page it replaces, and the tables.
 
-Page, table and JSON are made from one record of each claim and its decision: ``verdict`` is HOLDS,
-REFUTED, PROVED or NOT_REPRODUCIBLE (None where nothing was decided), ``standing`` what the measured
-side rests on (``papers.claims.standing``), ``tight`` whether each mutant one step beyond the
-relation is refuted. A page is read back only for the comparison: the id and the first words of the
-verdict of each row.
+Page, table and JSON are made from one record of each claim (``claims_record``). A page is read back
+only for the comparison: the id and the first words of the verdict of each row.
 """
 
 from __future__ import annotations
@@ -12,99 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from bubbleproof.commands.output import ratio
-from bubbleproof.papers.claims import Claim, Counterexample, Decision, Standing
+from bubbleproof.commands.claims_record import Record, readings_of, verdict_of
 
-Record = dict[str, Any]  # as JSON has it
-_DONE = {  # what was done with a case, and what it gave, by standing
-    Standing.MEASURED.name: ("measured", "measured"),
-    Standing.COUNTED.name: ("counted on the problem", "counted"),
-    Standing.ARITHMETIC.name: ("computed", "computed"),
-}
-
-
-def record(claim: Claim, decision: Decision | None = None) -> Record:
-    """All that is told of a claim, with what became of it where it was decided."""
-    domain = claim.domain_for(is_wide=True) if decision is None else decision.domain
-    return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "source": claim.source,
-        "statement": claim.statement,
-        "quantity": claim.quantity,
-        "relation": claim.relation.value,
-        "domain": domain.text,
-        "corrected": claim.corrected,
-        "theorem": claim.theorem,
-        "missing": claim.missing,
-        "slack": claim.slack,
-        **_outcome(decision),
-    }
-
-
-def _outcome(decision: Decision | None) -> Record:
-    if decision is None:
-        names = ("verdict", "standing", "checked", "total", "tight", "counterexample")
-        return dict.fromkeys(names)
-    standing, case = decision.standing, decision.counterexample
-    is_decided = standing is not None and case is None
-    return {
-        "verdict": decision.verdict.name,
-        "standing": None if standing is None else standing.name,
-        "checked": decision.checked,
-        "total": decision.total,
-        "tight": not decision.surviving if is_decided else None,
-        "counterexample": None if case is None else _case(case),
-    }
-
-
-def _case(case: Counterexample) -> Record:
-    return {
-        "params": dict(case.params),
-        "claimed": ratio(case.predicted),
-        "measured": ratio(case.measured),
-    }
-
-
-def verdict_of(told: Record) -> str:
-    """The verdict in words, with its standing; empty where nothing was decided.
-
-    "holds (5 of 5 cases measured)", "refuted at p=4 m=5: claimed 3, measured 4; see x.y",
-    "arithmetic holds (3 of 3 cases computed)".
-    """
-    if told["verdict"] is None:
-        return ""
-    if told["verdict"] == "NOT_REPRODUCIBLE":
-        return f"not reproducible: {told['missing']}"
-    done, gave = _DONE[told["standing"]]
-    prefix = "arithmetic " if told["standing"] == Standing.ARITHMETIC.name else ""
-    case = told["counterexample"]
-    if case is not None:
-        at = " ".join(f"{name}={value}" for name, value in case["params"].items())
-        found = f"claimed {case['claimed']}, {gave} {case['measured']}"
-        see = f"; see {told['corrected']}" if told["corrected"] else ""
-        return f"{prefix}refuted at {at}: {found}{see}"
-    by = f" by theorem {told['theorem']}" if told["verdict"] == "PROVED" else ""
-    loose = "" if told["tight"] else f"; bound not attained{_why(told)}"
-    counted = f"({told['checked']} of {told['total']} cases {done})"
-    return f"{prefix}{told['verdict'].lower()}{by} {counted}{loose}"
-
-
-def _why(told: Record) -> str:
-    return f": {told['slack']}" if told["slack"] else ""
-
-
-_STATES = ("not reproducible", "arithmetic holds", "arithmetic refuted", "holds", "refuted",
-           "proved")  # fmt: skip
+_STATES = ("not reproducible", "contradicts itself", "arithmetic holds", "arithmetic refuted",
+           "holds", "refuted", "proved")  # fmt: skip
 INTRODUCTION = """\
-Proved: a theorem of `bubbleproof prove` implies it. Holds: in every case of the stated domain, each
-measured on a schedule, or counted on the problem where the claim is about every order. Refuted: by
-the smallest counterexample (least sum of parameters), with the claim that stands in its place.
-Arithmetic: no schedule is built, the claim is compared with a second way to compute it. Not
-reproducible: an input is missing. What holds also fails one step beyond (a tick, a unit, a printed
-decimal) in some case of its domain; where no case comes that near, the bound is not attained."""
+A claim has one or several readings: what its sentence can mean, with the place of the paper that
+supports it and the premises that are part of it. Proved: a theorem of `bubbleproof prove` implies a
+reading. Holds: a reading that the paper can mean holds in every case of its domain, each measured
+on a schedule, or counted on the problem where the claim is about every order. Refuted: every such
+reading fails, each by its smallest counterexample (least sum of parameters); the claim that stands
+in its place is named. A reading that fails beside one that holds is rejected, and the paper is not
+refuted; neither is it by a contrast of ours, which the paper cannot mean. Contradicts itself: two
+places of the paper exclude each other. Arithmetic: no schedule is built, the claim is compared with
+a second way to compute it. Not reproducible: an input is missing. What holds also fails one step
+beyond (a tick, a unit, a printed decimal) in some case of its domain; where no case comes that
+near, the bound is not attained."""
 
 
 def page(
@@ -149,8 +70,7 @@ def with_section(
 def changes(before: Mapping[str, str], records: Sequence[Record]) -> str:
     """How many claims changed against an earlier page, and which way.
 
-    >>> row = {"id": "a.b", "verdict": "HOLDS", "standing": "MEASURED", "counterexample": None}
-    >>> row |= {"checked": 1, "total": 1, "tight": True}
+    >>> row = {"id": "a.b", "verdict": "HOLDS", "standing": "MEASURED", "readings": [{}]}
     >>> changes({"a.b": "refuted", "a.c": "holds"}, [row, row | {"id": "a.d"}])
     'Against the page it replaces: 1 refuted -> holds; 1 new (1 holds); 1 gone; 0 as before.'
     """
@@ -183,10 +103,11 @@ def state(verdict: str) -> str:
 
 
 def _table(paper: str, records: Sequence[Record]) -> list[str]:
-    lines = ["| claim | source | statement | domain | verdict |", "|---|---|---|---|---|"]
+    lines = ["| claim | source | statement | readings | verdict |", "|---|---|---|---|---|"]
     for told in records:
         if told["paper"] == paper:
-            words = (told["id"], told["source"], told["statement"], told["domain"])
-            cells = [cell.replace("|", "\\|") for cell in (*words, verdict_of(told))]
+            read = "<br>".join(readings_of(told, has_domain=True)) or told["domain"]
+            words = (told["id"], told["source"], told["statement"], read, verdict_of(told))
+            cells = [cell.replace("|", "\\|") for cell in words]
             lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -16,7 +16,7 @@ from bubbleproof.formats.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_planned import ClusterPlan, Row
-from bubbleproof.planners.planned import BOUNDED
+from bubbleproof.planners.planned import BOUNDED, NOT_LEGAL, TOO_LARGE
 from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.deployment_corners import Corner
 from bubbleproof.solvers import Status
@@ -31,6 +31,19 @@ STATEMENTS = {
     Status.INFEASIBLE: "infeasible: no deployment fits",
     Status.UNKNOWN: "unknown: no schedule was found in the time given",
 }
+
+
+def statement(found: ClusterPlan) -> str:
+    """What was found, in a sentence, and what was too large to be looked at."""
+    large = [row for row in found.rows if row.status == TOO_LARGE]
+    if not large:
+        return STATEMENTS[found.status]
+    beyond = f"{len(large)} of {len(found.rows)} deployments are larger than a plan takes"
+    if found.status is Status.UNKNOWN and all(
+        row.status in (TOO_LARGE, NOT_LEGAL, Status.INFEASIBLE.name) for row in found.rows
+    ):
+        return f"unknown: {beyond} ({large[0].reason}), and no other fits; use fewer samples"
+    return f"{STATEMENTS[found.status]}; {beyond} and were not looked at"
 
 
 def combination_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, ...]]:
@@ -56,7 +69,7 @@ def _place(row: Row) -> tuple[int, int]:
         return 0, row.value
     if row.status == "INFEASIBLE":  # the nearest to fitting first
         return 3, row.on_card or NEVER
-    return {"UNKNOWN": 1, BOUNDED: 2}.get(row.status, 4), row.bound
+    return {"UNKNOWN": 1, BOUNDED: 2, TOO_LARGE: 4}.get(row.status, 5), row.bound
 
 
 def _row(file: ClusterFile, row: Row) -> tuple[str, ...]:
@@ -102,9 +115,10 @@ def utilisation(file: ClusterFile, iteration: int) -> float:
 
 def iteration_rows(file: ClusterFile, found: ClusterPlan) -> list[tuple[str, str]]:
     """What to run and how good it is; or why nothing, and what would do."""
-    rows = [("status", STATEMENTS[found.status]), ("deployments", f"{len(found.rows):,}")]
+    rows = [("status", statement(found)), ("deployments", f"{len(found.rows):,}")]
     if found.winner is None or found.value is None:
-        if found.nearest is not None and found.least_memory is not None:
+        is_memory = found.status is Status.INFEASIBLE
+        if is_memory and found.nearest is not None and found.least_memory is not None:
             memory = Scale.of("bytes", found.least_memory).amount(found.least_memory)
             rows.append(("fits with", f"{memory} on each card, as {found.nearest}"))
         return [*rows, ("time", f"{found.seconds:.2f} s")]
@@ -139,7 +153,7 @@ def cluster_plan_to_json(
     told: dict[str, object] = {
         "name": file.name,
         "status": found.status.name,
-        "statement": STATEMENTS[found.status],
+        "statement": statement(found),
         "objective": "iteration",
         "unit": UNIT,
         "value": found.value,

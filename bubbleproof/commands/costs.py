@@ -27,7 +27,7 @@ from fractions import Fraction
 from typing import Any
 
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
-from bubbleproof.commands.targets import make_folder, require_writable
+from bubbleproof.commands.targets import written_together
 from bubbleproof.costs import Deployment, Flops, ModelCosts, Transformer, known_model, model_costs
 from bubbleproof.costs.combinations import Combination, counted
 from bubbleproof.costs.deployment import COUNTS
@@ -77,9 +77,8 @@ def _write(model: str, output: str, at: Deployment) -> str:
         text = deployed_text(replace(file, training=training), one)
         with about(model):
             problem_file_of_text(text, name=file.name)  # numbers that a problem can tell
-        require_writable([output])
-        make_folder(output)
-        write_text(output, text)
+        with written_together(None, output) as (_, target):
+            write_text(target, text)
     return one.reason
 
 

@@ -19,7 +19,10 @@ def print_report(name: str, report: ReplayReport, *, json: bool) -> int:
     else:
         title = f"{name} (UNSAFE: run without being verified)" if report.unsafe else name
         print_table(title, ("evidence", "predicted", "measured", "verdict"), evidence(report))
+        print_list("Backwards that are split", report.weight_backward)
+        print_list("Not shown by gradients and losses", report.alike)
         print_list("Not counted among live bytes", report.not_counted)
+        print_list("Not counted as work", report.not_counted_work)
     return HOLDS if report.ok else BROKEN
 
 
@@ -37,8 +40,11 @@ def evidence(report: ReplayReport) -> list[ReplayRow]:
         return _verification(report)
     return [
         *_verification(report),
+        *_semantics(report),
         *_sums(report),
         *_updates(report),
+        *_work(report),
+        *_births(report),
         *_peaks(report),
         *_actions(report),
         *_state(report),
@@ -71,13 +77,20 @@ def _verification(report: ReplayReport) -> list[ReplayRow]:
     return rows
 
 
+def _semantics(report: ReplayReport) -> list[ReplayRow]:
+    """What NCCL keeps, and so what the program was verified under."""
+    if not report.semantics_why:
+        return []
+    return [_row("communication", f"verified under {report.semantics}", report.semantics_why, True)]
+
+
 def _where(report: ReplayReport) -> str:
     ranks = f"{report.ranks} ranks"
     if report.zero:
         ranks = f"{report.data_parallel} replicas of {ranks}, ZeRO {report.zero}"
     elif report.data_parallel > 1:
         ranks = f"{report.data_parallel} whole replicas of {ranks}"
-    return f"{report.backend}, {ranks}, {report.model} {report.dtype}"
+    return f"{report.backend}, {ranks}, {report.model} {report.precision}"
 
 
 def _sums(report: ReplayReport) -> list[ReplayRow]:
@@ -106,6 +119,35 @@ def _updates(report: ReplayReport) -> list[ReplayRow]:
     what = f"weights of {report.num_updated_stages} stages that {who}"
     expected = "equal bit for bit to a step with the expected gradients"
     return [_equal(what, expected, report.weights_equal)]
+
+
+def _work(report: ReplayReport) -> list[ReplayRow]:
+    """What each action of each pass computed, and to how many gradients it added."""
+    passes = max((rank.num_passes for rank in report.work), default=0)
+    actions = sum(len(rank.actions) for rank in report.work)
+    each = f"at each of {actions} actions" + (f" of {passes} passes" if passes > 1 else "")
+    if report.work_dependence:
+        return [_row(f"work {each}", "the same for all data", report.work_dependence, False)]
+    if not report.counts_work:
+        return [ReplayRow("work at each action", "", "not counted", "not asked")]
+    rows = []
+    for quantity, what, expected in (
+        ("flops", "floating-point operations", "the model's"),
+        ("gradients", "gradients added to", "those of its kind"),
+    ):
+        off = report.work_failures(quantity)
+        rows.append(_row(f"{what} {each}", expected, "; ".join(off) or "equal", not off))
+    return rows
+
+
+def _births(report: ReplayReport) -> list[ReplayRow]:
+    """What was there as ranks were made: weights, constants, the data of the batch."""
+    if not report.counts_bytes:
+        return []
+    rows = [_bytes("bytes that each rank begins with", report.born_bytes)]
+    if any(report.host_born_bytes.predicted):
+        rows.append(_bytes("bytes that each rank's host begins with", report.host_born_bytes))
+    return rows
 
 
 def _peaks(report: ReplayReport) -> list[ReplayRow]:
@@ -137,14 +179,18 @@ def _bytes(what: str, compared: Compared[int]) -> ReplayRow:
 
 
 def _actions(report: ReplayReport) -> list[ReplayRow]:
-    """Live bytes at each action, where the model says something of every rank's."""
-    is_told = report.traces and all(trace.predicted for trace in report.traces)
-    if not is_told or report.data_dependence:
-        return []
-    counted = sum(bool(samples) for trace in report.traces for samples in trace.live_bytes)
-    off = [trace.told() for trace in report.traces if trace.num_differing]
-    what = f"live bytes at each of {counted} actions"
-    return [_row(what, "the model's", "; ".join(off) or "equal", not off)]
+    """Live bytes at each action of each pass, where the model says something of every rank's."""
+    rows = []
+    for of_hosts, whose in ((False, "live bytes"), (True, "live bytes per rank's host")):
+        accounts = report.accounts(of_hosts=of_hosts)
+        if not accounts or not all(account.predicted for account in accounts):
+            continue
+        counted = sum(bool(samples) for account in accounts for samples in account.live_bytes)
+        off = [text for account in accounts if (text := account.told())]
+        passes = f" of {len(report.passes)} passes" if len(report.passes) > 1 else ""
+        what = f"{whose} at each of {counted} actions{passes}"
+        rows.append(_row(what, "the model's", "; ".join(off) or "equal", not off))
+    return rows
 
 
 def _state(report: ReplayReport) -> list[ReplayRow]:

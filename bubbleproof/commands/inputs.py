@@ -108,7 +108,13 @@ def _table(path: str, dialect: str | None) -> ScheduleFile:
         refuse_cut_off(table, problem)
     name = Path(path).stem
     return _timed(
-        ScheduleFile(problem=problem, program=table.program, pipeline=pipeline, name=name)
+        ScheduleFile(
+            problem=problem,
+            program=table.program,
+            pipeline=pipeline,
+            name=name,
+            collectives=table.collectives,
+        )
     )
 
 

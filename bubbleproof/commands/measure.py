@@ -1,10 +1,16 @@
-"""``bubbleproof measure FAMILY p=4 m=8 ...``: build a published schedule, check it, measure it."""
+"""``bubbleproof measure FAMILY p=4 m=8 ...``: build a published schedule, check it, measure it.
+
+A schedule's file in place of the family is measured as it is; ``--json`` then gives its name as
+``schedule``, and null for ``family`` and, of a schedule without a pipeline, ``peak_fraction``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
+from bubbleproof.commands.inputs import IN_FOLDER, SUFFIXES, read_schedule_input
 from bubbleproof.commands.output import (
     measures_to_json,
     print_json,
@@ -14,8 +20,10 @@ from bubbleproof.commands.output import (
     status_of,
 )
 from bubbleproof.faults import FaultError
+from bubbleproof.formats import ScheduleFile
 from bubbleproof.theory import families
-from bubbleproof.verify import check
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.verify import Verdict, check
 
 KEYS = (
     "makespan",
@@ -31,27 +39,51 @@ KEYS = (
 
 def run_measure(family: str, parameters: Sequence[str] | None, json: bool) -> int:
     """Print the measures of one family member, measured by the checker's own code."""
+    if family.lower().endswith(SUFFIXES) or (Path(family) / IN_FOLDER).is_file():
+        return _measure_file(read_schedule_input([family, *(parameters or ())]), json)
     member = families.family(family).member(families.parse_parameters(parameters or ()))
     verdict = check(member.problem, member.schedule)
     if verdict.measured is None:
         broken = ", ".join(rule.name.lower() for rule in verdict.broken)
         raise FaultError(f"family {family}", "an order", f"it cannot be measured (rules: {broken})")
-    measured = measures_to_json(verdict.measured)
-    parts = member.pipeline.num_stages * member.pipeline.num_slices  # actions of a sample's pass
-    peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
-    if json:
-        answer: dict[str, object] = {"family": family, "params": member.params}
-        answer.update((key, measured[key]) for key in KEYS)
-        print_json({**answer, "peak_fraction": peaks})
-    else:
-        params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
-        rows = [(key, _text(measured[key])) for key in KEYS] + [("peak_fraction", _text(peaks))]
-        print_table(
-            f"{family} {params}", ("measure", "value (ticks, activations, or a ratio)"), rows
-        )
-        if not verdict.ok:
-            print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
+    params = " ".join(f"{key}={_text(value)}" for key, value in member.params.items())
+    named: dict[str, object] = {"family": family, "params": member.params}
+    _tell(f"{family} {params}", named, verdict, member.pipeline, json)
     return status_of(verdict)
+
+
+def _measure_file(given: ScheduleFile, json: bool) -> int:
+    """The same of a schedule from elsewhere, which may break any rule."""
+    verdict = check(given.problem, given.timed())
+    named: dict[str, object] = {"family": None, "schedule": given.name, "params": {}}
+    _tell(given.name, named, verdict, given.pipeline, json)
+    return status_of(verdict)
+
+
+def _tell(
+    title: str,
+    named: dict[str, object],
+    verdict: Verdict,
+    pipeline: Pipeline | None,
+    json: bool,
+) -> None:
+    """Print the measures, or why there are none."""
+    measured, peaks = None, None
+    if verdict.measured is not None:
+        measured = measures_to_json(verdict.measured)
+    if verdict.measured is not None and pipeline is not None:
+        parts = pipeline.num_stages * pipeline.num_slices  # actions of a sample's pass
+        peaks = [ratio(Fraction(peak, parts)) for peak in verdict.measured.peak_activations]
+    if json:
+        values = {key: None if measured is None else measured[key] for key in KEYS}
+        print_json({**named, **values, "peak_fraction": peaks})
+        return
+    if measured is not None:
+        rows = [(key, _text(measured[key])) for key in KEYS]
+        rows += [] if peaks is None else [("peak_fraction", _text(peaks))]
+        print_table(title, ("measure", "value (ticks, activations, or a ratio)"), rows)
+    if not verdict.ok:
+        print_table("verdict", ("rule", "verdict", "statement"), rule_rows(verdict))
 
 
 def _text(value: object) -> str:

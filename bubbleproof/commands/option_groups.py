@@ -4,7 +4,8 @@ A group is a frozen dataclass derived from ``OptionGroup``; its fields are annot
 parameters are, and a ``bool`` is a flag. ``@runs`` lets a command take whole groups as parameters,
 and typer see their fields, which typer does not do by itself (nor does a library on top of it:
 pydantic-typer writes ``--group.field``). ``HeadedCommand`` prints the options of each group under
-its ``HEADING``, which typer does in boxes only.
+its ``HEADING``, which typer does in boxes only. An option that names what its command writes is
+marked with a ``Target``; whether that can be written is asked before the command begins.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Annotated, ClassVar, Protocol, get_args, get_type_hints
 from typer import Context
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
+
+from bubbleproof.commands.target_marks import Target, target_of
 
 
 class OptionGroup:
@@ -51,18 +54,37 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
 
         @wraps(command)
         def run(**given: object) -> int:
+            _require_targets(marks, given)
             values = {name: _value(name, hints[name], given) for name in own_names}
             found = getattr(import_module(f"bubbleproof.commands.{module}"), function)
             status: int = found(**values)
             return status
 
         own_names = list(inspect.signature(command).parameters)
+        marks = {p.name: mark for p in parameters if (mark := target_of(p.annotation)) is not None}
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         signature = inspect.Signature(parameters)
         run.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
         return run
 
     return made
+
+
+def _require_targets(marks: Mapping[str, Target], given: Mapping[str, object]) -> None:
+    """Raise ``ValueError`` where what is given to a marked option cannot be written.
+
+    Of processes that torchrun has started the first alone writes, and asks by itself.
+    """
+    targets = [
+        (mark, str(each))
+        for name, mark in marks.items()
+        for each in (given[name] if isinstance(given[name], list) else [given[name]])  # type: ignore[attr-defined]  # a list
+        if each is not None
+    ]
+    if targets and not given.get("torchrun"):
+        from bubbleproof.commands.targets import require_targets
+
+        require_targets(targets)
 
 
 def _is_group(hint: object) -> bool:
@@ -83,7 +105,7 @@ def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
         if _is_group(hints[field.name]):
             yield from _options(hints[field.name])
             continue
-        kind, info = get_args(hints[field.name])
+        kind, info, *marks = get_args(hints[field.name])
         headed: ParameterInfo = copy(info)
         headed.rich_help_panel = group.HEADING
         if kind is bool and info.default is ...:  # a flag without a name of its own
@@ -92,7 +114,7 @@ def _options(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=Annotated[kind, headed],
+            annotation=Annotated[kind, headed, *marks],
         )
 
 

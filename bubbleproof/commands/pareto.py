@@ -23,8 +23,10 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.solve import schedule_file
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import comparison_pipeline, write_schedule
-from bubbleproof.parallel import num_cores, open_executor
+from bubbleproof.parallel import open_executor
+from bubbleproof.platforms import num_cores
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto import Front, pareto
@@ -85,14 +87,7 @@ def run_pareto(
     front = found[0] if found else Front(points=(), is_exact=False, refusal=None)
     published = [] if source.pipeline is None else _published(source.pipeline)
 
-    def write() -> None:
-        if schedules is not None:
-            _write_schedules(source, front, Path(schedules))
-        if output is not None and not is_interrupted():
-            _draw(source, front, published, output)
-            say(f"wrote {output}")
-
-    unless_interrupted(write, None)
+    unless_interrupted(lambda: _write(source, front, published, output, schedules), None)
     if json:
         print_json(_to_json(source, front, published))
     else:
@@ -128,14 +123,32 @@ def _one_published(name: str, family: Family, pipeline: Pipeline) -> Published:
     return Published(name=name, peak=peak, makespan=verdict.measured.makespan)
 
 
+def _write(
+    source: ProblemInput,
+    front: Front,
+    published: Sequence[Published],
+    output: str | None,
+    schedules: str | None,
+) -> None:
+    """The picture and the schedules where asked for; after a Ctrl-C no picture is begun."""
+    drawn = None if is_interrupted() else output
+    with written_together(schedules, drawn) as (folder, picture):
+        if schedules is not None:
+            _write_schedules(source, front, folder)
+        if drawn is not None:
+            _draw(source, front, published, picture)
+    if schedules is not None:
+        say(f"wrote {counted(len(front.points), 'schedule')} to {Path(schedules)}")
+    if drawn is not None:
+        say(f"wrote {drawn}")
+
+
 def _write_schedules(source: ProblemInput, front: Front, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for point in front.points:
         write_schedule(folder / f"peak-{point.peak}.json", schedule_file(source, point))
-    say(f"wrote {counted(len(front.points), 'schedule')} to {folder}")
 
 
-def _draw(source: ProblemInput, front: Front, published: Sequence[Published], target: str) -> None:
+def _draw(source: ProblemInput, front: Front, published: Sequence[Published], target: Path) -> None:
     from bubbleproof.report.front_chart import FrontPoint, draw_front
 
     found = [p for p in front.points if p.peak is not None and p.makespan is not None]

@@ -45,7 +45,7 @@ from bubbleproof.commands.plan_results import (
     timed_candidates,
 )
 from bubbleproof.commands.shared_options import PlanRequest
-from bubbleproof.commands.targets import require_folder, require_writable, written_together
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import UnusableInput, write_schedule
 from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.plan_json import write_plan
@@ -101,14 +101,10 @@ def run_plan(problem: str, request: PlanRequest) -> int:
 
 
 def require_targets(request: PlanRequest) -> None:
-    """Raise ``ValueError`` where the proofs or the folder cannot be written."""
+    """Raise ``ValueError`` where the proofs are to be another kind of file."""
     certificate = request.certificate
-    if certificate is not None:
-        if not certificate.endswith(".json"):
-            raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
-        require_writable([certificate])
-    if request.output is not None:
-        require_folder(request.output)
+    if certificate is not None and not certificate.endswith(".json"):
+        raise ValueError(f"the certificate's file must end in .json, got {certificate!r}")
 
 
 def options_of(request: PlanRequest, in_file: int | None) -> PlanOptions:

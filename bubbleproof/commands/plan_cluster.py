@@ -69,7 +69,7 @@ from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.cluster_planning import plan_cluster
 from bubbleproof.planners.papers import require_paper
-from bubbleproof.planners.planned import NOT_LEGAL
+from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE
 from bubbleproof.report.deployment_corners import deployment_corners
 from bubbleproof.report.page import Report
 from bubbleproof.report.plan_page import ranked_table
@@ -176,8 +176,13 @@ def _refuse_illegal(
     problem: str, file: ClusterFile, counts: Sequence[Counted], found: ClusterPlan
 ) -> None:
     """Raise ``ValueError`` where a number forbids every deployment, with the nearest that works."""
-    if any(row.status != NOT_LEGAL for row in found.rows):
+    if any(row.status not in (NOT_LEGAL, TOO_LARGE) for row in found.rows):
         return
+    if large := [row for row in found.rows if row.status == TOO_LARGE]:
+        raise ValueError(
+            f"{problem}: no deployment can be planned, of {len(large)} because they are larger "
+            f"than a plan takes: {large[0].combination}: {large[0].reason}; use fewer samples"
+        )
     is_counted = [one.numbers is not None for one in counts]
     first, repair = is_counted.index(True) if any(is_counted) else 0, None
     with suppress(ValueError):  # what no problem can tell, as the reason says

@@ -38,14 +38,13 @@ def plan_report(
     """The page; ``best`` is the plan's value to the end of the step, where more follows."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
-    caps = [store.capacity for store in pipeline.problem().stores if store.capacity is not None]
     parts = [
         ranked_table(COLUMNS, candidate_rows(file, found, timed), EXPLAINED),
         trades(
             points,
             unit=pipeline.unit,
             memory_unit=pipeline.memory_unit,
-            capacity=min(caps, default=None),
+            capacities=[store.capacity for store in pipeline.problem().stores],
         ),
         bands(points, unit=pipeline.unit, explained=_spread_text(file.spread)),
     ]
@@ -93,20 +92,18 @@ def _section(name: str, one: Judged | None, verdict: Verdict | None) -> Schedule
 
 def _points(file: ProblemFile, found: Plan, timed: Timed) -> list[PlanPoint]:
     points = []
-    front = found.front
     for one in ranked(file, found, timed):
-        if one.value is None or one.peak_memory is None:
+        if one.value is None or one.measured is None:
             continue
         spans = timed.get(str(one.candidate))
         points.append(
             PlanPoint(
                 name=str(one.candidate),
                 value=one.value,
-                peak=one.peak_memory,
+                peaks=one.measured.peak_memory,
                 expected=None if spans is None else spans.expected,
                 p5=None if spans is None else spans.p5,
                 p95=None if spans is None else spans.p95,
-                is_front=one in front,
             )
         )
     return points

@@ -7,9 +7,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bubbleproof.commands.evidence import print_failure
 from bubbleproof.commands.output import HOLDS, print_json, print_table, say
 from bubbleproof.commands.profile_options import PipelineOptions, ProfileRequest
-from bubbleproof.commands.targets import make_folder, require_writable
+from bubbleproof.commands.targets import written_together
 from bubbleproof.commands.torch_limits import room_needed, torch_needed
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
@@ -39,7 +40,6 @@ def run_profile(request: ProfileRequest) -> int:
         ranks=pipeline.ranks, chunks=pipeline.chunks, microbatches=max(1, pipeline.microbatches)
     )
     given_tick = None if measurement.tick is None else Tick.parsed(measurement.tick)
-    require_writable([target])
     _require_problem(pipeline, target)
     largest = max([spec.layers] if isinstance(spec.layers, int) else spec.layers)
     require_room(
@@ -49,20 +49,23 @@ def run_profile(request: ProfileRequest) -> int:
         from bubbleproof.reference_exec.evidence.profile import profile_stages
         from bubbleproof.reference_exec.runtime.cuda import open_device
     device = open_device(measurement.device)
-    with room_needed():
-        stages = profile_stages(
-            spec,
-            pipeline.ranks * pipeline.chunks,
-            device=device,
-            warmup=measurement.warmup,
-            repeats=measurement.repeats,
-            progress=None if request.json else say,
-        )
+    try:
+        with room_needed():
+            stages = profile_stages(
+                spec,
+                pipeline.ranks * pipeline.chunks,
+                device=device,
+                warmup=measurement.warmup,
+                repeats=measurement.repeats,
+                progress=None if request.json else say,
+            )
+    except RuntimeError as error:  # a stage that fails, or does not end
+        return print_failure(target, str(error), json=request.json)
     tick = given_tick or fitting_tick([s for times in _seconds(pipeline, stages) for s in times])
     remarks = _remarks(request, stages, device.description)
-    make_folder(target)
-    write_text(target, problem_text(measured_content(pipeline, stages, tick, target), remarks))
-    read_problem(target)  # says in one line what no problem can have, such as too little memory
+    with written_together(None, target) as (_, new):
+        write_text(new, problem_text(measured_content(pipeline, stages, tick, target), remarks))
+        read_problem(new)  # says in one line what no problem can have, such as too little memory
     if request.json:
         told = {"problem": target, "device": device.description, "tick": str(tick)}
         rounds = {"warmup": measurement.warmup, "repeats": measurement.repeats}

@@ -10,6 +10,7 @@ from typer import Option
 from bubbleproof.commands.option_groups import OptionGroup
 from bubbleproof.commands.replay_options import ModelOptions
 from bubbleproof.commands.shared_options import Json
+from bubbleproof.commands.target_marks import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class MeasurementOptions(OptionGroup):
 class ProfileRequest(OptionGroup):
     """The model, the pipeline, how to measure it, and where the problem goes."""
 
-    output: Annotated[str, Option("-o", help="The problem file to write (.toml).")]
+    output: Annotated[str, Option("-o", help="The problem file to write (.toml)."), Target.FILE]
     pipeline: PipelineOptions
     measurement: MeasurementOptions
     model: ModelOptions

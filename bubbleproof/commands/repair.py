@@ -21,6 +21,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.results import result_rows, result_to_json
 from bubbleproof.commands.solve import schedule_file
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_schedule
 from bubbleproof.solvers import Proof, SolveOptions, Status
 from bubbleproof.solvers.demands import Demands
@@ -56,7 +57,8 @@ def run_repair(
         name=given.name, problem=given.problem, pipeline=given.pipeline, file=None
     )
     if output is not None:
-        write_schedule(output, schedule_file(source, found.result))
+        with written_together(None, output) as (_, target):
+            write_schedule(target, schedule_file(source, found.result))
         if not json:
             say(f"wrote {output}")
     if json:

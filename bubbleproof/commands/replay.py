@@ -13,7 +13,6 @@ from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, 
 from bubbleproof.commands.read_sharded import known_pipeline, read_to_replay
 from bubbleproof.commands.replay_files import require_endings, write_files
 from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.targets import require_writable
 from bubbleproof.commands.torch_limits import room_needed, torch_needed
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.reference_exec.drivers.gloo_server import (
@@ -22,7 +21,7 @@ from bubbleproof.reference_exec.drivers.gloo_server import (
     stop_server,
 )
 from bubbleproof.reference_exec.plans.replay_limits import require_room, require_size
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -45,7 +44,6 @@ def run_replay(request: ReplayRequest) -> int:
             from bubbleproof.commands.torchrun import run_rank
         return run_rank(request, parent=parent)
     _require_backend(request)
-    require_writable(request.targets)
     if request.run.backend == BACKEND:
         with torch_needed(), interruptible():
             return run_replay_torch(request)
@@ -82,8 +80,13 @@ def _require_backend(request: ReplayRequest) -> None:
         raise ValueError(f"replay files are written of our own ranks, not of {BACKEND}")
     if request.is_sharded:
         raise ValueError(f"replay --data-parallel and --zero are for our own ranks, got {BACKEND}")
-    if request.communication.debug_headers or request.run.no_count_bytes:
-        option = "--debug-headers" if request.communication.debug_headers else "--no-count-bytes"
+    own = {
+        "--debug-headers": request.communication.debug_headers,
+        "--no-count-bytes": request.run.no_count_bytes,
+        "--no-count-work": request.run.no_count_work,
+    }
+    if any(own.values()):
+        option = next(option for option, is_asked in own.items() if is_asked)
         raise ValueError(f"replay {option} is for our own ranks, got {BACKEND}")
     if request.run.device not in (None, "cpu"):
         raise ValueError(f"replay by {BACKEND} computes on the cpu, got {request.run.device}")
@@ -143,6 +146,7 @@ def _replay(given: ScheduleFile, request: ReplayRequest) -> ReplayReport:
         zero=request.training.levels(),
         debug_headers=request.communication.debug_headers,
         count_bytes=not request.run.no_count_bytes,
+        count_work=not request.run.no_count_work,
         progress=None if request.output.json else say,
         device=request.run.device or "cpu",
     )

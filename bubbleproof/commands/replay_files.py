@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bubbleproof.commands.output import say
 from bubbleproof.commands.replay_options import ReplayRequest
-from bubbleproof.commands.targets import make_folder
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, replay_content, write_measured_trace, write_replay
 from bubbleproof.reference_exec.evidence.machine_versions import Machine, this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
@@ -47,18 +47,18 @@ def write_files(
     spec = request.model.spec()
     schedule = given.timed_roughly() if report.unsafe else given.timed()
     machine, left_open = this_machine(), not_checked(report)
-    for target in request.targets:
-        make_folder(target)
-        if target.endswith(".html"):
-            write_replay_page(target, _page(given, schedule, report, spec, rows, machine))
-        elif target.endswith(".perfetto.json"):
-            measured = measured_schedule(given.problem, schedule, report.traces)
-            write_measured_trace(target, *measured, report.traces)
-        else:
-            told = (given.name, report, spec, given.problem, schedule)
-            write_replay(target, replay_content(*told, machine=machine, not_checked=left_open))
-        if not request.output.json:
-            say(f"wrote {Path(target)}")
+    with written_together(None, *request.targets) as (_, *new):
+        for target in new:
+            if target.name.endswith(".html"):
+                write_replay_page(target, _page(given, schedule, report, spec, rows, machine))
+            elif target.name.endswith(".perfetto.json"):
+                measured = measured_schedule(given.problem, schedule, report.traces)
+                write_measured_trace(target, *measured, report.traces)
+            else:
+                told = (given.name, report, spec, given.problem, schedule)
+                write_replay(target, replay_content(*told, machine=machine, not_checked=left_open))
+    for written in () if request.output.json else request.targets:
+        say(f"wrote {Path(written)}")
 
 
 def _page(
@@ -81,6 +81,7 @@ def _page(
         traces=report.traces,
         not_checked=not_checked(report),
         not_counted=report.not_counted,
+        not_counted_work=report.not_counted_work,
         versions=(
             *machine.versions.items(),
             ("machine", f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"),
@@ -99,9 +100,9 @@ def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ..
     return (
         ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
         ("ran on", f"{report.backend}, {report.device}, {_processes(report)}"),
-        ("communication", report.semantics),
+        ("communication", ": ".join(filter(None, (report.semantics, report.semantics_why)))),
         ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),
-        ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {spec.dtype}"),
+        ("model", f"{spec.kind}, {shape}, layers {spec.layers}, {report.precision}"),
         ("seeds", f"interleaving {report.seed}, model and data {spec.seed}"),
         ("losses", " ".join(f"{loss:.6g}" for loss in report.losses[:16])),
         ("seconds", f"{report.seconds:.3f}, start of the ranks included"),

@@ -10,6 +10,7 @@ from typer import Option
 
 from bubbleproof.commands.option_groups import OptionGroup
 from bubbleproof.commands.shared_options import Dialect, Json, Words
+from bubbleproof.commands.target_marks import Target
 
 if TYPE_CHECKING:
     from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -33,6 +34,9 @@ class RunOptions(OptionGroup):
     seed: Annotated[int, Option(help="Picks the interleaving (virtual).")] = 0
     unsafe: Annotated[bool, Option(help="Run what is not verified too.")] = False
     no_count_bytes: Annotated[bool, Option(help="Leave the account of live bytes out.")] = False
+    no_count_work: Annotated[bool, Option(help="Leave the account of what is computed out.")] = (
+        False
+    )
     dialect: Dialect = None
 
 
@@ -125,7 +129,9 @@ class CommunicationOptions(OptionGroup):
 
     HEADING: ClassVar[str] = "Communication"
 
-    comm: Annotated[str | None, Option(help="Communication semantics to assume.")] = None
+    comm: Annotated[
+        str | None, Option(help="Semantics to verify under (over NCCL: what it keeps there).")
+    ] = None
     timeout: Annotated[float, Option(help="Seconds the ranks may take (gloo).")] = 60.0
     debug_headers: Annotated[bool, Option(help="Send a header ahead of each message.")] = False
     torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
@@ -138,7 +144,9 @@ class ReplayOutput(OptionGroup):
     HEADING: ClassVar[str] = "Output"
 
     output: Annotated[
-        list[str] | None, Option("-o", help="x.html, x.json or x.perfetto.json; repeatable.")
+        list[str] | None,
+        Option("-o", help="x.html, x.json or x.perfetto.json; repeatable."),
+        Target.FILE,
     ] = None
     json: Json = False
 

@@ -40,6 +40,7 @@ from bubbleproof.commands.solve import (
     schedule_file,
     solve_input,
 )
+from bubbleproof.commands.targets import make_folder, require_folder
 from bubbleproof.commands.torch_limits import MISSING
 from bubbleproof.commands.verify import section_of, verify_given
 from bubbleproof.formats import (
@@ -87,9 +88,12 @@ def require_run(problem: str, backend: str) -> None:
 
 
 def prepared_folder(problem: str, output: str | None) -> Path:
-    """The folder of a run; what will be left out of it for want of an extra is told."""
+    """The folder of a run, to be made when there is something to write.
+
+    What will be left out of it for want of an extra is told.
+    """
     where = Path(output or Path("runs") / Path(problem).stem)
-    where.mkdir(parents=True, exist_ok=True)
+    require_folder(str(where))  # also where it is the default's
     say_what_is_absent()
     return where
 
@@ -200,6 +204,7 @@ def _finish(
         replayed=replayed,
     )  # fmt: skip
     tell("writing the schedule, the picture and the page")
+    make_folder(str(where / "schedule.json"))
     write_schedule(where / "schedule.json", file)
     page = unless_interrupted(lambda: _write(finished, where), None)
     if json:

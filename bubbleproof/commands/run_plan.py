@@ -42,6 +42,7 @@ from bubbleproof.commands.run import (
     rows_to_json,
     run_shape,
 )
+from bubbleproof.commands.targets import make_folder
 from bubbleproof.formats import read_problem, write_trace
 from bubbleproof.formats.bundle_json import write_bundle
 from bubbleproof.formats.files import write_text
@@ -87,6 +88,7 @@ def run_problem(
         tell(f"replaying it on {backend} with {counted(file.pipeline.num_ranks, 'rank')}")
         replayed, replay_status = replayed_by(given, backend, where, quiet=json)
     tell("writing the plan, its proofs, the picture and the page")
+    make_folder(str(where / "plan.json"))
     rows = [*(item.row for item in compared), *_rows(file, found)]
     write_plan_files(where, problem, file, found)
     write_bundle(where / "certificate.json", found.space, found.bundle, name=file.name)

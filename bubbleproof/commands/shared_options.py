@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from typer import Argument, Option
 
 from bubbleproof.commands.option_groups import OptionGroup
+from bubbleproof.commands.target_marks import Target
 
 Words = Annotated[
     list[str], Argument(metavar="SCHEDULE", help="FILE.json, FILE.csv, or FAMILY key=value…")
@@ -16,7 +17,7 @@ ProblemPath = Annotated[str, Argument(metavar="PROBLEM", help="FILE.toml or FILE
 Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Dialect = Annotated[str | None, Option(help="Dialect of a PyTorch table: new or old.")]
 TimeLimit = Annotated[float | None, Option(help="Seconds for the exact engine.")]
-NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json).")]
+NewSchedule = Annotated[str | None, Option("-o", help="Write the schedule (.json)."), Target.FILE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,9 @@ class SolveOutput(OptionGroup):
     HEADING: ClassVar[str] = "Output"
 
     output: NewSchedule = None
-    certificate: Annotated[str | None, Option(help="Write the bound's certificate (.json).")] = None
+    certificate: Annotated[
+        str | None, Option(help="Write the bound's certificate (.json)."), Target.FILE
+    ] = None
     json: Json = False
 
 
@@ -84,12 +87,14 @@ class PlanRequest(OptionGroup):
     workers: Annotated[int, Option(help="Processes that look at candidates.")] = 1
     cluster: Annotated[str | None, Option(help="Address of a dask.distributed scheduler.")] = None
     certificate: Annotated[
-        str | None, Option(help="Write the proofs of all candidates (.json).")
+        str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE
     ] = None
     paper: Annotated[
         str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice beside.")
     ] = None
-    output: Annotated[str | None, Option("-o", help="Folder for the plan and its page.")] = None
+    output: Annotated[
+        str | None, Option("-o", help="Folder for the plan and its page."), Target.FOLDER
+    ] = None
     json: Json = False
 
 
@@ -100,7 +105,7 @@ class VerifyRequest(OptionGroup):
     problem: Annotated[str | None, Option(help="Check against this problem.")] = None
     comm: Annotated[
         list[str] | None,
-        Option(help="buffered, rendezvous, pair-stream, rank-stream (default: all)."),
+        Option(help="buffered, rendezvous, pair-stream, launch-order, rank-stream (default: all)."),
     ] = None
     certificate: Annotated[
         str | None, Option(help="A certificate (.json) of how good the schedule is.")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.commands.output import BROKEN, HOLDS, print_text, say
+from bubbleproof.commands.pytorch_words import chosen_version, handed_to
+from bubbleproof.commands.targets import require_writable, written_together
 from bubbleproof.commands.verify import verify_given
 from bubbleproof.formats import ScheduleFile, write_schedule, write_table, write_trace
 from bubbleproof.report.extras import require_drawing
+from bubbleproof.report.timeline import Window
 from bubbleproof.theory.model.schedule import MAX_START, Schedule
 from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pytorch_runtime import Version
 from bubbleproof.theory.pipelines.standstill import Standstill, standstill
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify import Semantics
@@ -30,26 +36,39 @@ def run_show(
     if output is not None and not output.endswith(tuple(PICTURES.split())):
         raise ValueError(f"a picture's file must end in {PICTURES}, got {output!r}")
     span = _window(window)
+    if span is not None and output is not None and output.endswith(".perfetto.json"):
+        raise ValueError("a trace holds the whole schedule: --window goes with a picture or a page")
     given = read_schedule_input(schedule, dialect=dialect)
     stopped, why = _standstill(given)
     drawn = given.timed() if stopped is None else stopped.schedule
     if output is None:
         _print_grid(given, drawn, span, stopped)
-    elif output.endswith(".perfetto.json"):
-        write_trace(output, given.problem, drawn)
-    elif output.endswith(".html"):
-        _write_page(given, drawn, stopped, output)
     else:
-        from bubbleproof.report.gantt import draw
-
-        title = given.name if stopped is None else f"{given.name}, until it stands still"
-        draw(given.problem, drawn, output, title=title, window=span, stopped=stopped)
-    if output is not None:
+        with written_together(None, output) as (_, target):
+            _write_picture(given, drawn, stopped, target, span)
         say(f"wrote {output}")
     if stopped is None:
         return HOLDS
     say(why)
     return BROKEN
+
+
+def _write_picture(
+    given: ScheduleFile,
+    drawn: Schedule,
+    stopped: Standstill | None,
+    target: Path,
+    span: Window | None,
+) -> None:
+    if target.name.endswith(".perfetto.json"):
+        write_trace(target, given.problem, drawn)
+    elif target.suffix == ".html":
+        _write_page(given, drawn, stopped, target, span)
+    else:
+        from bubbleproof.report.gantt import draw
+
+        title = given.name if stopped is None else f"{given.name}, until it stands still"
+        draw(given.problem, drawn, target, title=title, window=span, stopped=stopped)
 
 
 def _standstill(given: ScheduleFile) -> tuple[Standstill | None, str]:
@@ -64,7 +83,7 @@ def _standstill(given: ScheduleFile) -> tuple[Standstill | None, str]:
 def _print_grid(
     given: ScheduleFile,
     schedule: Schedule,
-    window: tuple[int, int] | None,
+    window: Window | None,
     stopped: Standstill | None,
 ) -> None:
     from bubbleproof.report.text import grid
@@ -76,7 +95,7 @@ def _print_grid(
         print_text("\n".join(stopped.sentences()))
 
 
-def _window(text: str | None) -> tuple[int, int] | None:
+def _window(text: str | None) -> Window | None:
     if text is None:
         return None
     first, colon, last = text.partition(":")
@@ -93,19 +112,29 @@ def _window(text: str | None) -> tuple[int, int] | None:
 
 
 def _write_page(
-    given: ScheduleFile, schedule: Schedule, stopped: Standstill | None, target: str
+    given: ScheduleFile,
+    schedule: Schedule,
+    stopped: Standstill | None,
+    target: Path,
+    window: Window | None,
 ) -> None:
     from bubbleproof.commands.verify import section_of
     from bubbleproof.report.page import ComparisonRow, Report, write_page
 
     verdict = verify_given(given, tuple(Semantics))
-    section = section_of(given.name, given.problem, schedule, verdict, stopped=stopped)
+    section = replace(
+        section_of(given.name, given.problem, schedule, verdict, stopped=stopped), window=window
+    )
     row = ComparisonRow.of(given.name, given.problem, schedule)
     write_page(target, Report(title=given.name, comparison=(row,), sections=(section,)))
 
 
 def run_convert(
-    schedule: Sequence[str], communication: bool, problem: str | None, dialect: str | None
+    schedule: Sequence[str],
+    communication: bool,
+    torch: str | None,
+    problem: str | None,
+    dialect: str | None,
 ) -> int:
     """Read the schedule that all words but the last name, and write it to the last."""
     if len(schedule) < 2:
@@ -115,20 +144,43 @@ def run_convert(
             f"convert SCHEDULE TARGET: the target must end in {FILES}, got {schedule[-1]!r}; "
             "it is the last word"
         )
-    given, target = (
-        read_schedule_input(schedule[:-1], dialect=dialect, problem=problem),
-        schedule[-1],
-    )
-    if target.endswith(".perfetto.json"):
-        write_trace(target, given.problem, given.timed())
-    elif target.endswith(".csv"):
-        program = lower(given.problem, given.timed()) if communication else given.compute
-        for loss in write_table(target, program, problem=given.problem):
-            say(f"lost: {loss}")
-    else:
-        write_schedule(target, _as_file(given))
+    target, version = schedule[-1], chosen_version(torch)
+    require_writable([target])
+    if torch is not None and not (communication and target.endswith(".csv")):
+        raise ValueError(
+            "--torch is for a table with messages: convert SCHEDULE x.csv --communication"
+        )
+    given = read_schedule_input(schedule[:-1], dialect=dialect, problem=problem)
+    with written_together(None, target) as (_, new):
+        if target.endswith(".perfetto.json"):
+            write_trace(new, given.problem, given.timed())
+        elif target.endswith(".csv"):
+            for loss in _write_table(given, new, version, communication=communication):
+                say(f"lost: {loss}")
+            say(handed_to(version, communication=communication))
+        else:
+            write_schedule(new, _as_file(given))
+            if given.collectives:
+                say("lost: the collectives of the table: a schedule has none of their own")
     say(f"wrote {target}")
     return HOLDS
+
+
+def _write_table(
+    given: ScheduleFile, target: Path, version: Version, *, communication: bool
+) -> tuple[str, ...]:
+    """Write a PyTorch table; what is lost. A table's own messages and collectives are kept."""
+    if not communication:
+        return write_table(target, given.compute, problem=given.problem, communication=False)
+    program = given.lowered or lower(given.problem, given.timed())
+    return write_table(
+        target,
+        program,
+        problem=given.problem,
+        collectives=given.collectives or () if given.lowered else (),
+        torch=version,
+        communication=True,
+    )
 
 
 def _as_file(given: ScheduleFile) -> ScheduleFile:

@@ -17,6 +17,7 @@ from bubbleproof.commands.output import (
 )
 from bubbleproof.commands.results import certified, result_rows, result_to_json, with_claims
 from bubbleproof.commands.shared_options import DemandOptions, SearchOptions, SolveOutput
+from bubbleproof.commands.targets import written_together
 from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.cases_json import write_proof
 from bubbleproof.planners.case_proofs import shown_by_cases
@@ -77,21 +78,22 @@ def _scope(demands: Demands) -> str:
 
 def _write_files(output: SolveOutput, source: ProblemInput, result: Result) -> None:
     """Write the schedule and the certificate that are asked for and were found."""
-    written = []
-    if output.output is not None and result.schedule is not None:
-        write_schedule(output.output, schedule_file(source, result))
-        written.append(output.output)
     proved, certificate = certified(source, result)
-    if output.certificate is not None and certificate is not None:
-        if isinstance(certificate, Cases):
+    schedule_target = None if result.schedule is None else output.output
+    proof_target = None if certificate is None else output.certificate
+    with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
+        if schedule_target is not None:
+            write_schedule(schedule, schedule_file(source, result))
+        if proof_target is None or certificate is None:
+            pass
+        elif isinstance(certificate, Cases):
             assert source.file is not None
             given = source.file.pipeline, source.file.allowed
-            write_proof(output.certificate, *given, certificate, name=source.name)
+            write_proof(proof, *given, certificate, name=source.name)
         else:
-            write_certificate(output.certificate, proved, certificate, name=source.name)
-        written.append(output.certificate)
-    for target in written:
-        if not output.json:
+            write_certificate(proof, proved, certificate, name=source.name)
+    for target in (schedule_target, proof_target):
+        if target is not None and not output.json:
             say(f"wrote {target}")
 
 

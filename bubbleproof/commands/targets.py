@@ -1,79 +1,124 @@
-"""What a command writes when its work is done (``-o``): whether it can be, beforehand, and how
-several files are written together or not at all."""
+"""What a command writes when its work is done: whether it can be, beforehand, and all or nothing.
+
+Options that name it are marked (``target_marks``), and the door of every command asks
+``require_targets`` before the command begins. What is written comes together at the end
+(``written_together``), missing folders included.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bubbleproof.commands.target_marks import Target
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import os_reason, write_bytes
 
 
-def require_writable(targets: Iterable[str]) -> None:
-    """Raise ``UnusableInput`` where a target is no file or its folder takes none.
+def require_targets(targets: Iterable[tuple[Target, str]]) -> None:
+    """Raise ``UnusableInput`` where a target cannot be written, or two are one place.
 
-    Folders that are missing do no harm: ``make_folder`` makes them. A full disk is seen only when
-    the file is written.
+    Folders that are missing do no harm: they are made. A full disk is seen only when a file is
+    written.
     """
-    for target in targets:
+    met: set[str] = set()
+    for kind, target in targets:
         with about(target):
-            _require_writable(Path(target))
+            try:
+                _require(kind, target)
+                place = os.path.realpath(target)
+            except (OSError, ValueError) as error:
+                if isinstance(error, UnusableInput):
+                    raise
+                why = os_reason(error) if isinstance(error, OSError) else str(error)
+                raise UnusableInput("", "a name that can be written", why) from None
+            if place in met:
+                raise UnusableInput("", "a place of its own for each output", "two outputs there")
+            met.add(place)
 
 
-def _require_writable(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        found = "a folder" if path.is_dir() else "a device or a pipe"
-        raise UnusableInput("", "a regular file to write", found)
-    there = next(folder for folder in path.absolute().parents if folder.exists())
-    if not there.is_dir():
-        raise UnusableInput("", "a file in a folder", f"{there}, which is none")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UnusableInput("", "a file that can be written", f"{there} is read-only")
+def require_writable(targets: Iterable[str]) -> None:
+    """``require_targets`` for files."""
+    require_targets((Target.FILE, target) for target in targets)
 
 
 def require_folder(target: str) -> None:
-    """Raise ``UnusableInput`` where a target is no folder and none can be made there."""
-    path = Path(target).absolute()
-    there = next(each for each in (path, *path.parents) if each.exists())
+    """``require_targets`` for one folder."""
+    require_targets([(Target.FOLDER, target)])
+
+
+def _require(kind: Target, target: str) -> None:
+    path = Path(os.path.realpath(target))
+    if kind is Target.FILE and (os.path.lexists(path) and not path.is_file()):
+        found = "a folder" if path.is_dir() else "a device or a pipe"
+        raise UnusableInput("", "a regular file to write", found)
+    folders = path.parents if kind is Target.FILE else (path, *path.parents)
+    there = next(folder for folder in folders if os.path.lexists(folder))
+    what = "a file in a folder" if kind is Target.FILE else "a folder to write into"
     if not there.is_dir():
-        raise UnusableInput("", "a folder to write into", f"{there}, which is none", target)
+        raise UnusableInput("", what, f"{there}, which is none")
     if not os.access(there, os.W_OK | os.X_OK):
-        found = f"{there} is read-only"
-        raise UnusableInput("", "a folder that can be written into", found, target)
+        raise UnusableInput("", f"{what} that can be written", f"{there} is read-only")
+    with suppress(FileNotFoundError):
+        os.lstat(there / path.name)  # a name that is too long says so
 
 
 @contextmanager
-def written_together(folder: str | None, file: str | None) -> Iterator[tuple[Path, Path]]:
-    """Where to write what ``folder`` gets, and what becomes ``file``; None gets nothing.
+def written_together(folder: str | None, *files: str | None) -> Iterator[tuple[Path, ...]]:
+    """Where to write what ``folder`` gets, and what becomes each of ``files``; None gets nothing.
 
-    Both get it at the end of the block. Where a writer refuses, neither is touched, and the
-    refusal names the place that was meant.
+    All get it at the end of the block, a file where there is one to be had. Where a writer refuses,
+    nothing is touched, and the refusal names the place that was meant.
     """
-    if folder is None and file is None:
-        yield Path(), Path()
+    meant = [Path(each).absolute() for each in (folder, *files) if each is not None]
+    if not meant:
+        yield (Path(), *(Path() for _ in files))
         return
-    meant = [Path(each).absolute() for each in (folder, file) if each is not None]
-    there = next((p for path in meant[:1] for p in path.parents if p.is_dir()), None)
-    with TemporaryDirectory(prefix=".bubbleproof-", dir=there) as temporary:
-        new_folder, new_file = Path(temporary) / "folder", Path(temporary) / "file.json"
-        new_folder.mkdir()
+    there = next((p for p in meant[0].parents if p.is_dir()), None)
+    with _beside(there) as temporary:
+        new_folder = temporary / "folder"
+        new_files = [temporary / str(n) / Path(f or "none").name for n, f in enumerate(files)]
+        for each in (new_folder, *(new.parent for new in new_files)):
+            each.mkdir()
+        names = {str(new): str(f) for new, f in zip(new_files, files, strict=True) if f is not None}
+        names[str(new_folder)] = str(folder)
         try:
-            yield new_folder, new_file
+            yield (new_folder, *new_files)
         except UnusableInput as error:
-            subject = error.subject.replace(str(new_folder), str(folder))
-            error.subject = subject.replace(str(new_file), str(file))
+            for path, name in names.items():
+                error.subject = error.subject.replace(path, name)
             raise
         if folder is not None:
             make_folder(str(Path(folder) / "file"))
             for each in sorted(new_folder.iterdir()):
-                os.replace(each, Path(folder) / each.name)
-        if file is not None:
-            make_folder(file)
-            write_bytes(file, new_file.read_bytes())
+                _put(each, str(Path(folder) / each.name))
+        for new, file in zip(new_files, files, strict=True):
+            if file is not None and new.exists():
+                make_folder(file)
+                _put(new, file)
+
+
+@contextmanager
+def _beside(folder: Path | None) -> Iterator[Path]:
+    """A temporary folder within another one."""
+    try:
+        temporary = TemporaryDirectory(prefix=".bubbleproof-", dir=folder)
+    except OSError as error:
+        expected = "a folder that can be written into"
+        raise UnusableInput("", expected, os_reason(error), str(folder)) from None
+    with temporary as name:
+        yield Path(name)
+
+
+def _put(new: Path, target: str) -> None:
+    """Let a new file be the target, by a rename where that can be."""
+    try:
+        os.replace(new, os.path.realpath(target))
+    except OSError:  # on another disk, or it says why not
+        write_bytes(target, new.read_bytes())
 
 
 def make_folder(target: str) -> None:

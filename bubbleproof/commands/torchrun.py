@@ -33,6 +33,13 @@ from bubbleproof.reference_exec.drivers.identity import (
     versions,
 )
 from bubbleproof.reference_exec.drivers.lifeline import End
+from bubbleproof.reference_exec.drivers.nccl_order import (
+    KeptOrder,
+    NcclHere,
+    agreed_semantics,
+    kept_order,
+    nccl_here,
+)
 from bubbleproof.reference_exec.drivers.place import Place
 from bubbleproof.reference_exec.drivers.torchrun import (
     BACKENDS,
@@ -57,6 +64,7 @@ class _Ready:
     given: ScheduleFile
     prepared: Prepared
     device: Device
+    semantics_why: str
 
 
 def run_rank(request: ReplayRequest, *, parent: int) -> int:
@@ -113,28 +121,41 @@ def _ready(request: ReplayRequest, place: Place, asked: RunParts) -> _Ready | st
         require_time_limit(request.communication.timeout)
         if place.is_first:  # which writes them
             require_writable(request.targets)
-        semantics = chosen_semantics(backend_of(request), request.communication.comm, BACKENDS)
         given = read_to_replay(request)
         schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
+        device = open_backend(backend_of(request), place, request.run.device)
+        order = _order(request, given, asked)
         ready = prepared(
             known_pipeline(given),
             schedule,
             request.model.spec(),
             program=given.lowered,
-            semantics=semantics,
+            semantics=order.semantics,
             unsafe=request.run.unsafe,
             training=request.training.asked(),
             data_parallel=request.training.data_parallel,
             zero=request.training.levels(),
             count_bytes=not request.run.no_count_bytes,
+            count_work=not request.run.no_count_work,
         )
         asked.know_plan(ready.plan)
         require_processes(place, ready.plan)
-        device = open_backend(backend_of(request), place, request.run.device)
     except (ValueError, OSError) as error:
         return str(error)
-    return _Ready(given=given, prepared=ready, device=device)
+    return _Ready(given=given, prepared=ready, device=device, semantics_why=order.why)
+
+
+def _order(request: ReplayRequest, given: ScheduleFile, asked: RunParts) -> KeptOrder:
+    """What the program is verified under; over NCCL what it keeps here, which is told ``asked``."""
+    backend, comm = backend_of(request), request.communication.comm
+    chosen = chosen_semantics(backend, comm, BACKENDS)
+    if backend != "nccl":
+        return KeptOrder(semantics=chosen, why="")
+    here, pipeline = nccl_here(), known_pipeline(given)
+    asked.know_nccl(here)
+    kept = kept_order(here, ranks=pipeline.num_ranks, replicas=request.training.data_parallel or 1)
+    return agreed_semantics(kept, comm)
 
 
 def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> int:
@@ -160,6 +181,7 @@ def _replayed(request: ReplayRequest, ready: _Ready, processes: Processes) -> in
             seconds=seconds,
             device=device,
             allocator_peak_bytes=processes.peak_bytes,
+            semantics_why=ready.semantics_why,
         )
     rows = evidence(report)
     status = print_report(ready.given.name, report, json=request.output.json)
@@ -180,6 +202,10 @@ class RunParts:
         self._parts["schedule"] = Part.of_content(content_digest(orders), given.name)
         self._parts["problem"] = Part.of_content(content_digest(given.problem))
         self._parts |= model_parts(self._spec)
+
+    def know_nccl(self, here: NcclHere) -> None:
+        """Versions and variables that order what NCCL runs have been read."""
+        self._parts |= here.parts()
 
     def know_plan(self, plan: Plan) -> None:
         """The programs that the ranks are to run have been made."""

@@ -14,6 +14,7 @@ from bubbleproof.commands.output import (
     status_of,
     verdict_to_json,
 )
+from bubbleproof.commands.pytorch_words import told_of
 from bubbleproof.commands.shared_options import VerifyRequest
 from bubbleproof.formats import ScheduleFile, read_certificate
 from bubbleproof.formats.cases_json import read_proof
@@ -26,6 +27,7 @@ from bubbleproof.verify import Rule, Semantics, Verdict, check_whole, join
 from bubbleproof.verify.candidates.cases import Cases, candidate_refusal
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.certificates.rule import Certificate, refusal
+from bubbleproof.verify.communication.runtime_collectives import check_runtime_collectives
 from bubbleproof.verify.required import check_required
 from bubbleproof.verify.verdict import Decision
 
@@ -44,7 +46,7 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     proof = None if certificate is None else _proof(certificate, given)
     verdict = verify_given(given, semantics)
     if proof is None:
-        return print_verdict(given.name, verdict, request)
+        return print_verdict(given.name, verdict, request, told_of(given))
     standing = stand(given, verdict, proof)
     verdict = join([verdict, Verdict(decisions=standing.decisions)])
     return print_verdict(given.name, verdict, request, standing.sentence, standing.to_json())
@@ -59,7 +61,8 @@ def print_verdict(
 ) -> int:
     """The verdict, how good the schedule is proved to be, and the exit status."""
     if request.json:
-        extra = {} if proved is None else {"certificate": proved}
+        extra: dict[str, object] = {} if proved is None else {"certificate": proved}
+        extra |= {"statement": sentence} if sentence and proved is None else {}
         print_json({"name": name, **verdict_to_json(verdict), **extra})
         return status_of(verdict)
     print_table(name, ("rule", "verdict", "statement"), rule_rows(verdict))
@@ -103,6 +106,9 @@ def verify_given(given: ScheduleFile, semantics: Sequence[Semantics]) -> Verdict
     """
     made = given.compute if given.schedule is None else given.schedule
     verdict = check_whole(given.problem, made, lowered=given.lowered, semantics=semantics)
+    if given.table is not None and given.collectives:
+        cells = check_runtime_collectives(given.problem, given.table)
+        verdict = join([verdict, Verdict(decisions=(cells,))])
     if given.pipeline is None:
         return verdict
     requirement = check_required(given.pipeline, given.problem)

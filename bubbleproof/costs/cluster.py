@@ -40,7 +40,9 @@ class Cluster:
             raise ValueError(f"cluster cards must be 1 or more, got {self.cards}")
         if not 0 <= self.reserve < self.memory:
             raise ValueError(
-                f"cluster reserve must be less than memory {self.memory}, got {self.reserve}"
+                f"cluster memory must be more than the reserve for driver and libraries, "
+                f"{self.reserve} bytes, got {self.memory}; use more memory, or a reserve such as "
+                f"{max(self.memory // 16, 0)}"
             )
         if not 0 <= self.hidden <= 1:
             raise ValueError(

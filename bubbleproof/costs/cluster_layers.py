@@ -8,20 +8,24 @@ holds what the loss needs for a moment, its logits among it, as long as a microb
 in 1F1B is that moment; each card has room for the software's bytes, for what a block's backward
 needs, for one layer in full while it is made again, and under ZeRO 3 for the gathered weights of
 two, or of one and an end. Those come off the card's memory, as does the reserve.
+
+Where samples are cut into slices, what is divided among them (ticks of passes, activations,
+messages) is a multiple of their numbers, the ticks nearest, the bytes above: a slice's share is
+whole, whatever layers a stage has. Estimates are not as fine as that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_times import Passes, cluster_times
+from bubbleproof.costs.cluster_times import Passes, cluster_times, sent_bytes
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
-from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved, message_bytes
+from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
 from bubbleproof.costs.times.allocated import StageBytes, allocated
 from bubbleproof.costs.times.software import software
@@ -69,9 +73,13 @@ class ClusterLayers:
 
 
 def cluster_layers(
-    model: Transformer, at: Deployment, cluster: Cluster, kinds: tuple[str, ...] = (EVEN,)
+    model: Transformer,
+    at: Deployment,
+    cluster: Cluster,
+    kinds: tuple[str, ...] = (EVEN,),
+    shares: int = 1,
 ) -> ClusterLayers:
-    """The numbers of a deployment, its layers cut in one of these ways.
+    """The numbers of a deployment, its layers cut in one of these ways, and samples in ``shares``.
 
     Raises ``ValueError`` where the model cannot be cut so.
     """
@@ -83,18 +91,15 @@ def cluster_layers(
             f"dense_layers must be 0 to plan, whose layers are alike, got {model.dense_layers}"
         )
     times, once = cluster_times(model, at, cluster), at.of_microbatch
-    is_alone = at.pipeline == 1
+    is_alone, part = at.pipeline == 1, partial(_part, at=at, shares=shares)
     layers = Layers(
         number=model.layers,
-        layer=_part(times.layer, layer_saved(model, once), layer_weights(model, at), at),
-        embedding=_part(
-            times.embedding, embedding_saved(model, at), embedding_weights(model, at), at
-        ),
-        head=_part(
+        layer=part(times.layer, layer_saved(model, once), layer_weights(model, at)),
+        embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
+        head=part(
             times.head,
             _head_bytes(model, once, cluster.framework),
             head_weights(model, at, is_copied=not is_alone),
-            at,
         ),
         kinds=kinds,
     )
@@ -103,7 +108,7 @@ def cluster_layers(
     return ClusterLayers(
         layers=layers,
         latency=ceil(times.message * TICKS),
-        message=ceil(message_bytes(model, at)),
+        message=_bytes(sent_bytes(model, at, cluster), shares),
         capacity=cluster.memory - beside,
         beside=beside,
         step_end=ceil(times.step_end(cuts) * TICKS),
@@ -123,20 +128,25 @@ def _cuts(layers: Layers, stages: int) -> tuple[Cut, ...]:
     return tuple(dict.fromkeys(cut for cut in found if cut))
 
 
-def _part(times: Passes, saved: Number, weights: Weights, at: Deployment) -> Part:
-    back, late = _ticks(times.input_backward), _ticks(times.weight_backward)
+def _part(times: Passes, saved: Number, weights: Weights, at: Deployment, shares: int) -> Part:
+    passes = times.forward, times.input_backward, times.weight_backward
+    forward, back, late = (_ticks(each, shares) for each in passes)
     return Part(
-        forward=_ticks(times.forward),
+        forward=forward,
         backward=back + late,
         input_backward=back,
         weight_backward=late,
-        activation=ceil(saved),
+        activation=_bytes(saved, shares),
         static=state_bytes(weights, at),
     )
 
 
-def _ticks(milliseconds: float) -> int:
-    return round(milliseconds * TICKS)
+def _ticks(milliseconds: float, shares: int) -> int:
+    return round(milliseconds * TICKS / shares) * shares
+
+
+def _bytes(number: Number, shares: int) -> int:
+    return ceil(Fraction(number) / shares) * shares
 
 
 def _head_bytes(model: Transformer, once: Deployment, framework: str) -> Number:

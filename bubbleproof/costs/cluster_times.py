@@ -27,9 +27,11 @@ from math import log2
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.operations import Number
+from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.times.kernels import US, kernel_times
 from bubbleproof.costs.times.work import (
-    message_bytes,
+    is_scattered,
     moved_around,
     rings_that_leave,
     updated,
@@ -118,10 +120,15 @@ def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> Clust
     )
 
 
+def sent_bytes(model: Transformer, at: Deployment, cluster: Cluster) -> Number:
+    """What a card sends to the next stage for a microbatch, bytes."""
+    scattered = is_scattered(at, cluster.runs, cluster.card.cards_per_node)
+    return message_bytes(model, at, is_scattered=scattered)
+
+
 def _message(model: Transformer, at: Deployment, cluster: Cluster) -> float:
     """To the next stage, which a microbatch's own deployment does not know."""
-    moved = message_bytes(model, at, cluster.runs, cluster.card.cards_per_node)
-    return moved / (cluster.constants["message"] * GB_PER_MS)
+    return float(sent_bytes(model, at, cluster)) / (cluster.constants["message"] * GB_PER_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,8 @@ class Training:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
     ``deployment`` has what all combinations share (sequence, accounting, precision, expert);
-    ``kinds`` are the ways to cut layers into stages (``layer_cuts``).
+    ``kinds`` are the ways to cut layers into stages (``layer_cuts``); what slices divide is a
+    multiple of ``shares``.
     """
 
     model: Transformer
@@ -60,6 +61,7 @@ class Training:
     samples: int
     deployment: Deployment
     kinds: tuple[str, ...] = (EVEN,)
+    shares: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +159,9 @@ def counted(training: Training, combination: Combination) -> Counted:
         return _illegal(combination, why)
     at = training.deployment.with_changes(**combination.to_json())
     try:
-        numbers = cluster_layers(training.model, at, training.cluster, training.kinds)
+        numbers = cluster_layers(
+            training.model, at, training.cluster, training.kinds, training.shares
+        )
     except ValueError as error:
         return _illegal(combination, str(error))
     taken = training.cluster.memory - numbers.capacity

@@ -123,5 +123,13 @@ def planned_enqueues(buffer: int, m: int) -> tuple[int, ...]:
     rest = m - buffer
     if rest <= 0:
         return (m,)
-    count = -(-rest // buffer)
-    return (buffer, *(rest // count + (k < rest % count) for k in range(count)))
+    return (buffer, *equal_parts(rest, -(-rest // buffer)))
+
+
+def equal_parts(total: int, count: int) -> tuple[int, ...]:
+    """The total in so many parts as equal as can be, the larger first.
+
+    >>> equal_parts(10, 4), equal_parts(0, 0)
+    ((3, 3, 2, 2), ())
+    """
+    return tuple(total // count + (k < total % count) for k in range(count)) if count else ()

@@ -91,9 +91,15 @@ def head_saved(model: Transformer, at: Deployment) -> Number:
     return whole(_tokens(at) * (norm + statistics * _part("sequence", at) + logits))
 
 
-def message_bytes(model: Transformer, at: Deployment) -> Number:
-    """Bytes that one device sends to the next stage for one microbatch."""
-    return whole(_tokens(at) * at.rules.element * model.hidden * _part("sequence", at))
+def message_bytes(model: Transformer, at: Deployment, *, is_scattered: bool = False) -> Number:
+    """Bytes that one device sends to the next stage for one microbatch.
+
+    With sequence parallelism it is the device's part of the residual stream; without, each of the
+    tensor-parallel devices holds the whole stream and sends it, or, where it ``is_scattered``, a
+    part each (Narayanan et al., SC 2021, section 4.1).
+    """
+    part = Fraction(1, at.tensor) if is_scattered else _part("sequence", at)
+    return whole(_tokens(at) * at.rules.element * model.hidden * part)
 
 
 def _tokens(at: Deployment) -> Fraction:

@@ -1,9 +1,10 @@
 """The closed forms of T-Pipe, T-Recomp and T-Offload, as printed and as they hold.
 
-Symbols: p ranks (the paper's PP), m microbatches; one unit of time is the forward of one chunk on
-one rank (T_unit = T_fwd / 2p), a backward takes 2; one unit of memory is m_a / 2p. Everything is
-exact: whole units or ``Fraction``. A name that begins with ``printed_`` is the paper's where ours
-differs; its docstring says how. Sources are the appendices of the T-Pipe paper.
+Symbols: p ranks (the paper's PP), m microbatches, v chunks per rank (2 in the appendices; functions
+that take v carry their counting on to more), k of them recomputed; one unit of time is the forward
+of one chunk on one rank (T_unit = T_fwd / vp), a backward takes 2; one unit of memory is m_a / vp.
+Everything is exact: whole units or ``Fraction``. A name that begins with ``printed_`` is the
+paper's where ours differs; its docstring says how. Sources are the appendices of the T-Pipe paper.
 
 Generators of schedules do not ask here: what they need of these they count for themselves, so that
 a schedule's measures and these formulas share nothing.
@@ -12,6 +13,7 @@ a schedule's measures and these formulas share nothing.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -132,3 +134,35 @@ def offload_window(p: int) -> int:
 def reload_window(p: int) -> int:
     """Appendix D (7): idle units between chunk 1's first forward and chunk 2's in warm-up."""
     return p - forward_rounds(p) - 1
+
+
+def chunk_life(p: int, v: int, chunk: int) -> int:
+    """Eq. 1 and 2 for v chunks: units from a chunk's forward on rank 0 to its backward there.
+
+    ``chunk`` counts from 0, the shallowest. Beside Eq. 1's 3p - 2 it waits for the deeper chunks:
+    p forwards and 2p backwards of each, rounded up to whole cells of 3 units, and one cell more
+    whenever the next one is another chunk's (every v / gcd of so many cells and v).
+    """
+    deeper = v - 1 - chunk
+    forth, back = ceil_div(p, 3), ceil_div(2 * p, 3)
+    taken = deeper * gcd(forth, v) // v + deeper * gcd(back, v) // v
+    return deep_life(p) + 3 * (deeper * (forth + back) + taken)
+
+
+def chunk_peak(p: int, v: int, chunk: int) -> int:
+    """Appendix A for v chunks: most activations of a chunk alive on rank 0, ceil(life / 3v)."""
+    return ceil_div(chunk_life(p, v, chunk), 3 * v)
+
+
+def kept_limit(v: int, k: int = 0) -> Fraction:
+    """Share of m_a that T-Pipe keeps for large p, the k shallowest of v chunks recomputed.
+
+    A chunk lives p (v-chunk)/v rounds for large p. Two chunks: 3/4, and 1/4 where one is recomputed
+    (Appendices A and C).
+    """
+    return Fraction((v - k) * (v - k + 1), 2 * v * v)
+
+
+def phases_makespan(p: int, m: int, v: int, k: int = 0) -> int:
+    """Appendices A and C for v chunks: v p units of warm-up, 3v + k a round, 2v p of cool-down."""
+    return 3 * v * p + (3 * v + k) * (m - 1)

@@ -33,17 +33,22 @@ bundle of another model, cluster or batch is none of this file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from bubbleproof.formats.cases_json import cases_content, cases_of, certificate_at
-from bubbleproof.formats.certificate_json import certificate_content, write_content
+from bubbleproof.formats.cases_json import cases_content, cases_of
+from bubbleproof.formats.certificate_json import (
+    LAYOUTS,
+    certificate_content,
+    certificate_of,
+    write_content,
+)
 from bubbleproof.formats.cluster_deployments import Deployments
-from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.errors import UnusableInput, about, inside, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath
 from bubbleproof.formats.json_text import read_json
-from bubbleproof.formats.validation import Layout, Natural, validate
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, validate
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
-from bubbleproof.theory.pipelines.shaping import NotLegalError, shaped
+from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
 from bubbleproof.verify.candidates.bundle import Bounded
 from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.rank_claims import NoRoom, RankClaim, RankMemory, RankWork
@@ -53,7 +58,7 @@ FORMAT = "bubbleproof/plan-certificate"
 VERSION = 1
 Item = TypeVar("Item")
 SIZE_LIMIT = 256 * MEBIBYTE
-RANK_CLAIMS: dict[object, type[RankClaim]] = {
+RANK_CLAIMS: dict[str, type[RankClaim]] = {
     "rank-work": RankWork,
     "rank-memory": RankMemory,
     "no-room": NoRoom,
@@ -98,7 +103,7 @@ class BundleLayout(Layout):
     """A bundle file: of a plan's candidates, or of those of each deployment."""
 
     format: Literal["bubbleproof/plan-certificate"]
-    version: Literal[1]
+    version: Annotated[Literal[1], AS_WHOLE]
     name: str = ""
     candidates: list[BoundedLayout] | None = None
     numbers: str | None = None
@@ -238,10 +243,19 @@ def _bounded(
     if row.cases is not None:
         given = found.pipeline, found.allowed, row.cases
         proof = cases_of(*given, row.bound, f"{where}.cases")
-    elif (row.certificate or {}).get("kind") in RANK_CLAIMS:
-        claim = validate(RankClaimLayout, row.certificate)
-        proof = RANK_CLAIMS[claim.kind](rank=claim.rank, bound=row.bound)
     else:
-        relaxed = relaxation(found.pipeline, found.allowed)
-        proof = certificate_at(row.certificate or {}, relaxed, f"{where}.certificate")
+        with inside(f"{where}.certificate"):
+            proof = _proof(found, row.certificate or {}, row.bound)
     return Bounded(candidate=candidate, bound=row.bound, certificate=proof)
+
+
+def _proof(found: Shaped, content: dict[str, object], bound: int) -> CandidateProof:
+    """The certificate or the claim about a rank that stands at a candidate."""
+    kind = content.get("kind")
+    if not isinstance(kind, str) or kind not in {**RANK_CLAIMS, **LAYOUTS}:
+        known = ", ".join([*LAYOUTS, *RANK_CLAIMS])
+        raise UnusableInput("kind", f"one of {known}", quoted(kind))
+    if kind in RANK_CLAIMS:
+        claim = validate(RankClaimLayout, content)
+        return RANK_CLAIMS[claim.kind](rank=claim.rank, bound=bound)
+    return certificate_of(content, relaxation(found.pipeline, found.allowed))

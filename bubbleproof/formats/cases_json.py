@@ -31,11 +31,10 @@ from bubbleproof.formats.certificate_json import (
     certificate_of,
     write_content,
 )
-from bubbleproof.formats.errors import UnusableInput, about
+from bubbleproof.formats.errors import UnusableInput, about, inside
 from bubbleproof.formats.files import FilePath
 from bubbleproof.formats.json_text import read_json
 from bubbleproof.formats.validation import validate
-from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases, problems_of
@@ -96,19 +95,11 @@ def cases_of(
     proofs: list[Certificate | None] = []
     try:
         for number, problem in enumerate(problems):
-            case, place = content[number], f"{where}[{number}]"
-            proofs.append(None if case is None else certificate_at(case, problem, place))
+            with inside(f"{where}[{number}]"):
+                case = content[number]
+                proofs.append(None if case is None else certificate_of(case, problem))
     except UnusableInput:
         raise
     except ValueError as why:
         raise UnusableInput(where, "every case of the choices", str(why)) from None
     return Cases(bound=bound, proofs=tuple(proofs))
-
-
-def certificate_at(content: dict[str, object], problem: Problem, where: str) -> Certificate:
-    """The certificate at a place of a file, which an error names."""
-    try:
-        return certificate_of(content, problem)
-    except UnusableInput as error:
-        place = f"{where}.{error.where}".rstrip(".")
-        raise UnusableInput(place, error.expected, error.found) from None

@@ -47,7 +47,16 @@ from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.validation import LARGEST, Layout, Names, Natural, Whole, validate, where
+from bubbleproof.formats.validation import (
+    AS_WHOLE,
+    LARGEST,
+    Layout,
+    Names,
+    Natural,
+    Whole,
+    validate,
+    where,
+)
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.one_machine import OneMachine
@@ -73,7 +82,7 @@ class CertificateLayout(Layout):
     """What every certificate file says."""
 
     format: Literal["bubbleproof/certificate"]
-    version: Literal[1]
+    version: Annotated[Literal[1], AS_WHOLE]
     name: str = ""
     objective: ObjectiveName
     bound: Whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
@@ -79,59 +80,72 @@ def allowed_choices(layout: ChoicesLayout, pipeline: Pipeline) -> Allowed | None
     twice.
     """
     found = Allowed(
-        recompute=_of_stages(AllowedRecompute, layout.recompute, pipeline, "recompute"),
+        recompute=_of_stages(AllowedRecompute, layout.recompute, pipeline),
         evict=_evictions(layout.evict, pipeline),
-        offload=_of_stages(AllowedOffloads, layout.offload, pipeline, "offload"),
+        offload=_of_stages(AllowedOffloads, layout.offload, pipeline),
     )
-    if found.recompute is not None:
-        _refuse_kept(found.recompute, pipeline)
-    if found != Allowed() and pipeline.is_bidirectional:
-        raise UnusableInput(TABLE, "a placement with one rank per stage", "bidirectional")
+    refuse_foreign(found, pipeline, TABLE)
     return None if found == Allowed() else found
 
 
+def refuse_foreign(allowed: Allowed, pipeline: Pipeline, table: str) -> None:
+    """Raise ``UnusableInput`` for what cannot be allowed to the pipeline, naming the place.
+
+    A stage or a rank that it does not have or that is named twice, more kept of an activation than
+    there is, or anything at all where each stage has two ranks.
+    """
+    again, evict, offload = allowed.recompute, allowed.evict, allowed.offload
+    for name, part in (("recompute", again), ("offload", offload)):
+        if part is not None:
+            _refuse_stages(part.stages, pipeline.num_stages, f"{table}.{name}.stages")
+    if evict is not None:
+        _refuse_pairs(evict.pairs, pipeline.num_ranks, f"{table}.evict.pairs")
+    if again is not None:
+        _refuse_kept(again, pipeline, f"{table}.recompute.kept")
+    if allowed != Allowed() and pipeline.is_bidirectional:
+        raise UnusableInput(table, "a placement with one rank per stage", "bidirectional")
+
+
 def _of_stages(
-    kind: type[Made], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline, name: str
+    kind: type[Made], layout: RecomputeLayout | OffloadLayout | None, pipeline: Pipeline
 ) -> Made | None:
     if layout is None:
         return None
-    return kind(**{**dict(layout), "stages": _stages(layout.stages, pipeline, name)})
+    stages = range(pipeline.num_stages) if layout.stages == "all" else layout.stages
+    return kind(**{**dict(layout), "stages": tuple(stages)})
 
 
-def _stages(given: Stages, pipeline: Pipeline, kind: str) -> tuple[int, ...]:
-    if given == "all":
-        return tuple(range(pipeline.num_stages))
-    for index, stage in enumerate(given):
-        if not isinstance(stage, int) or stage >= pipeline.num_stages or stage in given[:index]:
-            where = f"{TABLE}.{kind}.stages[{index}]"
-            raise UnusableInput(
-                where, f"another stage of 0 to {pipeline.num_stages - 1}", str(stage)
-            )
-    return tuple(int(stage) for stage in given)
+def _refuse_stages(stages: Sequence[int], num_stages: int, where: str) -> None:
+    for index, stage in enumerate(stages):
+        if stage >= num_stages or stage in stages[:index]:
+            expected = f"another stage of 0 to {num_stages - 1}"
+            raise UnusableInput(f"{where}[{index}]", expected, str(stage))
 
 
 def _evictions(layout: EvictLayout | None, pipeline: Pipeline) -> AllowedEvictions | None:
     if layout is None:
         return None
-    p = pipeline.num_ranks
-    if layout.pairs == "mirrored":
+    pairs = layout.pairs
+    if pairs == "mirrored":
+        p = pipeline.num_ranks
         pairs = [(rank, p - 1 - rank) for rank in range(p) if rank != p - 1 - rank]
-        return AllowedEvictions(pairs=tuple(pairs), duration=layout.duration)
+    _refuse_pairs(pairs, pipeline.num_ranks, f"{TABLE}.evict.pairs")
+    return AllowedEvictions(pairs=tuple(pairs), duration=layout.duration)
+
+
+def _refuse_pairs(pairs: Sequence[tuple[int, int]], num_ranks: int, where: str) -> None:
     sources: list[int] = []
-    for index, pair in enumerate(layout.pairs):
-        source, target = pair
-        if source == target or max(source, target) >= p or source in sources:
-            where = f"{TABLE}.evict.pairs[{index}]"
-            expected = f"another rank of 0 to {p - 1} and the one it evicts to"
-            raise UnusableInput(where, expected, f"{source} and {target}")
+    for index, (source, target) in enumerate(pairs):
+        if source == target or max(source, target) >= num_ranks or source in sources:
+            expected = f"another rank of 0 to {num_ranks - 1} and the one it evicts to"
+            raise UnusableInput(f"{where}[{index}]", expected, f"{source} and {target}")
         sources.append(source)
-    return AllowedEvictions(pairs=tuple(layout.pairs), duration=layout.duration)
 
 
-def _refuse_kept(allowed: AllowedRecompute, pipeline: Pipeline) -> None:
+def _refuse_kept(allowed: AllowedRecompute, pipeline: Pipeline, where: str) -> None:
     """What stays of an activation is at most what a recomputed stage acquires."""
     held = pipeline.per_stage.activation
     for stage in allowed.stages:
         if allowed.kept > held[stage]:
             expected = f"at most the activation of stage {stage} ({held[stage]})"
-            raise UnusableInput(f"{TABLE}.recompute.kept", expected, str(allowed.kept))
+            raise UnusableInput(where, expected, str(allowed.kept))

@@ -56,6 +56,7 @@ from bubbleproof.formats.validation import Count, Layout
 
 Cards = Annotated[int, Field(ge=1, le=1 << 17)]
 Listed = Annotated[list[Few], Field(min_length=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]  # or a whole number
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # or a whole number
 
 
@@ -71,9 +72,9 @@ class ClusterLayout(Layout):
     """A file that ``bubbleproof calibrate`` wrote: a card and its constants."""
     framework: str | None = None
     """The software, by name."""
-    efficiency: float | None = None
+    efficiency: Finite | None = None
     """The share of the dense rate that large products reach, above 0 and at most 1."""
-    hidden: float | int | None = None
+    hidden: Finite | None = None
     """The share of the replicas' collectives that runs beside computation; absent: none does."""
     reserve: NaturalSize | None = None
     """Of the memory of a card, for driver and libraries."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ CARD = {
 REACHED = 0.6  # of the dense rate, by a card of which nothing else is known
 SIZES = ("tensor", "data", "pipeline", "micro_batch", "zero", "scope", "context", "expert")
 OF_COSTS = ("layers", "accounting", "precision")  # keys of [plan] that no problem file has there
+MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ def cluster_file_of_text(text: str, *, name: str) -> ClusterFile:
             samples=layout.batch.samples,
             deployment=shared,
             kinds=_kinds(layout.plan),
+            shares=_shares(layout.plan),
         ),
         lists=_lists(layout.plan),
         plan=_shapes(layout.plan),
@@ -191,6 +194,15 @@ def _shapes(layout: ClusterPlanLayout) -> dict[str, object]:
 
 def _kinds(layout: ClusterPlanLayout) -> tuple[str, ...]:
     return (EVEN, BALANCED) if layout.layers is None else (layout.layers,)
+
+
+def _shares(layout: ClusterPlanLayout) -> int:
+    """What all numbers of slices divide. Raises ``UnusableInput`` where that is too coarse."""
+    found = lcm(*layout.slices)
+    if found > MOST_SHARES:
+        expected = f"numbers of slices that all divide one of {MOST_SHARES} or less"
+        raise UnusableInput("plan.slices", expected, f"{layout.slices}, which divide {found}")
+    return found
 
 
 def deployed_content(

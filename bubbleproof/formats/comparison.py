@@ -78,12 +78,8 @@ def comparison_pipeline(
         if same.stage_ranks == pipeline.stage_ranks:
             return same
     old = pipeline.stage_ranks
-    new = Pipeline(
-        num_ranks=pipeline.num_ranks,
-        num_microbatches=1,
-        num_chunks=chunks,
-        placement=family.placement,
-    ).stage_ranks
+    shape = Pipeline(num_ranks=pipeline.num_ranks, num_microbatches=1, num_chunks=chunks)
+    new = shape.with_changes(placement=family.places(shape)).stage_ranks
     cut = {name: _cut_rows(getattr(pipeline, name), old, new, chunks) for name in CUT}
     plain: dict[str, object] = {
         "placement": "loop", "split_backward": False, "overlaps": (), "weight_parts": (),

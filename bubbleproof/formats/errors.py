@@ -15,6 +15,7 @@ import difflib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 LONGEST_QUOTE = 60
 
@@ -24,18 +25,31 @@ class UnusableInput(ValueError):  # noqa: N818 - the name says what is wrong
 
     ``where`` is the row, column or key, empty for the whole. ``expected`` and ``found`` are
     phrases; quote a found value with ``quoted``. ``subject`` is the file (or what stands in for
-    one), empty until ``about`` names it.
+    one), empty until ``about`` names it. Values that each are well, but do not fit together, have a
+    sentence of their own (``of_values``).
     """
 
-    def __init__(self, where: str, expected: str, found: str, subject: str = "") -> None:
-        super().__init__(where, expected, found, subject)
+    def __init__(
+        self, where: str, expected: str, found: str, subject: str = "", sentence: str = ""
+    ) -> None:
+        super().__init__(where, expected, found, subject, sentence)
         self.where = where
         self.expected = expected
         self.found = found
         self.subject = subject
+        self.sentence = sentence
+
+    @classmethod
+    def of_values(cls, where: str, sentence: str) -> Self:
+        """What is wrong with the values at a place, in one sentence."""
+        return cls(where, "", "", sentence=one_line(sentence, 300))
+
+    def at(self, where: str) -> UnusableInput:
+        """The same, found at another place."""
+        return UnusableInput(where, self.expected, self.found, self.subject, self.sentence)
 
     def __str__(self) -> str:
-        finding = f"expected {self.expected}, found {self.found}"
+        finding = self.sentence or f"expected {self.expected}, found {self.found}"
         return ": ".join(filter(None, [one_line(self.subject, 200), self.where, finding]))
 
 
@@ -50,6 +64,17 @@ def about(subject: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
+def inside(place: str) -> Iterator[None]:
+    """Puts the place of a part of the file before that of every ``UnusableInput`` raised within."""
+    try:
+        yield
+    except UnusableInput as error:
+        joint = "" if error.where.startswith("[") else "."
+        error.where = joint.join(filter(None, [place, error.where]))
+        raise
+
+
+@contextmanager
 def values_at(where: str) -> Iterator[None]:
     """Turns a ``ValueError`` raised within into an ``UnusableInput`` at ``where``."""
     try:
@@ -57,8 +82,7 @@ def values_at(where: str) -> Iterator[None]:
     except UnusableInput:
         raise
     except ValueError as error:
-        fault = f"a fault: {one_line(str(error), 300)}"
-        raise UnusableInput(where, "values that fit together", fault) from None
+        raise UnusableInput.of_values(where, str(error)) from None
 
 
 def quoted(value: object) -> str:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from bubbleproof.formats.action_text import parse_action
 from bubbleproof.formats.errors import UnusableInput, quoted
-from bubbleproof.formats.validation import Layout, Natural
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
 from bubbleproof.theory.pipelines.choices import Choices
@@ -98,7 +98,7 @@ class ShardingLayout(Layout):
 
     MAKES = Sharding
 
-    zero: Literal[1, 2, 3]
+    zero: Annotated[Literal[1, 2, 3], AS_WHOLE]
     gather: Natural
     reduce: Natural
     regather: Natural | None = None

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bubbleproof.formats.bundle_json import CandidateLayout, candidate_of, candidate_to_json
 from bubbleproof.formats.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.errors import UnusableInput, about, values_at
+from bubbleproof.formats.errors import UnusableInput, about, inside, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
 from bubbleproof.formats.pipeline_layout import (
@@ -40,7 +40,7 @@ from bubbleproof.formats.pipeline_layout import (
 from bubbleproof.formats.problem_toml import ProblemFile, problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.schedule_json import TABLES, schedule_content, schedule_of
-from bubbleproof.formats.validation import Layout, validate
+from bubbleproof.formats.validation import AS_WHOLE, Layout, validate, where
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 
@@ -54,7 +54,7 @@ class PlanFileLayout(Layout):
     """A plan file."""
 
     format: Literal["bubbleproof/plan"]
-    version: Literal[1]
+    version: Annotated[Literal[1], AS_WHOLE]
     name: str = ""
     problem: str
     cluster: str | None = None
@@ -123,22 +123,25 @@ def read_plan(path: FilePath) -> PlanFile:
     """
     with about(path):
         layout = validate(PlanFileLayout, read_json(path, FORMAT, limit=SIZE_LIMIT))
-        problem = problem_file_of_text(layout.problem, name=layout.name)
+        with inside("problem"):
+            problem = problem_file_of_text(layout.problem, name=layout.name)
         if problem.plan is None:
             raise UnusableInput("problem", "a problem file with a table [plan]", "none")
         cluster = None
         if layout.cluster is not None:
-            with values_at("cluster"):
+            with values_at("cluster"), inside("cluster"):
                 cluster = cluster_file_of_text(layout.cluster, name=layout.name)
         others = []
         for name, other in layout.others.items():
-            with values_at(f"others.{name}"):
+            with inside(where(["others", name])):
                 others.append((name, pipeline_from_layout(other)))
+        with inside("schedule"):
+            schedule = schedule_of(layout.schedule)
         return PlanFile(
             name=layout.name,
             problem=problem,
             winner=candidate_of(layout.winner),
-            schedule=schedule_of(layout.schedule),
+            schedule=schedule,
             cluster=cluster,
             deployment=layout.deployment,
             others=tuple(others),

@@ -120,6 +120,10 @@ from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.spread import Spread
 
 SIZE_LIMIT = MEBIBYTE
+EMPTY = (
+    "nothing stands in it; a problem has ranks, microbatches and [durations], a model on a cluster "
+    "[model], [cluster] and [batch]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +195,8 @@ def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:
     if "model" in content:
         expected = "a problem of a pipeline, which bubbleproof plan -o DIR writes for this one"
         raise UnusableInput("model", expected, "a model on a cluster")
+    if not content:
+        raise UnusableInput.of_values("", EMPTY)
     layout = validate(ProblemFileLayout, content, Units.of(content))
     _refuse_oversize(layout, chunks=layout.chunks)
     layers = layers_of(layout)

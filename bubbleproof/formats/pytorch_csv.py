@@ -2,11 +2,11 @@
 
 A cell is ``<stage><TYPE><microbatch>`` (``3F7``), a collective ``<stage><TYPE>`` (``3UNSHARD``),
 an overlapped pair ``(0F7;7B3)OVERLAP_F_B``, or empty for an idle step. Both forms that
-``torch.distributed.pipelining`` writes are read: ``compute_only`` and ``compute_comms`` (with
-SEND and RECV). Cells are read whole: ``0F0x`` and ``0BW0`` are refused, where PyTorch's own
-reader takes them for ``0F0`` and ``0B``. Rows may differ in length, as PyTorch's own do; the
-shorter ones idle at the end. ``refuse_cut_off`` tells such a table from one that was cut off. Rows
-and columns in messages count from 1, as in a spreadsheet.
+``torch.distributed.pipelining`` writes are read, of torch 2.6 to 2.15 (``pytorch_runtime``):
+``compute_only`` and ``compute_comms`` (with SEND and RECV). Cells are read whole: ``0F0x`` and
+``0BW0`` are refused, where PyTorch's own reader takes them for ``0F0`` and ``0B``. Rows may differ
+in length, as PyTorch's own do; the shorter ones idle at the end. ``refuse_cut_off`` tells such a
+table from one that was cut off. Rows and columns in messages count from 1, as in a spreadsheet.
 
 Dialects. Since late 2024 (``new``) ``B`` is the full backward and ``I`` the input gradient;
 before (``old``) ``B`` was the input gradient and ``BW`` the full backward. A table is read as new
@@ -30,6 +30,7 @@ from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, 
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.limits import MAX_RANKS
+from bubbleproof.verify.communication.runtime_collectives import COLLECTIVES
 
 Dialect = Literal["new", "old"]
 
@@ -37,7 +38,6 @@ SIZE_LIMIT = 256 * MEBIBYTE
 ROW_LIMIT = 4 * MEBIBYTE
 LONGEST_CELL = 80
 
-COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD)
 COMPUTATIONS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
 KINDS = frozenset({*COMPUTATIONS, *COMMUNICATION_KINDS, *COLLECTIVES})
 
@@ -114,6 +114,14 @@ def _table(lines: Iterable[str], dialect: Dialect | None) -> TableFile:
         dialect=dialect,
         row_lengths=row_lengths,
     )
+
+
+def with_cells(program: Program, collectives: Sequence[CollectiveCell]) -> Program:
+    """The program with collectives at their cells, as the table has them."""
+    orders = program.orders(int(program.resource.max(initial=-1)) + 1)
+    for cell in reversed(collectives):  # from each row's end on, so that positions stay right
+        orders[cell.rank].insert(cell.position, cell.action)
+    return Program.from_orders(orders)
 
 
 def refuse_cut_off(table: TableFile, problem: Problem) -> None:

@@ -14,24 +14,30 @@ The file is one object, its layout fixed by ``docs/schemas/replay-1.json``::
       "losses": {"equal": true, "each": [0.25, 0.26]},
       "weights": {"optimizer": "", "steps": 0, ...},
       "peaks": {"measured": [7296, 3784], "predicted": [7296, 3784], ...},
+      "births": {"measured": [3840, 3840], "predicted": [3840, 3840], ...},
       "model_state": {"measured": [{"weights": 640, "gradients": 640, "optimizer": 0}, ...], ...},
       "trace": {"rank 0": [["0F0", 0, 0, 81000, [3648], [3648]], ...], ...},
       "predicted": {"unit": "tick", "orders": {"rank 0": [["0F0", 0, 1], ...], ...}},
       "machine": {"processor": "x86_64", "cores": 2, "memory_bytes": ..., "versions": {...}},
-      "not_checked": ["..."]
+      "not_checked": ["..."],
+      "work": {"measured": [49152, 49152], "predicted": [49152, 49152], "not_counted": ["..."]}
     }
 
 - ``trace`` by process (``rank 1``, of several replicas ``rank 1 of replica 0``), a row per action:
   the action; its begin (ns of the machine's monotonic clock, since the first action's), how long it
   waited for a message, its end; the live activation bytes at each sample taken meanwhile
   (``reference_exec.trace``), and the same by the memory model, null where it says nothing. In a
-  training these are the last pass's.
+  training these are the last pass's; all were compared, and what differs is in ``failures``.
 - ``peaks``: bytes by rank; ``host_*`` by rank's host, ``state_*`` of the model state that is there
   all the time (where parameters are sharded), ``allocator`` what torch's allocator had
   given out, where the device keeps count.
+- ``births``: what each rank and, under ``host_*``, each rank's host held as it was made: weights,
+  constants, the data of the batch. A file from before they were counted has none.
 - ``model_state``: the bytes of weights, gradients and optimizer state that each rank and, under
   ``host_*``, each rank's host holds as the run ends; in ``trace`` STEP and REDUCE_GRAD of a
   training stand where they ran.
+- ``work``: the floating-point operations of each process in all passes; null where none are
+  counted.
 - an error that is not finite is null.
 """
 
@@ -44,7 +50,7 @@ from bubbleproof.formats.action_text import action_texts, parse_action
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
 from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.replay_layout import ReplayLayout
+from bubbleproof.formats.replay_layout import ReplayLayout, WorkLayout
 from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import Machine
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -84,6 +90,7 @@ def replay_content(
         "machine": machine,
         "not_checked": not_checked,
         "not_counted": report.not_counted,
+        "work": None if not report.counts_work else _work(report),
     }
     return ReplayLayout.model_validate(content, strict=False, from_attributes=True)
 
@@ -120,12 +127,27 @@ def _bytes(report: ReplayReport) -> dict[str, object]:
             "state_predicted": report.state_bytes.predicted,
             "allocator": report.allocator_peak_bytes,
         },
+        "births": {
+            "measured": report.born_bytes.measured,
+            "predicted": report.born_bytes.predicted,
+            "host_measured": report.host_born_bytes.measured,
+            "host_predicted": report.host_born_bytes.predicted,
+        },
         "model_state": {
             "measured": report.model_state.measured,
             "predicted": report.model_state.predicted,
             "host_measured": report.host_model_state.measured,
             "host_predicted": report.host_model_state.predicted,
         },
+    }
+
+
+def _work(report: ReplayReport) -> dict[str, object]:
+    measured, predicted = report.flops
+    return {
+        "measured": measured,
+        "predicted": predicted,
+        "not_counted": report.not_counted_work,
     }
 
 
@@ -154,6 +176,8 @@ def _refuse_contradictions(content: ReplayLayout) -> None:
     if content.ok == bool(content.failures):
         expected = "no failures" if content.ok else "a failure"
         raise UnusableInput("failures", expected, quoted(content.failures))
+    if content.ok and content.work is not None:
+        _refuse_other_work(content.work)
     for number, (rank, rows) in enumerate(content.trace.items()):
         for row, (text, begin, waited, end, *_) in enumerate(rows):
             place = where(["trace", rank, row])
@@ -165,6 +189,13 @@ def _refuse_contradictions(content: ReplayLayout) -> None:
         if number < len(peaks) and held > peaks[number]:
             place = where(["peaks", "measured", number])
             raise UnusableInput(place, f"{held} bytes or more", str(peaks[number]))
+
+
+def _refuse_other_work(work: WorkLayout) -> None:
+    for number, (found, expected) in enumerate(zip(work.measured, work.predicted, strict=False)):
+        if found != expected:
+            place = where(["work", "measured", number])
+            raise UnusableInput(place, f"{expected}, as predicted", str(found))
 
 
 def _finite(value: float) -> float | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bubbleproof.formats.validation import Layout, Natural, Whole
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, Whole
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Bytes = list[Natural]
@@ -22,6 +22,7 @@ class RunLayout(Layout):
     backend: str
     device: str
     semantics: str
+    semantics_why: str = ""
     seed: Natural
     ranks: Natural
     stages: Natural
@@ -89,6 +90,15 @@ class PeaksLayout(Layout):
     allocator: Bytes
 
 
+class BirthsLayout(Layout):
+    """Bytes that ranks and their hosts begin with, replica by replica."""
+
+    measured: Bytes = Field(default_factory=list)
+    predicted: Bytes = Field(default_factory=list)
+    host_measured: Bytes = Field(default_factory=list)
+    host_predicted: Bytes = Field(default_factory=list)
+
+
 class StateBytesLayout(Layout):
     """Bytes of model state by what they hold."""
 
@@ -104,6 +114,14 @@ class ModelStateLayout(Layout):
     predicted: list[StateBytesLayout]
     host_measured: list[StateBytesLayout]
     host_predicted: list[StateBytesLayout]
+
+
+class WorkLayout(Layout):
+    """The floating-point operations of each process in all passes, and what is no such work."""
+
+    measured: list[Natural]
+    predicted: list[Natural]
+    not_counted: list[str]
 
 
 class PredictedLayout(Layout):
@@ -126,7 +144,7 @@ class ReplayLayout(Layout):
     """A replay file."""
 
     format: Literal["bubbleproof/replay"]
-    version: Literal[1]
+    version: Annotated[Literal[1], AS_WHOLE]
     name: str
     ok: bool
     failures: list[str]
@@ -136,12 +154,14 @@ class ReplayLayout(Layout):
     losses: LossesLayout
     weights: WeightsLayout
     peaks: PeaksLayout
+    births: BirthsLayout = Field(default_factory=BirthsLayout)
     model_state: ModelStateLayout
     trace: dict[str, list[TracedAction]]
     predicted: PredictedLayout
     machine: MachineLayout
     not_checked: list[str]
     not_counted: list[str] = Field(default_factory=list)
+    work: WorkLayout | None = None
 
 
 def replay_schema() -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bubbleproof.formats.pytorch_csv import CollectiveCell, with_cells
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
@@ -23,7 +24,8 @@ class ScheduleFile:
     is None where the program has no timing on its problem: a deadlock, a lowered program, or one
     that misses, repeats or invents tasks. ``pipeline`` is None for a problem built by hand.
     ``claims`` are also those of the schedule. ``allowed`` is what was free to choose when the
-    schedule was made, where a solver chose.
+    schedule was made, where a solver chose. ``collectives`` are the cells of a PyTorch table that
+    stand beside its program; None where there was no table.
     """
 
     problem: Problem
@@ -33,6 +35,7 @@ class ScheduleFile:
     claims: Mapping[str, Claim] = field(default_factory=dict)
     name: str = ""
     allowed: Allowed | None = None
+    collectives: tuple[CollectiveCell, ...] | None = None
 
     @classmethod
     def of(
@@ -65,6 +68,13 @@ class ScheduleFile:
     def lowered(self) -> Program | None:
         """The program where it has SEND and RECV of its own; None leaves them to us."""
         return self.program if self.has_communication else None
+
+    @property
+    def table(self) -> Program | None:
+        """What PyTorch's runtime would run as it stands: a table with messages, all its cells."""
+        if self.collectives is None or not (self.has_communication or self.collectives):
+            return None
+        return with_cells(self.program, self.collectives)
 
     @property
     def compute(self) -> Program:

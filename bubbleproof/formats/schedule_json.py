@@ -38,6 +38,7 @@ from bubbleproof.formats.allowed_layout import (
     AllowedLayout,
     allowed_to_json,
 )
+from bubbleproof.formats.choices_layout import refuse_foreign
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text, write_text
 from bubbleproof.formats.json_text import parse_json, render_json
@@ -62,7 +63,7 @@ from bubbleproof.formats.problem_layout import (
     problem_to_json,
 )
 from bubbleproof.formats.schedule_file import ScheduleFile
-from bubbleproof.formats.validation import Layout, Natural, described, validate
+from bubbleproof.formats.validation import AS_WHOLE, Layout, Natural, described, validate
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Claim, Program, Schedule
 from bubbleproof.theory.pipelines.allowed import Allowed
@@ -94,7 +95,7 @@ class AnyScheduleLayout(Layout):
 class ScheduleLayout(AnyScheduleLayout):
     """A schedule file of version 2, whose pipeline has its choices."""
 
-    version: Literal[2]
+    version: Annotated[Literal[2], AS_WHOLE]
     pipeline: PipelineLayout | None = None
     allowed: AllowedLayout | None = None
 
@@ -102,11 +103,11 @@ class ScheduleLayout(AnyScheduleLayout):
 class ScheduleLayout1(AnyScheduleLayout):
     """A schedule file of version 1, which is read and no longer written."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], AS_WHOLE]
     pipeline: PipelineLayout1 | None = None
 
 
-VERSIONS: dict[object, type[ScheduleLayout] | type[ScheduleLayout1]] = {
+VERSIONS: dict[int, type[ScheduleLayout] | type[ScheduleLayout1]] = {
     1: ScheduleLayout1, 2: ScheduleLayout,
 }  # fmt: skip
 
@@ -132,7 +133,10 @@ def read_schedule(path: FilePath) -> ScheduleFile:
 def schedule_of(data: object) -> ScheduleFile:
     """What a schedule file of this content says. Raises as ``read_schedule``."""
     version = data.get("version") if isinstance(data, Mapping) else None
-    return _schedule_file(validate(VERSIONS.get(version, ScheduleLayout), data))
+    layout: type[ScheduleLayout] | type[ScheduleLayout1] = ScheduleLayout
+    if isinstance(version, int) and not isinstance(version, bool):
+        layout = VERSIONS.get(version, ScheduleLayout)
+    return _schedule_file(validate(layout, data))
 
 
 def _schedule_file(layout: ScheduleLayout | ScheduleLayout1) -> ScheduleFile:
@@ -170,6 +174,7 @@ def _allowed(layout: ScheduleLayout | ScheduleLayout1, pipeline: Pipeline | None
     allowed: Allowed = described(layout.allowed, "allowed")
     if pipeline is None:
         raise UnusableInput("allowed", "the key pipeline beside it", "nothing")
+    refuse_foreign(allowed, pipeline, "allowed")
     if (foreign := foreign_choice(plain_of(pipeline), allowed, pipeline)) is not None:
         raise UnusableInput("allowed", "what the pipeline has chosen", foreign)
     return allowed

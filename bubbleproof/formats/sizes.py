@@ -10,7 +10,7 @@ from __future__ import annotations
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.validation import LARGEST
 from bubbleproof.theory.model.actions import MAX_SLICE, MAX_STAGE
-from bubbleproof.theory.pipelines.limits import oversize
+from bubbleproof.theory.pipelines.limits import OversizeError, oversize
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 from bubbleproof.theory.pipelines.stage_numbers import column
 
@@ -18,8 +18,12 @@ LARGEST_TOTAL = LARGEST  # so that a schedule's times and loads can be written
 LARGEST_BASE = LARGEST  # the sums of static memory pass through float64
 
 
+class OversizeInput(UnusableInput, OversizeError):  # noqa: N818 - as its base
+    """A file that asks for more than is taken."""
+
+
 def refuse_oversize(*, ranks: int, microbatches: int, chunks: int = 1, slices: int = 1) -> None:
-    """Raise ``UnusableInput`` for a shape beyond the limits of this module or of ``Action``."""
+    """Raise ``OversizeInput`` for a shape beyond the limits of this module or of ``Action``."""
     shape = oversize(ranks=ranks, chunks=chunks, microbatches=microbatches, slices=slices)
     for name, limit, value in (
         *([] if shape is None else [shape]),
@@ -27,11 +31,11 @@ def refuse_oversize(*, ranks: int, microbatches: int, chunks: int = 1, slices: i
         ("slices", MAX_SLICE + 1, slices),
     ):
         if value > limit:
-            raise UnusableInput("", f"at most {limit} {name}", str(value))
+            raise OversizeInput("", f"at most {limit} {name}", str(value))
 
 
 def refuse_overflow(pipeline: Pipeline) -> None:
-    """Raise ``UnusableInput`` where all ticks or all memory exceed what a file tells exactly."""
+    """Raise ``OversizeInput`` where all ticks or all memory exceed what a file tells exactly."""
     columns = pipeline.per_stage
     actions = pipeline.num_microbatches * pipeline.num_slices
     latency = max([pipeline.latency, *(link.latency for link in pipeline.links)])
@@ -48,4 +52,4 @@ def refuse_overflow(pipeline: Pipeline) -> None:
         ("memory units of static load", sum(columns.static.tolist()), LARGEST_BASE),
     ):
         if total > limit:
-            raise UnusableInput("", f"at most {limit} {name} in total", str(total))
+            raise OversizeInput("", f"at most {limit} {name} in total", str(total))

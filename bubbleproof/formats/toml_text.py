@@ -20,7 +20,7 @@ def parse_toml(text: str) -> dict[str, object]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         fault = one_line(str(error), 120)
-        raise UnusableInput("", "valid TOML", f"a fault: {fault}") from None
+        raise UnusableInput.of_values("", f"not valid TOML: {fault}") from None
     except RecursionError:
         raise UnusableInput("", "a few levels of nesting", "many more") from None
     except ValueError:  # Python's limit on the digits of one number

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, unknown_key, values_at
@@ -24,6 +24,15 @@ Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Natural = Annotated[int, Field(ge=0, le=LARGEST)]
 
 Model = TypeVar("Model", bound="Layout")
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool | float):
+        raise UnusableInput("", "a whole number", quoted(value))
+    return value
+
+
+AS_WHOLE = BeforeValidator(_whole)  # of a literal number, which to Python equals true or 1.0
 
 
 class Layout(BaseModel):
@@ -70,9 +79,11 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
     found = [d for d, place in zip(details, places, strict=True) if place == deepest]
     for detail in found:
         if isinstance(told := detail.get("ctx", {}).get("error"), UnusableInput):
-            raise UnusableInput(where(deepest), told.expected, told.found)
+            raise told.at(where(deepest))
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in found))
     missing_key = found[0]["type"] == "missing" and isinstance(found[0]["loc"][-1], str)
+    if missing_key and _is_table(layout, deepest):
+        expected = "this table"
     shown = "nothing" if missing_key else quoted(_value(data, deepest))
     raise UnusableInput(where(deepest), expected, shown) from None
 
@@ -139,11 +150,23 @@ def _value(data: object, place: Sequence[str | int]) -> object:
 
 def _keys_beside(layout: type[BaseModel], place: Sequence[str | int]) -> list[str]:
     """The keys that the layout knows at a place."""
+    return list(_layout_at(layout, place).model_fields)
+
+
+def _is_table(layout: type[BaseModel], place: Sequence[str | int]) -> bool:
+    """Whether a layout, and nothing else, belongs at a place."""
+    *before, last = place
+    field = _layout_at(layout, before).model_fields.get(str(last))
+    return field is not None and bool(_layouts_in(field.annotation))
+
+
+def _layout_at(layout: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
+    """The layout of the table at a place."""
     for part in place:
         field = layout.model_fields.get(str(part))
         inner = _layouts_in(field.annotation) if field else []
         layout = inner[0] if inner else layout
-    return list(layout.model_fields)
+    return layout
 
 
 def _layouts_in(annotation: object) -> list[type[BaseModel]]:

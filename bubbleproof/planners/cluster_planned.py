@@ -15,7 +15,7 @@ from bubbleproof.costs.combinations import Combination, Counted
 from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.cluster_bound import quick_claim
 from bubbleproof.planners.known_schedules import Known
-from bubbleproof.planners.planned import NOT_LEGAL, Plan, unsolved_status
+from bubbleproof.planners.planned import NOT_LEGAL, TOO_LARGE, Plan, unsolved_status
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shaping import NotLegalError, Shaped, shaped
@@ -46,14 +46,14 @@ class Shape:
             self.bounded = bounded
 
 
-def legal_shapes(space: PlanSpace) -> tuple[list[Shape], list[str]]:
+def legal_shapes(space: PlanSpace) -> tuple[list[Shape], list[NotLegalError]]:
     """The legal candidates of a space, and why others are none."""
     shapes, reasons = [], []
     for candidate in space.candidates():
         try:
             shapes.append(Shape.of(candidate, shaped(space, candidate)))
         except NotLegalError as why:
-            reasons.append(str(why))
+            reasons.append(why)
     return shapes, reasons
 
 
@@ -69,6 +69,7 @@ class Standing:
     plan: Plan | None = None
     known: Known | None = None  # the schedule of ``value``
     reason: str = ""
+    is_too_large: bool = False
 
     @property
     def step_end(self) -> int:
@@ -98,7 +99,9 @@ class Standing:
         return tuple(shape.bounded for shape in self.shapes)
 
     def status(self, best: Standing | None) -> str:
-        """A ``Status`` of this deployment alone by name, ``NOT_LEGAL`` or ``BOUNDED``."""
+        """A ``Status`` of this one alone by name, ``NOT_LEGAL``, ``TOO_LARGE`` or ``BOUNDED``."""
+        if self.is_too_large:
+            return TOO_LARGE
         if not self.counted.is_legal:
             return NOT_LEGAL
         if self.reason:

@@ -32,6 +32,7 @@ from bubbleproof.planners.looks import FirstLook, Look, Seen, first_look, look, 
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan
 from bubbleproof.solvers import SolveOptions, Status
+from bubbleproof.theory.pipelines.limits import OversizeError
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import Bounded
 
@@ -114,13 +115,16 @@ class _ClusterPlanning:
             try:
                 one.space = self.space_of(one.counted)
             except ValueError as why:  # such as more microbatches than a problem may have
+                one.is_too_large = isinstance(why, OversizeError) and not one.counted.reason
                 if not one.counted.reason:
                     one.counted = replace(one.counted, is_legal=False)
                 one.reason = one.counted.reason or str(why)
                 continue
             one.shapes, reasons = legal_shapes(one.space)
             if not one.shapes:
-                one.reason = reasons[0]
+                large = [why for why in reasons if why.is_too_large]
+                one.is_too_large = bool(large)
+                one.reason = str((large or reasons)[0])
                 one.counted = replace(one.counted, is_legal=False)
                 continue
             one.shapes.sort(key=one.bound_of)
@@ -271,7 +275,7 @@ class _ClusterPlanning:
         bounds = [one.bound for one in self.open_ones]
         value = None if best is None else best.value
         nearest = min(
-            (one.counted for one in self.standings if one.counted.needed),
+            (one.counted for one in self.standings if one.counted.needed and one.counted.is_legal),
             key=lambda one: one.needed,
             default=None,
         )
@@ -292,7 +296,8 @@ class _ClusterPlanning:
 
     def _status(self, value: int | None, bound: int) -> Status:
         if value is None:
-            return Status.UNKNOWN if self.open_ones else Status.INFEASIBLE
+            is_open = self.open_ones or any(one.is_too_large for one in self.standings)
+            return Status.UNKNOWN if is_open else Status.INFEASIBLE
         return Status.OPTIMAL if bound >= value else Status.FEASIBLE
 
     def _row(self, one: Standing, best: Standing | None) -> Row:

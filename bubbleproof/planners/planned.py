@@ -23,6 +23,7 @@ from bubbleproof.verify.candidates.cases import CandidateProof
 from bubbleproof.verify.verdict import Verdict
 
 NOT_LEGAL = "NOT_LEGAL"
+TOO_LARGE = "TOO_LARGE"  # larger than we take: whether it is better is not known
 BOUNDED = "BOUNDED"  # no schedule of it is known, and its bound is not below the plan
 Told = Callable[[str], None]
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bubbleproof.parallel import run_all
+from bubbleproof.planners.case_proofs import NEVER
 from bubbleproof.planners.known_schedules import Known, is_schedule_of
 from bubbleproof.planners.least_memory import least_capacity
 from bubbleproof.planners.looks import (
@@ -254,10 +255,11 @@ class _Planning:
         self.done += max(LEAST_WORK, seen.work)
         if self.options.tell is not None:
             found = "no schedule yet" if one.value is None else f"{one.value}"
+            bound = "does not fit" if one.least == NEVER else f"bound {one.least or 'none yet'}"
             seconds = time.perf_counter() - self.began
             self.options.tell(
-                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, bound {one.least or 'none yet'}; "
-                f"best {self.best}, {len(self._open())} open"
+                f"{seconds:7.2f} s  {one.candidates[0]}: {found}, {bound}; "
+                f"best {self.best or 'none yet'}, {len(self._open())} open"
             )
 
     def _conclude(self) -> Plan:

@@ -3,7 +3,8 @@
 ``replay.replay(problem, schedule, models.model_spec.ModelSpec(...))`` gives an
 ``evidence.replay_report.ReplayReport``. Each part imports only those before it:
 
-    broken, saved   what goes wrong; the account of live bytes
+    broken, saved, bits, flop_count
+                    what goes wrong; the account of live bytes; bits; operations
     models          the models that are trained, and their bytes in closed form
     plans           from a verified schedule to what each rank has to run, and what that promises
     runtime         one rank: its computations, moves, collectives and steps, on any device

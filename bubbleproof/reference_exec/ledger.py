@@ -9,10 +9,12 @@ counts for as long as it lives, whoever keeps it. It comes to know of one in two
 - it was *found*, as a tensor that an action made and that lives on after it (``births``). That is
   what a graph does not tell of: what is kept aside, on a context, in a list, by a hook.
 
-Not counted are parameters and a model's constants (``exclude``), at the size that they had then,
-and, for as long as its owner has it, what the rank keeps ``elsewhere``: gradients, messages,
-optimizer state, results. An old tensor may grow, or show another storage than it did: the tensors
-that it is told to ``follow`` are looked at again at each reading.
+Not counted are parameters and a model's constants (``exclude``), at the size that they had then;
+results (``set_apart``); and, for as long as its owner has it, what the rank keeps ``elsewhere``:
+gradients, messages, optimizer state. Of these two a tensor stands for the bytes that it shows: what
+its storage has beyond them counts. An old tensor may grow, or show another storage than it did: the
+tensors that it is told to ``follow`` are looked at again at each reading. An excluded storage that
+takes what an action has made counts whole (``take``).
 
 The ledger is *read at action boundaries*: what an action allocates and frees within itself is not
 seen, as it is not in the model of a schedule. Every storage has the bytes that it has then, not
@@ -30,6 +32,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 Keys = Iterable[int]
+Tensors = Iterable[torch.Tensor | None]
 
 
 class Graph(Protocol):
@@ -56,9 +59,10 @@ class Hold:
 class Ledger:
     """The storages held on one rank and their bytes together, ``live_bytes``.
 
-    ``elsewhere`` are functions that give the keys of storages that are counted elsewhere or not at
-    all, cheap ones first. ``forgiven_bytes`` of what nothing needs do not count: a user's model may
-    keep something of its last forward (``examined``).
+    ``elsewhere`` are functions that give tensors that are counted elsewhere or not at all, cheap
+    ones first, ``others`` those that give the keys of storages of which that is true whole.
+    ``forgiven_bytes`` of what nothing needs do not count: a user's model may keep something of its
+    last forward (``examined``).
     """
 
     def __init__(self) -> None:
@@ -66,7 +70,8 @@ class Ledger:
         self._at_first: dict[int, tuple[StorageWeakRef, int]] = {}  # what is excluded, its bytes
         self._grown: set[int] = set()  # of these
         self._followed: list[weakref.ref[torch.Tensor]] = []
-        self.elsewhere: list[Callable[[], Keys]] = []
+        self.elsewhere: list[Callable[[], Tensors]] = []
+        self.others: list[Callable[[], Keys]] = []
         self.forgiven_bytes = 0
         self._needs: dict[int, int] = {}
         self._refs: dict[int, StorageWeakRef] = {}  # while one is kept its key is nobody else's
@@ -95,12 +100,13 @@ class Ledger:
             return self._growth()
         if self._has_garbage:  # a circle of references is no owner, and dies when it is found
             gc.collect()
-            self._has_garbage = bool(left - (left := self._unneeded()))
-        elif left - self._collected:
+            before, left = left, self._unneeded()
+            self._has_garbage = not before.keys() <= left.keys()
+        elif not left.keys() <= self._collected:
             gc.collect(1)  # takes less long
             left = self._unneeded()
-        self._collected |= left
-        return sum(_bytes_of(self._refs[key]) for key in left) + self._growth()
+        self._collected |= left.keys()
+        return sum(left.values()) + self._growth()
 
     def needed_keys(self) -> Keys:
         """The keys of the storages that something needs."""
@@ -109,7 +115,7 @@ class Ledger:
     def bytes_of(self, keys: Keys) -> int:
         """The bytes of those of the storages that something needs."""
         refs, needs = self._refs, self._needs
-        return sum(_bytes_of(refs[key]) for key in keys if key in needs)
+        return sum(bytes_of(refs[key]) for key in keys if key in needs)
 
     def exclude(self, parameters: Iterable[torch.Tensor]) -> None:
         """Do not count the storages of ``parameters``, nor move them with what they saved."""
@@ -122,6 +128,29 @@ class Ledger:
         for storage in storages:
             ref = StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # torch's stub
             self._at_first[storage._cdata] = ref, storage.nbytes()
+
+    def exclude_refs(self, refs: Iterable[StorageWeakRef]) -> None:
+        """The same of those that live of the storages that are meant."""
+        sizes = ((ref, bytes_of(ref)) for ref in refs)
+        self._at_first |= {ref.cdata: (ref, size) for ref, size in sizes if size}
+
+    def set_apart(self, tensor: torch.Tensor) -> None:
+        """Do not count what a tensor shows, but what its storage has beyond that.
+
+        A storage that the ledger knows goes on counting.
+        """
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self._refs:
+            ref = StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # torch's stub
+            self._at_first[storage._cdata] = ref, tensor.nbytes
+            self.find([storage])
+
+    def take(self, storage: torch.UntypedStorage) -> None:
+        """Count the whole of a storage, which was excluded until an action wrote into it."""
+        key: int = storage._cdata
+        if key in self._at_first:
+            self._at_first[key] = self._at_first[key][0], 0
+        self.find([storage])
 
     def excludes(self, storage: torch.UntypedStorage) -> bool:
         """Whether the storage is a parameter's."""
@@ -177,21 +206,41 @@ class Ledger:
     def _growth(self) -> int:
         """The bytes by which what is excluded is larger now than it was at first."""
         found = (self._at_first[key] for key in self._grown)
-        return sum(max(_bytes_of(ref) - size, 0) for ref, size in found)
+        return sum(max(bytes_of(ref) - size, 0) for ref, size in found)
 
-    def _unneeded(self) -> set[int]:
-        """The keys of what lives, is not needed and is not elsewhere."""
+    def _unneeded(self) -> dict[int, int]:
+        """By key the bytes of what lives, is not needed and is not elsewhere."""
         refs = self._refs
         for key in [key for key in self._loose if refs[key].expired()]:  # type: ignore[no-untyped-call]  # torch's stub
             del refs[key]
             self._loose.remove(key)
             self._collected.discard(key)
         left = set(self._loose)
-        for keys in self.elsewhere:
-            if not left:
-                break
+        for keys in self.others:
             left.difference_update(keys())
-        return left
+        beyond = self._beyond(left)
+        sizes = {key: bytes_of(refs[key]) for key in left}
+        return {key: size for key, size in (sizes | beyond).items() if size}
+
+    def _beyond(self, left: set[int]) -> dict[int, int]:
+        """What storages have beyond the tensors elsewhere that show them; these ``left`` loses."""
+        beyond: dict[int, int] = {}
+        for tensors in self.elsewhere:
+            if not left and not beyond:
+                break
+            for tensor in tensors():
+                if tensor is None:
+                    continue
+                storage = tensor.untyped_storage()
+                key: int = storage._cdata
+                if key in left:
+                    left.remove(key)
+                    beyond[key] = storage.nbytes()
+                if key in beyond:
+                    beyond[key] -= tensor.nbytes
+                    if beyond[key] <= 0:
+                        del beyond[key]
+        return beyond
 
 
 def storage_key(tensor: torch.Tensor) -> int:
@@ -200,12 +249,12 @@ def storage_key(tensor: torch.Tensor) -> int:
     return key
 
 
-def keys_of(tensors: Iterable[torch.Tensor | None]) -> Iterable[int]:
+def keys_of(tensors: Tensors) -> Keys:
     """The storage keys of those tensors that are there."""
     return [storage_key(tensor) for tensor in tensors if tensor is not None]
 
 
-def _bytes_of(ref: StorageWeakRef) -> int:
+def bytes_of(ref: StorageWeakRef) -> int:
     """The bytes that a storage has now."""
     storage = torch.UntypedStorage._new_with_weak_ptr(ref.cdata)
     return 0 if storage is None else storage.nbytes()

@@ -25,7 +25,7 @@ from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.runtime.cuda import open_device
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 
 __all__ = ["BACKENDS", "NotVerified", "replay"]
 
@@ -51,6 +51,7 @@ def replay(
     training: Training | None = None,
     pool: GlooPool | None = None,
     count_bytes: bool = True,
+    count_work: bool = True,
 ) -> ReplayReport:
     """Verify a schedule, run it on torch and compare gradients and peak bytes.
 
@@ -97,6 +98,9 @@ def replay(
     count_bytes
         Count the bytes that live after each action, and compare them. Without, steps are some per
         cent faster, and the report says nothing of bytes.
+    count_work
+        Count what each action computes, and to which gradients it adds, and compare it. Without,
+        the report does not say that a split backward is one.
 
     Raises
     ------
@@ -122,6 +126,7 @@ def replay(
         data_parallel=data_parallel,
         zero=zero,
         count_bytes=count_bytes,
+        count_work=count_work,
     )
     if ready.broken and progress is not None:
         progress(f"UNSAFE: running what is not verified; broken: {', '.join(ready.broken)}")

@@ -1,8 +1,8 @@
-"""Bars: one per action and resource, and what to show when there are too many of them.
+"""Bars: one per action and resource.
 
 A bar lies on a *row* of the picture (a resource that is shown) from ``start`` to ``end`` (ticks,
-end exclusive). An ``OVERLAP_F_B`` task becomes two bars of half height, its F above its B. Too many
-bars are *thinned*: time is cut into cells, and each cell shows what its row did longest in it.
+end exclusive). An ``OVERLAP_F_B`` task becomes two bars of half height, its F above its B. Bars too
+many or too narrow to be drawn one by one become cells (``cells.py``).
 """
 
 from __future__ import annotations
@@ -125,50 +125,3 @@ def _partner_chunks(bars: Bars, pairs: Bars) -> Ints:
     wanted = (pairs.row, pairs.actions.partner_stage, pairs.chunk)
     rows = zip(*(column.tolist() for column in wanted), strict=True)
     return np.array([known.get((row, stage), own) for row, stage, own in rows], dtype=np.int64)
-
-
-def thin(bars: Bars, *, window: tuple[int, int], num_rows: int, cell_ticks: int) -> Bars:
-    """Cells of ``cell_ticks`` in place of bars, with the kind and chunk that ran longest.
-
-    A cell that was idle for longer than anything ran stays blank; ties go to what runs.
-    Neighbouring cells of one kind and chunk form one bar.
-    """
-    first, last = window
-    columns = -(-(last - first) // cell_ticks)
-    num_chunks = int(bars.chunk.max(initial=0)) + 1
-    sorts = len(Kind) * num_chunks + 1  # the last sort is idle
-    begin = np.clip(bars.start, first, last) - first
-    end = np.clip(bars.end, first, last) - first
-    low, high = begin // cell_ticks, -(-end // cell_ticks)
-    count = np.maximum(high - low, 0)
-    bar = np.repeat(np.arange(len(bars)), count)
-    cell = np.arange(len(bar)) - np.repeat(np.cumsum(count) - count, count) + low[bar]
-    edge = cell * cell_ticks
-    share = np.minimum(end[bar], edge + cell_ticks) - np.maximum(begin[bar], edge)
-    sort = bars.actions.kind * num_chunks + bars.chunk
-    ran = np.zeros(num_rows * columns * sorts, dtype=np.int64)
-    np.add.at(ran, (bars.row[bar] * columns + cell) * sorts + sort[bar], share)
-    table = ran.reshape(num_rows, columns, sorts)
-    width = np.minimum(cell_ticks, last - first - np.arange(columns) * cell_ticks)
-    table[:, :, -1] = width - table.sum(axis=2)
-    return _runs(table.argmax(axis=2), first, last, cell_ticks, num_chunks)
-
-
-def _runs(winner: Ints, first: int, last: int, cell_ticks: int, num_chunks: int) -> Bars:
-    """Bars from the sort that won each cell, shape (rows, columns)."""
-    changes = np.ones(winner.shape, dtype=bool)
-    changes[:, 1:] = winner[:, 1:] != winner[:, :-1]
-    row, column = np.nonzero(changes)
-    columns = winner.shape[1]
-    following = np.append(row[1:] * columns + column[1:], winner.size) - row * columns
-    sort = winner[row, column]
-    busy = sort < len(Kind) * num_chunks
-    row, column, following, sort = row[busy], column[busy], following[busy], sort[busy]
-    return Bars(
-        row=row,
-        start=first + column * cell_ticks,
-        end=np.minimum(first + following * cell_ticks, last),
-        chunk=sort % num_chunks,
-        lane=np.full(len(row), int(Lane.WHOLE)),
-        actions=ActionTable.of(sort // num_chunks, NONE, np.full(len(row), NONE)),
-    )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bubbleproof.report.amounts import Scale
 from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.extras import need
-from bubbleproof.report.palette import CAPACITY, CLASH, IDLE, fill, text_on
+from bubbleproof.report.palette import CAPACITY, CLASH, IDLE, darker, fill, text_on
 from bubbleproof.report.timeline import Spans, Timeline
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.units import plural
@@ -46,10 +46,15 @@ def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> N
     axes.set_xlabel(f"time ({plural(view.unit)})", fontsize=8, labelpad=1.5)
     tick = inches[0] * _POINTS / (view.window[1] - view.window[0])
     _rectangles(axes, view.gaps, name="idle", colour=IDLE)
-    edge = _edge_width(view, tick)
+    seam = _seam_width(view, tick)
     for kind, chunk, bars in view.bars.by_kind():
         colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
-        _rectangles(axes, bars, name=f"bars-{kind.name}-{chunk}", colour=colour, edge=edge)
+        _rectangles(axes, bars, name=f"bars-{kind.name}-{chunk}", colour=colour)
+        if seam:
+            _rectangles(
+                axes, bars, name=f"seams-{kind.name}-{chunk}", colour=darker(colour),
+                most_ticks=seam / tick,
+            )  # fmt: skip
     for spans, name in ((view.clashes, "clashes"), (view.waiting, "waiting")):
         _frames(axes, spans, name)
     _numbers(axes, view, points_per_tick=tick, points_per_row=inches[1] / rows * _POINTS)
@@ -69,10 +74,9 @@ def _row_names(axes: Axes, view: Timeline, points_per_row: float) -> None:
     axes.set_yticks(list(named), [view.rows[r][:14] for r in named], parse_math=False)
 
 
-def _edge_width(view: Timeline, points_per_tick: float) -> float:
-    """A white edge between bars that are wide enough to have one, in points."""
-    width = (view.bars.end - view.bars.start)[view.bars.end > view.bars.start]
-    typical = float(np.median(width)) * points_per_tick if len(width) else 0.0
+def _seam_width(view: Timeline, points_per_tick: float) -> float:
+    """How wide the line is at which a bar begins, where bars are wide enough for it, in points."""
+    typical = view.typical_ticks * points_per_tick
     return 0.7 if typical > 5 else 0.3 if typical > 2 else 0.0
 
 
@@ -90,15 +94,22 @@ def _rectangles(
     *,
     name: str,
     colour: str,
+    most_ticks: float | None = None,
     edge: float = 0.0,
     thickness: float = THICKNESS,
-    edge_colour: str = "#ffffff",
+    edge_colour: str = "none",
     hatch: str | None = None,
 ) -> None:
-    """One collection of rectangles; one of no length becomes a line of its colour."""
+    """One collection of rectangles; one of no length becomes a line of its colour.
+
+    ``most_ticks`` draws no more than so much of each, from its start, and at most a quarter. Edges
+    of pixels are kept, since bars blended with what lies below them would lose their area.
+    """
     if not len(spans):
         return
-    start, end = spans.start, spans.end
+    start, end = spans.start.astype(np.float64), spans.end.astype(np.float64)
+    if most_ticks is not None:
+        end = start + np.minimum(most_ticks, (end - start) / 4)
     top, height = _heights(spans, thickness)
     corners = [(start, top), (end, top), (end, top + height), (start, top + height)]
     is_line = end == start
@@ -107,6 +118,7 @@ def _rectangles(
         facecolors=colour,
         edgecolors=[colour if line else edge_colour for line in is_line.tolist()],
         linewidths=np.where(is_line, 1.0, edge).tolist(),
+        antialiased=False,
         hatch=hatch,
     )
     collection.set_gid(name)

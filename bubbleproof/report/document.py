@@ -6,11 +6,10 @@ from base64 import b64encode
 from collections.abc import Sequence
 from importlib.resources import files
 
-from bubbleproof.report.amounts import ticks
 from bubbleproof.report.extras import need
 from bubbleproof.report.gantt import picture
 from bubbleproof.report.html import BAD, GOOD, PLAIN, embedded_json, escape, paragraph, table
-from bubbleproof.report.interactive import figure, opening_window
+from bubbleproof.report.interactive import figure, levels
 from bubbleproof.report.table_rows import ReplayRow
 from bubbleproof.report.timeline import Timeline
 
@@ -40,7 +39,7 @@ def _beside(name: str) -> str:
 def chart(name: str, title: str, view: Timeline) -> str:
     """The figure's data and notes, or a still picture (which holds its notes) of a thinned one."""
     if not view.is_thinned:
-        notes = "".join(paragraph(n, css="note") for n in (*_opening_note(view), *view.notes))
+        notes = "".join(paragraph(n, css="note") for n in (*_cells_note(view), *view.notes))
         return plot(name, figure(view)) + notes
     image = b64encode(picture(view, title=title)).decode()
     words = " ".join([f"Gantt chart and memory of {title}.", *view.notes])
@@ -65,11 +64,10 @@ def replay_table(rows: Sequence[ReplayRow]) -> str:
     return table(ReplayRow._fields, rows, moods=moods, mood_column=3)
 
 
-def _opening_note(view: Timeline) -> list[str]:
-    first, last = opening_window(view)
-    if (first, last) == view.window:
+def _cells_note(view: Timeline) -> list[str]:
+    if levels(view) == [0]:
         return []
     return [
-        f"The chart opens at {first:,} to {last:,} of {ticks(view.window[1], view.unit)}; pan to "
-        "see the rest, or autoscale to see all (bars below a pixel then hide one another)."
+        "Where actions are narrower than two pixels, cells stand for them, coloured so that the "
+        "area of a colour is its share of time; zoom in to see the actions."
     ]

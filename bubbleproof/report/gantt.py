@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png")
 WIDTH = 10.0  # inches, as are all lengths below
 LEFT, RIGHT = 0.95, 1.3
+RESOLVED = 500  # cells side by side: three of a PNG's pixels each
 STACKED = 8  # up to so many memory curves stand under one another on the chart's time axis
 _COLUMNS = 4
 _MAX_TITLE = 160  # characters; a longer title ends in an ellipsis
@@ -108,7 +109,7 @@ def draw(
 
 def picture(view: Timeline, *, title: str, format: str = "svg") -> bytes:  # noqa: A002 - as savefig
     """The picture of a timeline as the bytes of an ``svg`` or ``png`` file."""
-    target, title = io.BytesIO(), on_one_line(title)
+    target, title, view = io.BytesIO(), on_one_line(title), view.resolved(RESOLVED)
     with need("matplotlib.style").context(["default", STYLE]):
         metadata = {"Date": None, "Creator": "bubbleproof"} if format == "svg" else {}
         _figure(view, title).savefig(target, format=format, dpi=200, metadata=metadata)

@@ -2,9 +2,17 @@
 
 The figure is the dictionary that plotly's own script draws, so that building it needs no plotly.
 Row r of the timeline lies at y = r, rank 0 on top; memory curves share the time axis below it.
+
+The chart opens with the whole window. A browser widens a bar to a whole pixel, so bars are drawn
+only where the typical one has two pixels. Below that cells stand in their place (``cells.py``), in
+as many levels, each twice as coarse, as it takes until the coarsest has two pixels where the whole
+window lies on a narrow screen. A trace of bars says in ``meta.cell`` what its cells take in ticks
+(0: these are actions), and the page's script shows the finest level that can be seen.
 """
 
 from __future__ import annotations
+
+from math import ceil
 
 import numpy as np
 
@@ -12,14 +20,16 @@ from bubbleproof.report.amounts import Scale
 from bubbleproof.report.bars import Bars, Lane
 from bubbleproof.report.memory_curves import MemoryCurve
 from bubbleproof.report.palette import CLASH, WORDS, fill, text_on
-from bubbleproof.report.timeline import Spans, Timeline, Window
+from bubbleproof.report.timeline import Spans, Timeline
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.units import plural
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 _ROW, _CURVE, _TOP, _GAP, _BOTTOM = 30, 62, 62, 46, 46  # pixels
-_PIXELS = 920  # the usual width of the time axis
+_NARROW = 240  # pixels: the time axis on a narrow screen
+_SEEN = 2  # pixels that a bar needs
+_MOST_CELLS = 4096  # side by side: finer ones are seen where the chart is zoomed, as blocks
 _THICKNESS = 0.86
 _MEMORY_LINE = "#6f8bab"
 _OVER = "#d9534a"  # readable on white and on dark ground
@@ -56,25 +66,31 @@ def figure(view: Timeline) -> dict[str, Json]:
             shapes.append(_capacity_line(curve.capacity / scale.divisor, axis))
         words: dict[str, Json] = {"text": _words(curve, scale), "x": 1.01, "xanchor": "left"}
         notes.append(_paper(y=high, yanchor="top") | words | {"align": "left"})
-    layout |= {"shapes": shapes, "annotations": notes}
+    layout |= {"shapes": shapes, "annotations": notes, "meta": {"typical": view.typical_ticks}}
     return {"data": data, "layout": layout}
 
 
-def opening_window(view: Timeline) -> Window:
-    """The part of the time axis a chart opens with: all of it, or as much as keeps bars visible.
-
-    A browser widens a bar to a whole pixel, so that at full width many short bars would hide each
-    other; the opening leaves the median bar about three pixels.
-    """
-    length = view.bars.end - view.bars.start
-    if not len(length):
-        return view.window
+def levels(view: Timeline) -> list[int]:
+    """The lengths of cells in ticks, each the double of the one before; 0 stands for actions."""
     first, last = view.window
-    room = max(int(_PIXELS / 3 * float(np.median(length))), 1)
-    return first, min(last, first + room)
+    coarsest = _SEEN * (last - first) / _NARROW
+    found, cell = [0], max(ceil(view.typical_ticks), -(-(last - first) // _MOST_CELLS))
+    while view.typical_ticks < coarsest and found[-1] < coarsest:
+        found.append(cell)
+        cell *= 2
+    return found
 
 
 def _bar_traces(view: Timeline) -> list[dict[str, Json]]:
+    traces = []
+    for cell in levels(view):
+        shown = view if cell == 0 else view.of_cells(cell)
+        for trace in _traces_of_level(shown):
+            traces.append(trace | {"meta": {"cell": cell}, "visible": cell == 0})
+    return traces
+
+
+def _traces_of_level(view: Timeline) -> list[dict[str, Json]]:
     traces: list[dict[str, Json]] = []
     named: set[str] = set()
     for kind, chunk, bars in view.bars.by_kind():
@@ -125,12 +141,19 @@ def _boxes(spans: Bars | Spans, name: str) -> dict[str, Json]:
 
 
 def _hover(view: Timeline, bars: Bars) -> list[Json]:
-    """What the pointer shows of each bar: action, rank, stage, microbatch, start, end, duration."""
+    """What the pointer shows of each bar: action, rank, stage, microbatch, start, end, duration.
+
+    Of cells only the kind and where they lie.
+    """
     unit, actions = _plain(plural(view.unit)), bars.actions
     rows = [*map(_plain, view.rows)]
     texts: list[Json] = []
     for bar in range(len(bars)):
         start, end = int(bars.start[bar]), int(bars.end[bar])
+        if view.is_thinned:
+            kind = Kind(int(actions.kind[bar])).name
+            texts.append(f"{kind} on {rows[int(bars.row[bar])]}<br>zoom in to see single actions")
+            continue
         action = actions[bar]
         slice_ = f", slice {action.slice}" if actions.is_sliced else ""
         texts.append(
@@ -175,7 +198,7 @@ def _layout(view: Timeline, chart: int, inner: int) -> dict[str, Json]:
         "hoverlabel": {"align": "left"},
         "xaxis": {
             "title": {"text": f"time ({_plain(plural(view.unit))})", "standoff": 6},
-            "range": [*opening_window(view)],
+            "range": [*view.window],
             "anchor": f"y{curves + 1}" if curves else "y",
             "zeroline": False,
             "tickformat": ",d",

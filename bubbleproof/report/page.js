@@ -13,13 +13,37 @@
     });
     return layout;
   }
+  // Of bars that are actions and of cells that stand for them, those to be shown: the finest whose
+  // typical bar has two pixels on the time axis as it is now.
+  function level(cells, typical, ticksPerPixel) {
+    var least = 2 * ticksPerPixel;
+    var fit = cells.filter(function (c) { return (c || typical) >= least; });
+    return fit.length ? Math.min.apply(null, fit) : Math.max.apply(null, cells);
+  }
+  function refine(box) {
+    var axis = box._fullLayout && box._fullLayout.xaxis;
+    if (!box.layout.meta || !axis) { return; }
+    var bars = box.data.map(function (t) { return t.meta ? t.meta.cell : null; });
+    var cells = bars.filter(function (c) { return c !== null; });
+    if (!cells.length) { return; }
+    var span = Math.abs(axis.range[1] - axis.range[0]);
+    var shown = level(cells, box.layout.meta.typical, span / axis._length);
+    if (shown === box.shownLevel) { return; }
+    box.shownLevel = shown;
+    Plotly.restyle(box, { visible: bars.map(function (c) { return c === null || c === shown; }) });
+  }
   function show(box, isDark, width) {
     var figure = JSON.parse(document.getElementById(box.dataset.figure).textContent);
     figure.layout = paint(figure.layout, isDark);
     if (width) { figure.layout.width = width; }
     Plotly.react(box, figure.data, figure.layout, { responsive: true, displaylogo: false,
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d",
-        "resetScale2d"]] });
+        "resetScale2d"]] }).then(function () {
+      box.shownLevel = null;
+      if (!box.watched) { box.on("plotly_relayout", function () { refine(box); }); }
+      box.watched = true;
+      refine(box);
+    });
   }
   function visible() {
     return Array.prototype.filter.call(document.querySelectorAll(".chart"), function (box) {

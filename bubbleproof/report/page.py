@@ -16,7 +16,7 @@ from bubbleproof.report.amounts import Scale, ratio, ticks
 from bubbleproof.report.document import chart, document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section, table
 from bubbleproof.report.table_rows import ReplayRow, VerdictRow
-from bubbleproof.report.timeline import Timeline, timeline
+from bubbleproof.report.timeline import Timeline, Window, timeline
 from bubbleproof.theory.model.measures import known_rows, measure_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
@@ -69,7 +69,8 @@ class ComparisonRow(NamedTuple):
 class ScheduleSection:
     """One schedule of the page with what is known of it; ``violations`` are printed as they are.
 
-    ``stopped`` is where the schedule comes from that runs until a standstill.
+    ``stopped`` is where the schedule comes from that runs until a standstill; of ``window`` (ticks)
+    only what lies between its two ends is drawn.
     """
 
     name: str
@@ -79,6 +80,7 @@ class ScheduleSection:
     violations: tuple[str, ...] = ()
     replay: tuple[ReplayRow, ...] = ()
     stopped: Standstill | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,7 +113,9 @@ def render(report: Report) -> str:
     A schedule with more than ``timeline.MAX_BARS`` bars, too many for a browser to redraw, becomes
     a still picture, which names what it leaves out.
     """
-    views = [timeline(s.problem, s.schedule, stopped=s.stopped) for s in report.sections]
+    views = [
+        timeline(s.problem, s.schedule, window=s.window, stopped=s.stopped) for s in report.sections
+    ]
     body = [f"<h1>{escape(report.title)}</h1>", _navigation(report)]
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]

@@ -34,11 +34,15 @@ _KINDS: dict[Kind, tuple[str, str]] = {  # colour, and words of the legend
     Kind.SEND_B: ("#7fc4ae", "SEND_B"),
     Kind.RECV_B: ("#bfe1d7", "RECV_B"),
     Kind.OVERLAP_F_B: ("#f0e442", "F and B overlapped"),
+    Kind.WAIT_SEND_F: ("#5d87b5", "WAIT_SEND_F"),
+    Kind.WAIT_SEND_B: ("#4d9c84", "WAIT_SEND_B"),
+    Kind.WAIT_REDUCE_GRAD: ("#e3bcbc", "WAIT_REDUCE_GRAD"),
 }
 WORDS = {kind: words for kind, (_, words) in _KINDS.items()}
 IDLE = "#f1f1ee"
 CAPACITY = "#c0392b"
 CLASH = "#d0021b"
+_SEAM = 0.62
 _LIGHTEST = 0.5  # how much white the last chunk's shade holds
 
 
@@ -46,6 +50,11 @@ def fill(kind: Kind, *, chunk: int = 0, num_chunks: int = 1) -> str:
     """The colour of a bar as ``#rrggbb``; chunk 0 has the full hue, the last chunk is lightest."""
     share = _LIGHTEST * min(chunk, num_chunks - 1) / (num_chunks - 1) if num_chunks > 1 else 0.0
     return _mix(_KINDS[kind][0], share)
+
+
+def darker(colour: str) -> str:
+    """The colour of the line at which a bar of ``colour`` begins."""
+    return "#" + "".join(f"{round(c * _SEAM):02x}" for c in _channels(colour))
 
 
 def shade(chunk: int, num_chunks: int) -> str:

@@ -53,7 +53,9 @@ class Picture:
         if target.endswith(".perfetto.json"):
             write_trace(target, self.problem, self.schedule)
         elif target.endswith(".html"):
-            section = ScheduleSection(name=self.title, problem=self.problem, schedule=self.schedule)
+            section = ScheduleSection(
+                name=self.title, problem=self.problem, schedule=self.schedule, window=self.window
+            )
             row = ComparisonRow.of(self.title, self.problem, self.schedule)
             report = Report(title=self.title, comparison=(row,), sections=(section,))
             write_page(target, report)

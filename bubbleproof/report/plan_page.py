@@ -6,7 +6,7 @@ lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.report.amounts import Scale
@@ -21,15 +21,14 @@ _ROW, _MARGIN = 34, 110  # pixels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPoint:
-    """A candidate's schedule: makespans in ticks (None: not timed), peak in memory units."""
+    """A candidate's schedule: makespans in ticks (None: not timed), peaks of the ranks' memory."""
 
     name: str
     value: int
-    peak: int
+    peaks: Sequence[int]
     expected: float | None = None
     p5: float | None = None
     p95: float | None = None
-    is_front: bool = False
 
 
 def ranked_table(
@@ -45,35 +44,72 @@ def ranked_table(
     return section(title, shown, paragraph(explained, css="soft"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Memory:
+    """The axis of memory: the fullest rank's peak, or, where capacities differ, its share."""
+
+    title: str
+    of: Callable[[Sequence[int]], float]
+    limit: float | None
+
+    @classmethod
+    def axis(
+        cls, points: Sequence[PlanPoint], memory_unit: str, capacities: Sequence[int | None]
+    ) -> _Memory:
+        """``capacities`` are those of the ranks' memory, in the order of a point's peaks."""
+        if len(set(capacities)) > 1:
+            return cls(
+                title="peak memory of the rank nearest to its capacity (% of it)",
+                of=lambda peaks: max(
+                    100 * peak / room
+                    for peak, room in zip(peaks, capacities, strict=True)
+                    if room is not None
+                ),
+                limit=100.0,
+            )
+        scale = Scale.of(memory_unit, max((max(point.peaks) for point in points), default=0))
+        room = next(iter(capacities), None)
+        return cls(
+            title=f"peak memory of the fullest rank ({scale.name})",
+            of=lambda peaks: max(peaks) / scale.divisor,
+            limit=None if room is None else room / scale.divisor,
+        )
+
+
 def trades(
-    points: Sequence[PlanPoint], *, unit: str, memory_unit: str, capacity: int | None
+    points: Sequence[PlanPoint], *, unit: str, memory_unit: str, capacities: Sequence[int | None]
 ) -> str:
     """Makespan against peak memory; the line joins what no other schedule beats in both."""
-    scale = Scale.of(memory_unit, max((point.peak for point in points), default=0))
-    front = sorted((point for point in points if point.is_front), key=lambda point: point.peak)
+    memory = _Memory.axis(points, memory_unit, capacities)
+    places = [(memory.of(point.peaks), point.value) for point in points]
+    front = [
+        place
+        for place in sorted(set(places))
+        if not any(other[0] <= place[0] and other[1] < place[1] for other in places)
+        and not any(other[0] < place[0] and other[1] <= place[1] for other in places)
+    ]
     line: dict[str, Json] = {
         "type": "scatter", "mode": "lines", "name": "not beaten in both",
-        "x": [point.peak / scale.divisor for point in front],
-        "y": [point.value for point in front],
+        "x": [peak for peak, _ in front],
+        "y": [value for _, value in front],
         "line": {"shape": "hv", "color": _FRONT},
     }  # fmt: skip
     marks: dict[str, Json] = {
         "type": "scatter", "mode": "markers", "name": "candidate",
-        "x": [point.peak / scale.divisor for point in points],
-        "y": [point.value for point in points],
+        "x": [peak for peak, _ in places],
+        "y": [value for _, value in places],
         "text": [point.name for point in points],
         "hovertemplate": "%{text}<br>%{y} at %{x}<extra></extra>",
-        "marker": {"color": [_FRONT if point.is_front else _POINT for point in points], "size": 8},
+        "marker": {"color": [_FRONT if one in front else _POINT for one in places], "size": 8},
     }  # fmt: skip
     shapes: list[Json] = []
-    if capacity is not None:
-        at = capacity / scale.divisor
+    if memory.limit is not None:
         shapes.append(
-            {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
-             "line": {"dash": "dot", "color": "#777777"}}
+            {"type": "line", "x0": memory.limit, "x1": memory.limit, "y0": 0, "y1": 1,
+             "yref": "paper", "line": {"dash": "dot", "color": "#777777"}}
         )  # fmt: skip
     layout = _layout(420) | {
-        "xaxis": {"title": {"text": f"peak memory of the fullest rank ({scale.name})"}},
+        "xaxis": {"title": {"text": memory.title}},
         "yaxis": {"title": {"text": f"makespan ({plural(unit)})"}},
         "shapes": shapes,
     }

@@ -40,7 +40,8 @@ class ReplayPage:
     """What the page shows; ``summary`` and ``versions`` are (name, text) pairs.
 
     ``measured`` is the schedule as it ran, in microseconds, None where nothing ran to its end;
-    ``clock`` says in a sentence what its times are, ``not_counted`` what its bytes leave out.
+    ``clock`` says in a sentence what its times are, ``not_counted`` what its bytes leave out,
+    ``not_counted_work`` what its account of work does.
     """
 
     title: str
@@ -53,6 +54,7 @@ class ReplayPage:
     traces: tuple[RankTrace, ...]
     not_checked: tuple[str, ...]
     not_counted: tuple[str, ...] = ()
+    not_counted_work: tuple[str, ...] = ()
     versions: Named
 
 
@@ -82,6 +84,8 @@ def render(page: ReplayPage) -> str:
         body.append(section("Live bytes", *shown))
     if page.not_counted:
         body.append(_list("What is not counted among live bytes", page.not_counted))
+    if page.not_counted_work:
+        body.append(_list("What is not counted as work", page.not_counted_work))
     body.append(_list("What was not checked", page.not_checked))
     body.append(section("Versions", definitions(page.versions)))
     return document(page.title, "".join(body), has_charts=True)

@@ -3,7 +3,8 @@
 Free of any drawing library; ``gantt`` and ``interactive`` draw it. Times are ticks of the problem,
 loads are its memory units. A picture holds ``MAX_ROWS`` resources, ``MAX_BARS`` bars and
 ``MAX_CURVES`` memory curves at most; whatever does not fit is summarised, and ``notes`` says so in
-sentences that every drawing prints.
+sentences that every drawing prints. What is drawn keeps one rule at every size: the area of a
+colour equals its share of time (``cells.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 
 from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.amounts import ratio, ticks
-from bubbleproof.report.bars import Bars, bars_of, split_overlaps, thin
+from bubbleproof.report.bars import Bars, bars_of, split_overlaps
+from bubbleproof.report.cells import cells_of
 from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.measures import Measures, known_rows, measure_rows
@@ -52,7 +54,8 @@ class Timeline:
     ``rows`` names the rows from top to bottom, ranks first (``num_rank_rows`` of them). ``gaps``
     are a row's idle stretches between ``window``'s ticks, ``clashes`` those in which two actions
     claim one row (no correct schedule has any). ``waiting`` marks the rows whose next action never
-    starts, after ``standstill``. ``measures`` are those of the whole schedule.
+    starts, after ``standstill``. ``measures`` are those of the whole schedule. Where ``bars`` are
+    cells, ``cell_ticks`` is their length and ``num_actions`` how many actions they stand for.
     """
 
     rows: tuple[str, ...]
@@ -67,8 +70,22 @@ class Timeline:
     unit: str
     memory_unit: str
     measures: Measures
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    num_actions: int
+    cell_ticks: int | None = None
     standstill: int | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the picture leaves out, and what its cells mean: sentences for below it."""
+        if self.cell_ticks is None:
+            return self.remarks
+        return (
+            *self.remarks,
+            f"{self.num_actions:,} actions are too many to draw one by one: time is cut into cells "
+            f"of {ticks(self.cell_ticks, self.unit)}, coloured so that the area of a colour is its "
+            "share of time.",
+        )
 
     @property
     def facts(self) -> str:
@@ -83,7 +100,30 @@ class Timeline:
     @property
     def is_thinned(self) -> bool:
         """Whether bars are cells that stand for many actions."""
-        return bool((self.bars.actions.stage == NONE).any())
+        return self.cell_ticks is not None
+
+    @property
+    def typical_ticks(self) -> float:
+        """The median length of the bars that have one."""
+        length = self.bars.end - self.bars.start
+        return float(np.median(length[length > 0])) if (length > 0).any() else 1.0
+
+    def of_cells(self, cell_ticks: int) -> Timeline:
+        """The same picture of cells of so many ticks."""
+        window, rows = self.window, len(self.rows)
+        cells = cells_of(self.bars, window=window, num_rows=rows, cell_ticks=cell_ticks)
+        gaps, _ = _gaps_and_clashes(cells, rows, window)
+        return replace(self, bars=cells, gaps=gaps, cell_ticks=cell_ticks)
+
+    def resolved(self, columns: int) -> Timeline:
+        """The same picture for a drawing in which ``columns`` cells side by side can be seen.
+
+        Bars of which twice as many would stand side by side become cells.
+        """
+        first, last = self.window
+        if self.typical_ticks * 2 * columns >= last - first:
+            return self
+        return self.of_cells(-(-(last - first) // columns))
 
 
 def timeline(
@@ -114,10 +154,9 @@ def timeline(
     visible = every.take((number[resource] != NONE) & every.in_window(chosen))
     bars = split_overlaps(replace(visible, row=number[visible.row]))
     gaps, clashes = _gaps_and_clashes(bars, len(shown), chosen)
-    bars, thin_notes = _thinned(problem, bars, chosen, len(shown), max_bars)
     profile = memory_profile(problem, task, start)
     memory, memory_notes = _memory(problem, profile, chosen, whole[0])
-    return Timeline(
+    view = Timeline(
         rows=tuple(on_one_line(problem.resources[r].name) for r in shown),
         num_rank_rows=sum(r < problem.num_ranks for r in shown),
         bars=bars,
@@ -130,11 +169,14 @@ def timeline(
         unit=on_one_line(problem.unit),
         memory_unit=on_one_line(problem.memory_unit),
         measures=measure_rows(problem, task, resource, start),
-        notes=tuple(
-            map(on_one_line, (*_stop(stopped), *notes, *row_notes, *thin_notes, *memory_notes))
-        ),
+        remarks=tuple(map(on_one_line, (*_stop(stopped), *notes, *row_notes, *memory_notes))),
+        num_actions=len(bars),
         standstill=None if stopped is None else stopped.at,
     )
+    if len(bars) <= max_bars:
+        return view
+    columns = max(max_bars // len(shown), 1)
+    return view.of_cells(-(-(chosen[1] - chosen[0]) // columns))
 
 
 def _stop(stopped: Standstill | None) -> tuple[str, ...]:
@@ -191,20 +233,6 @@ def _rows(problem: Problem, resource: Ints, max_rows: int) -> tuple[list[int], l
     if step > 1:
         notes.append(f"{len(shown):,} of {len(ranks):,} ranks are drawn, every {_nth(step)}.")
     return shown, notes
-
-
-def _thinned(
-    problem: Problem, bars: Bars, window: Window, num_rows: int, max_bars: int
-) -> tuple[Bars, list[str]]:
-    if len(bars) <= max_bars:
-        return bars, []
-    columns = max(max_bars // num_rows, 1)
-    cell = -(-(window[1] - window[0]) // columns)
-    cells = thin(bars, window=window, num_rows=num_rows, cell_ticks=cell)
-    return cells, [
-        f"{len(bars):,} actions are too many to draw one by one: each cell of "
-        f"{ticks(cell, problem.unit)} shows what its row did longest in it."
-    ]
 
 
 def _gaps_and_clashes(bars: Bars, num_rows: int, window: Window) -> tuple[Spans, Spans]:

@@ -17,6 +17,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.pipeline_problem import extended_by
 from bubbleproof.theory.pipelines.recompute import Recompute
 from bubbleproof.theory.pipelines.transfers import Eviction
+from bubbleproof.verify.candidates.relaxation import relaxation
 
 RECOMPUTE, EVICT, OFFLOAD = "recompute", "evict", "offload"
 _WHAT = {
@@ -135,6 +136,7 @@ class PipelineVariants:
             edge_option=np.maximum(tasks[edges.before], tasks[edges.after]),
             event_option=event_option,
             clashes=self._clashes(),
+            relaxed=relaxation(self.pipeline, self.allowed),
         )
 
     def _option_of(self, whole: Problem, task: int, what: str) -> int:

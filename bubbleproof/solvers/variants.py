@@ -16,7 +16,9 @@ that are always there, with
 - where some option does lower it, and for any other store that options touch, nothing: they may
   make room, and they may bring what others release.
 
-Hence a bound of the floor bounds every concrete problem.
+Hence a bound of the floor bounds every concrete problem. Of a pipeline's options the floor is
+``verify.candidates.relaxation``, against which certificates are checked. It is that of the rows but
+for options that move nothing: these touch no store.
 """
 
 from __future__ import annotations
@@ -48,8 +50,10 @@ class Option:
 class Variants:
     """A whole problem and the option of each of its tasks, edges and events (``NONE``: always).
 
-    ``clashes`` are sets of options of which at most one may be taken. Raises ``ValueError`` where a
-    column does not fit its table, or an edge or event of an option's task belongs to no option.
+    ``clashes`` are sets of options of which at most one may be taken. ``relaxed`` is the floor
+    where it is not derived from the rows; its tasks are those that are always there. Raises
+    ``ValueError`` where a column does not fit its table, or an edge or event of an option's task
+    belongs to no option.
     """
 
     whole: Problem
@@ -58,6 +62,7 @@ class Variants:
     edge_option: Ints
     event_option: Ints
     clashes: tuple[tuple[int, ...], ...] = field(default=())
+    relaxed: Problem | None = None
 
     def __post_init__(self) -> None:
         problem = self.whole
@@ -167,6 +172,8 @@ class Variants:
     @cached_property
     def floor(self) -> Problem:
         """What holds whatever is chosen; see the module's text."""
+        if self.relaxed is not None:
+            return self.relaxed
         plain = self.plain
         stores, events = list(plain.stores), plain.events
         into = np.arange(len(stores))

@@ -5,7 +5,8 @@
 """
 
 from bubbleproof.verify.check import check, check_program
-from bubbleproof.verify.communication.matching import Semantics, check_communication, compute_part
+from bubbleproof.verify.communication.matching import check_communication, compute_part
+from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.dataflow.rule import check_dataflow, check_dataflow_of_program
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.verdict import Decision, Verdict, Violation, join

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.gap_run import instances, pipeline_of
 from benchmarks.gaps import cells, gap, main
+from benchmarks.markdown import CLOCK
 
 
 @pytest.mark.parametrize("name", instances())
@@ -35,10 +36,11 @@ def test_gaps_are_parts_of_the_bound() -> None:
 def test_a_run_writes_a_table(tmp_path: Path) -> None:
     page = tmp_path / "gaps.md"
     assert main(["--only", "V p4", "--time-limit", "0.5", "--write", str(page)]) == 0
-    head, machine, table = page.read_text(encoding="utf-8").rsplit("\n\n", 2)
+    head, machine, clock, table = page.read_text(encoding="utf-8").rsplit("\n\n", 3)
     lines = table.splitlines()
     assert head.startswith("# Gaps")
     assert "Limit 0.5 s, 2 threads." in machine
+    assert clock == CLOCK
     assert [line.split("|")[1].strip() for line in lines] == [
         "instance",
         "---",

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks import pipemesh_files, tpipe_files
 from benchmarks.paper_files import path_of
+from bubbleproof.costs.pipemesh_queue import Queue
 from bubbleproof.formats.problem_toml import read_problem
 from bubbleproof.papers.claims.pipemesh_tables import TABLE
 from bubbleproof.planners.papers import planners
-from bubbleproof.planners.papers.buffer_queue import Queue
 from bubbleproof.planners.papers.mesh_numbers import MeshTable, meshes_of
 from bubbleproof.planners.papers.paper_choice import even_candidate
 from bubbleproof.theory.pipelines.shaping import shaped

@@ -163,3 +163,26 @@ def test_cases_are_refused_of_a_schedule_without_choices(
     answer = command("verify", schedule, "--certificate", path)
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "found 'cases'" in answer.err
+
+
+# Rank 1 computes in no time: its 4 units are given back at the instant at which they are taken, so
+# each microbatch takes 4 + 8 ticks on rank 0, which has room for three, and no schedule less.
+INSTANT = (
+    "ranks = 2\nmicrobatches = 2\n[durations]\nforward = [4, 0]\nbackward = [8, 0]\n"
+    "[memory]\ncapacity = 3\nactivation = [1, 4]\n[plan]\nchunks = [1]\n"
+)
+
+
+def test_a_stage_of_no_ticks_needs_no_room(command: Run, tmp_path: Path) -> None:
+    problem, path = tmp_path / "zero.toml", tmp_path / "c.json"
+    problem.write_text(INSTANT)
+    answer = command("plan", problem, "--certificate", path, "--json")
+    assert (answer.status, json.loads(answer.out)["value"]) == (0, 2 * (4 + 8))
+    assert command("verify", problem, "--certificate", path).status == 0
+    content = json.loads(path.read_text())
+    claim = {"bound": 1_000_000, "certificate": {"kind": "no-room", "rank": 1}}
+    content["candidates"][0] |= claim
+    path.write_text(json.dumps(content))
+    refused = command("verify", problem, "--certificate", path)
+    assert refused.status == 1
+    assert "nothing is proved about how good the plan is" in refused.out

@@ -67,9 +67,11 @@ def marked(name: str) -> object:
     return pytest.param(name, marks=[pytest.mark.torch] if needs_torch else [])
 
 
-@pytest.mark.parametrize("name", map(marked, GIVEN))
-def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    monkeypatch.chdir(tmp_path)
+def prepare(
+    name: str, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> tuple[tuple[str, ...], str]:
+    """What a command is given and what it says, with the files for it; what is long is short."""
+    monkeypatch.chdir(folder)
     Path("small.toml").write_text(PROBLEM)
     Path("plan.toml").write_text(f"{PROBLEM}[plan]\n")
     Path("rows.csv").write_text(B200)
@@ -77,7 +79,12 @@ def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     monkeypatch.setattr(bench, "INSTANCES", first)
     few = {key: theorems()[key] for key in ("gpipe", "1f1b")}  # all take a minute
     monkeypatch.setattr(prove, "known_theorems", lambda: few)
-    words, told = GIVEN[name]
+    return GIVEN[name]
+
+
+@pytest.mark.parametrize("name", map(marked, GIVEN))
+def test_defaults(command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    words, told = prepare(name, monkeypatch, tmp_path)
     answer = command(name, *words)
     assert answer.status == 0, answer.err
     assert told in answer.out

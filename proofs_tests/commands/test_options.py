@@ -159,7 +159,8 @@ def test_help_stands_under_headings(command: Run) -> None:
         "Output",
     ]
     assert shown["Options"] == [
-        "--backend", "--device", "--seed", "--unsafe", "--no-count-bytes", "--dialect", "--help",
+        "--backend", "--device", "--seed", "--unsafe", "--no-count-bytes", "--no-count-work",
+        "--dialect", "--help",
     ]  # fmt: skip
     assert shown["Communication"] == ["--comm", "--timeout", "--debug-headers", "--torchrun"]
     assert shown["Output"] == ["-o", "--json"]
@@ -188,7 +189,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     assert command("replay", "1f1b", "p=2").status == 0
     assert command(
         "replay", "x.csv", *MODEL, "--backend", "gloo", "--device", "cuda", "--seed", 7,
-        "--unsafe", "--no-count-bytes", "--dialect", "old", "--steps", 3, "--optimizer", "adam",
+        "--unsafe", "--no-count-bytes", "--no-count-work", "--dialect", "old",
+        "--steps", 3, "--optimizer", "adam",
         "--learning-rate", 0.5, "--barrier", "--data-parallel", 4, "--zero", "2,norm=1",
         "--comm", "rendezvous", "--timeout", 9, "--debug-headers", "--torchrun",
         "-o", "a.html", "-o", "b.json", "--json",
@@ -197,7 +199,8 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
     full = ReplayRequest(
         schedule=["x.csv"],
         run=RunOptions(
-            backend="gloo", device="cuda", seed=7, unsafe=True, no_count_bytes=True, dialect="old"
+            backend="gloo", device="cuda", seed=7, unsafe=True, no_count_bytes=True,
+            no_count_work=True, dialect="old",
         ),
         model=LLAMA,
         training=TrainingOptions(

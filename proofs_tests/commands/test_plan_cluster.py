@@ -135,7 +135,7 @@ def test_where_nothing_fits_the_nearest_memory_is_told(
             "cluster.reserve: expected a whole number or a string, found a table of 0 keys",
         ),
         ("chunks = [1, 2]", "tensor = [3]", "use such as cards = 6 and data = [1]"),
-        ("chunks = [1, 2]", "slices = [3]", "not divisible by 3; use slices = [1]"),
+        ("chunks = [1, 2]", "slices = [3, 64]", "plan.slices: expected numbers of slices that"),
         ("chunks = [1, 2]", "placements = [[0, 0]]", 'use placements = ["loop"]'),
         ("chunks = [1, 2]", "chunks = []", "plan"),
         ("chunks = [1, 2]", 'accounting = "x"', "accounting must be one of megatron"),

@@ -124,7 +124,7 @@ def test_what_is_measured_is_solved_and_replayed(
             ("-o", "x.toml", "--ranks", 2, "--hidden", 10**7),
             "a model on the cpu takes at most 4294967296 bytes",
         ),
-        (("-o", ".", "--ranks", 2), "profile writes a problem file ending in .toml"),
+        (("-o", ".", "--ranks", 2), ".: expected a regular file to write, found a folder"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_line(

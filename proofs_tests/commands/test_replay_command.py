@@ -33,6 +33,27 @@ def test_replay_without_counting_bytes_says_so(command: Run, tmp_path: Path) -> 
     assert "not counted" in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
+def test_replay_tells_what_was_computed(command: Run, tmp_path: Path) -> None:
+    answer = command("replay", "zb-h1", "p=2", "m=2", "-o", tmp_path / "x.json", "--json")
+    told = json.loads(answer.out)
+    # two microbatches, F and B of two GEMMs of 2 x 8 x 8 x 32: 6 GEMMs each
+    assert told["measured_flops"] == told["predicted_flops"] == [2 * 6 * 4096] * 2
+    found = read_replay(tmp_path / "x.json")
+    assert found.work is not None
+    assert found.work.measured == [2 * 6 * 4096] * 2
+    assert found.work.not_counted == told["not_counted_work"] != []
+
+
+def test_replay_without_counting_work_says_so(command: Run, tmp_path: Path) -> None:
+    words = ["replay", "1f1b", "p=2", "m=3", "--no-count-work"]
+    answer = command(*words, "-o", tmp_path / "x.json")
+    assert answer.status == 0
+    assert "work at each action" in answer.out
+    assert "not asked" in answer.out
+    assert "Not counted as work" not in answer.out
+    assert read_replay(tmp_path / "x.json").work is None
+
+
 def test_replay_leaves_a_file_a_page_and_a_trace(command: Run, tmp_path: Path) -> None:
     targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
     outputs = [word for target in targets for word in ("-o", target)]
@@ -222,6 +243,7 @@ def test_replay_of_an_order_that_waits_for_itself(command: Run, tmp_path: Path) 
             for words, message in (
                 (["--debug-headers"], "replay --debug-headers is for our own ranks"),
                 (["--no-count-bytes"], "replay --no-count-bytes is for our own ranks"),
+                (["--no-count-work"], "replay --no-count-work is for our own ranks"),
                 (["--device", "cuda"], "torch-runtime computes on the cpu, got cuda"),
                 (["--timeout", "nan"], "timeout must be more than 0 and at most"),
             )

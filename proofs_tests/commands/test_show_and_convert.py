@@ -52,6 +52,50 @@ def test_convert_with_communication_is_a_whole_program(command: Run, tmp_path: P
     assert command("replay", target).status == 0
 
 
+@pytest.mark.parametrize(
+    ("version", "last", "fits"),
+    [
+        ("2.6", "0B1", "torch 2.6 to 2.8"),
+        ("2.9.1", "0B1", "torch 2.9 alone"),
+        ("2.13.0+cpu", "0REDUCE_GRAD", "torch 2.10 to 2.14"),
+        ("2.15", "0WAIT_REDUCE_GRAD", "torch 2.15"),
+    ],
+)
+def test_a_table_with_messages_is_for_some_versions_of_torch(
+    version: str, last: str, fits: str, command: Run, tmp_path: Path
+) -> None:
+    target, again = tmp_path / "x.csv", tmp_path / "y.csv"
+    answer = command("convert", "1f1b", "p=2", "m=2", target, "--communication", "--torch", version)
+    assert f"with messages, for {fits}" in answer.err
+    assert target.read_text().splitlines()[0].endswith(f",{last}")
+    told = command("verify", target)
+    assert told.status == 0
+    assert fits.removesuffix(" alone").removeprefix("torch ") in told.out
+    assert ("REDUCE_GRAD" in told.out) == (last == "0B1")  # told where it is missing
+    command("convert", target, again, "--communication", "--torch", version)
+    assert again.read_text() == target.read_text()
+
+
+def test_convert_keeps_what_a_table_says_of_itself(command: Run, tmp_path: Path) -> None:
+    # RECVs and collectives stand where they stood, and the version's waits come to them.
+    given, target = tmp_path / "x.csv", tmp_path / "y.csv"
+    own = ["0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD", "1RECV_F0,1F0,1B0,1SEND_B0"]
+    given.write_text("\n".join(own) + "\n")
+    command("convert", given, target, "--communication", "--torch", "2.15")
+    assert target.read_text().splitlines() == [
+        "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD,0RESHARD",
+        "1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,1WAIT_SEND_B0",
+    ]
+    answer = command("convert", given, tmp_path / "z.json")
+    assert "lost: the collectives of the table" in answer.err
+
+
+def test_a_table_of_computations_says_who_takes_it(command: Run, tmp_path: Path) -> None:
+    answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
+    assert "computations alone, for any torch" in answer.err
+    assert "torchtitan" in answer.err
+
+
 def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
     answer = command("convert", "1f1b", "p=2", "m=2", tmp_path / "x.csv")
     assert "lost: durations (in tick) are lost: a table counts steps" in answer.err
@@ -63,6 +107,14 @@ def test_convert_says_what_is_lost(command: Run, tmp_path: Path) -> None:
         (["show", "1f1b", "p=2", "m=2", "-o", "x.pdf"], "a picture's file must end in .html .svg"),
         (["show", "1f1b", "p=2", "m=2", "--window", "3"], "--window must be FIRST:LAST in ticks"),
         (["convert", "1f1b"], "expected two things: convert SCHEDULE TARGET"),
+        (
+            ["convert", "1f1b", "p=2", "m=2", "x.csv", "--torch", "2.13"],
+            "--torch is for a table",
+        ),
+        (
+            ["convert", "1f1b", "p=2", "m=2", "x.csv", "--communication", "--torch", "2.16"],
+            "a version of torch must be 2.6 to 2.15 (their tables are known), got '2.16'",
+        ),
         (["convert", "1f1b", "p=2", "m=2", "x.txt"], "the target must end in .json .csv"),
     ],
 )

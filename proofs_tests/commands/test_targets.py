@@ -1,14 +1,227 @@
-"""What a command writes at its end: several files together, or none of them."""
+"""What a command writes: judged before it begins, and all of it together or none."""
 
 from __future__ import annotations
 
+import errno
+import inspect
+import os
 from pathlib import Path
 
 import pytest
 
+from bubbleproof.cli import app
+from bubbleproof.commands.target_marks import Target, target_of
 from bubbleproof.commands.targets import written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
+from proofs_tests.commands.conftest import Run
+from proofs_tests.commands.test_defaults import PROBLEM
+from proofs_tests.costs.measured_cases import B200
+
+# The options of text that name nothing to write. Whoever adds one says so here, or marks it.
+OTHERS = {
+    "run": {"problem", "backend"},
+    "solve": {
+        "problem", "engine", "objective", "require", "forbid", "keep", "keep_ranks",
+    },
+    "repair": {"schedule", "problem", "dialect"},
+    "pareto": {"problem", "cluster"},
+    "plan": {"problem", "cluster", "paper"},
+    "bench": {"problems", "engine"},
+    "verify": {"schedule", "problem", "comm", "certificate", "dialect"},
+    "measure": {"family", "parameters"},
+    "costs": {"model", "parameters"},
+    "calibrate": {"rows", "card"},
+    "estimate": {"rows", "hardware"},
+    "replay": {
+        "schedule", "backend", "device", "dialect", "model", "layers", "dtype", "optimizer",
+        "zero", "comm",
+    },
+    "profile": {
+        "placement", "capacity", "device", "tick", "model", "layers", "dtype",
+    },
+    "show": {"schedule", "window", "dialect"},
+    "convert": {"schedule", "problem", "dialect", "torch"},  # the last word is its target
+    "prove": {"theorems"},
+    "claims": {"paper", "cluster"},
+}  # fmt: skip
+
+# How each command that writes is called with a target; its inputs are missing, which comes later.
+WRITING = [
+    ("run", "output", ("none.toml", "-o", "TARGET"), ""),
+    ("solve", "output", ("none.toml", "-o", "TARGET"), ".json"),
+    ("solve", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
+    ("repair", "output", ("none.json", "-o", "TARGET"), ".json"),
+    ("pareto", "output", ("none.toml", "-o", "TARGET"), ".svg"),
+    ("pareto", "schedules", ("none.toml", "--schedules", "TARGET"), ""),
+    ("plan", "output", ("none.toml", "-o", "TARGET"), ""),
+    ("plan", "certificate", ("none.toml", "--certificate", "TARGET"), ".json"),
+    ("costs", "output", ("none.toml", "-o", "TARGET"), ".toml"),
+    ("calibrate", "output", ("none.csv", "-o", "TARGET"), ".toml"),
+    ("replay", "output", ("none.json", "-o", "TARGET"), ".html"),
+    ("profile", "output", ("-o", "TARGET", "--ranks", "1", "--microbatches", "1"), ".toml"),
+    ("show", "output", ("none.json", "-o", "TARGET"), ".svg"),
+    ("convert", "schedule", ("none.json", "TARGET"), ".csv"),
+    ("claims", "write", ("--audit", "--write", "TARGET"), ".md"),
+    ("claims", "answers", ("--audit", "--answers", "TARGET"), ".md"),
+]
+
+
+def marked() -> dict[tuple[str, str], Target]:
+    """The options that name what is written, by command and name."""
+    found = {}
+    for info in app.registered_commands:
+        assert info.callback is not None
+        for name, parameter in inspect.signature(info.callback).parameters.items():
+            if (mark := target_of(parameter.annotation)) is not None:
+                found[info.callback.__name__, name] = mark
+    return found
+
+
+def test_every_option_of_text_is_known_to_write_or_not() -> None:
+    found: dict[str, set[str]] = {}
+    for info in app.registered_commands:
+        assert info.callback is not None
+        texts = found.setdefault(info.callback.__name__, set())
+        for name, parameter in inspect.signature(info.callback).parameters.items():
+            is_text = "str" in str(parameter.annotation.__args__[0])
+            if is_text and target_of(parameter.annotation) is None:
+                texts.add(name)
+    assert found == OTHERS
+
+
+def test_every_option_that_writes_is_tried() -> None:
+    assert {(name, option) for name, option, *_ in WRITING} == {*marked(), ("convert", "schedule")}
+
+
+def lines(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("bad", ["under a file", "of the other kind", "a pipe", "read-only"])
+@pytest.mark.parametrize(("name", "option", "words", "ending"), WRITING)
+def test_what_cannot_be_written_is_told_before_anything_is_read(
+    command: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    option: str,
+    words: tuple[str, ...],
+    ending: str,
+    bad: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    is_folder = marked().get((name, option)) is Target.FOLDER
+    Path("file").write_text("kept")
+    Path(f"folder{ending}").mkdir()
+    os.mkfifo(f"pipe{ending}")
+    target, why = {
+        "under a file": (f"file/x{ending}", "file, which is none"),
+        "of the other kind": ("file", "which is none") if is_folder else (
+            f"folder{ending}", "expected a regular file to write, found a folder"
+        ),
+        "a pipe": (f"pipe{ending}", "which is none" if is_folder else "found a device or a pipe"),
+        "read-only": (f"new/x{ending}", f"found {tmp_path} is read-only"),
+    }[bad]  # fmt: skip
+    if bad == "read-only":
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    before = lines(tmp_path)
+    answer = command(name, *(target if word == "TARGET" else word for word in words))
+    assert answer.status == 2
+    assert answer.err.startswith(f"bubbleproof: {target}: expected ")
+    assert why in answer.err
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+    assert lines(tmp_path) == before
+    assert Path("file").read_text() == "kept"
+
+
+def test_the_folder_of_a_run_that_nobody_named_is_judged_too(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(PROBLEM)
+    Path("runs").write_text("kept")
+    answer = command("run", "small.toml", "--backend", "virtual")
+    assert answer.status == 2
+    assert "runs/small: expected a folder to write into, found " in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "small.toml", "-o", "x.json", "--certificate", "./x.json"),
+        ("replay", "1f1b", "p=2", "m=2", "-o", "x.json", "-o", "x.json"),
+    ],
+)
+def test_two_outputs_in_one_place_are_refused(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = command(*words)
+    assert answer.status == 2
+    assert "x.json: expected a place of its own for each output, found two" in answer.err
+    assert lines(tmp_path) == []
+
+
+def test_a_name_that_is_too_long_is_told(command: Run, tmp_path: Path) -> None:
+    answer = command("show", "1f1b", "p=2", "m=2", "-o", tmp_path / f"{'x' * 300}.svg")
+    assert answer.status == 2
+    assert "expected a name that can be written, found file name too long" in answer.err
+
+
+SMALL = [
+    ("solve", "small.toml", "-o", "new/a/x.json", "--certificate", "new/b/y.json"),
+    ("repair", "1f1b", "p=2", "m=2", "-o", "new/x.json"),
+    ("show", "1f1b", "p=2", "m=2", "-o", "new/x.svg"),
+    ("show", "1f1b", "p=2", "m=2", "-o", "new/x.perfetto.json"),
+    ("convert", "1f1b", "p=2", "m=2", "new/x.csv"),
+    ("calibrate", "rows.csv", "-o", "new/x.toml"),
+    ("plan", "plan.toml", "-o", "new/plan", "--certificate", "new/c/x.json"),
+]
+
+
+def files(folder: Path) -> None:
+    (folder / "small.toml").write_text(PROBLEM)
+    (folder / "plan.toml").write_text(f"{PROBLEM}[plan]\n")
+    (folder / "rows.csv").write_text(B200)
+
+
+@pytest.mark.parametrize("words", SMALL)
+def test_folders_that_are_missing_are_made(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(tmp_path)
+    answer = command(*words)
+    assert answer.status == 0, answer.err
+    assert all(Path(word).exists() for word in words if word.startswith("new/"))
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.parametrize("words", SMALL)
+def test_a_full_disk_leaves_nothing_half(
+    command: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(tmp_path)
+    for word in words:  # what is there already is kept
+        if word.endswith((".json", ".svg", ".csv")) and word.startswith("new/"):
+            Path(word).parent.mkdir(parents=True, exist_ok=True)
+            Path(word).write_text("old")
+    before = lines(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("bubbleproof.formats.files._replace", full)
+    answer = command(*words)
+    assert answer.status == 2
+    assert "expected a file that can be written, found no space left on device" in answer.err
+    assert ".bubbleproof-" not in answer.err
+    assert lines(tmp_path) == before
+    olds = (Path(word) for word in words if word.startswith("new/") and Path(word).is_file())
+    assert all(old.read_text() == "old" for old in olds)
 
 
 def test_all_of_it_is_there_at_the_end(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.verify import Semantics
 from proofs_tests.cases import hand_built
 from proofs_tests.commands.conftest import Run
 
@@ -20,8 +21,23 @@ def test_a_family_holds_under_every_semantics(command: Run) -> None:
     found = json.loads(answer.out)
     assert (answer.status, found["ok"]) == (0, True)
     details = [rule["detail"] for rule in found["rules"] if rule["rule"] == "communication"]
-    assert details == ["buffered", "rendezvous", "pair-stream", "rank-stream"]
+    assert details == ["buffered", "rendezvous", "pair-stream", "launch-order", "rank-stream"]
+    assert details == list(Semantics)
     assert found["measured"]["idle_ratio"] == "3/11"
+
+
+def test_help_names_every_semantics(command: Run) -> None:
+    assert ",".join(Semantics) in "".join(command("verify", "--help").out.split())
+
+
+def test_one_launch_queue_a_rank_stops_what_a_stream_a_pair_lets_through(command: Run) -> None:
+    # LoopedBFS of PyTorch at p=3 v=2 m=6 with deferred receives.
+    table = str(EXAMPLES.parent / "docs" / "launch-order.csv")
+    assert command("verify", table, "--comm", "buffered", "--comm", "pair-stream").status == 0
+    answer = command("verify", table, "--comm", "launch-order")
+    assert answer.status == 1
+    (sentence,) = (line for line in answer.out.splitlines() if line.startswith("deadlock under"))
+    assert "the start of 3RECV_F0 on rank 0 waits for the start of 0SEND_F5 on rank 0" in sentence
 
 
 def test_the_definition_alone_decides_six_rules(

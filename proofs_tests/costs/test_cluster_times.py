@@ -102,18 +102,26 @@ def test_a_step_ends_as_an_iteration_is_estimated(pipeline: int, zero: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("framework", "per_node", "share"),
-    [("megatron-core", 4, 2), ("megatron-deepspeed", 2, 2), ("megatron-deepspeed", 4, 1)],
+    ("framework", "per_node", "is_sequence_parallel", "share"),
+    [
+        ("megatron-core", 4, False, 2),
+        ("megatron-deepspeed", 2, False, 2),
+        ("megatron-deepspeed", 4, False, 1),
+        ("megatron-deepspeed", 4, True, 2),
+    ],
 )
-def test_a_message_is_whole_where_it_stays_in_its_node_and_nothing_scatters_it(
-    framework: str, per_node: int, share: int
+def test_a_message_is_whole_where_each_card_holds_it_and_nothing_scatters_it(
+    framework: str, per_node: int, is_sequence_parallel: bool, share: int
 ) -> None:
     """256 tokens of 256 numbers of 2 bytes, by the cards of a tensor group of 2 or by each."""
+    at = ONE.with_changes(tensor=2, data=1, pipeline=2, sequence_parallel=is_sequence_parallel)
     card = replace(CARDS.card, cards_per_node=per_node)
     cluster = CARDS.with_changes(framework=framework, card=card)
-    found = cluster_times(MODEL, ONE.with_changes(tensor=2, data=1, pipeline=2), cluster).message
-    sent = 256 * 256 * 2 / share / (CARDS.constants["message"] * 1e6)
-    assert found == pytest.approx(sent + CARDS.constants["collective"] * 1e-3)
+    found = cluster_times(MODEL, at, cluster).message
+    sent = 256 * 256 * 2 / share
+    took = sent / (CARDS.constants["message"] * 1e6) + CARDS.constants["collective"] * 1e-3
+    assert found == pytest.approx(took)
+    assert cluster_layers(MODEL, at, cluster).message == sent  # what the problem holds and moves
 
 
 def test_the_heaviest_stage_of_any_cut_ends_a_step() -> None:
@@ -215,7 +223,7 @@ def test_an_efficiency_that_is_none(efficiency: float) -> None:
 def test_a_cluster_that_is_none() -> None:
     with pytest.raises(ValueError, match="cluster cards must be 1 or more, got 0"):
         CARDS.with_changes(cards=0)
-    with pytest.raises(ValueError, match="cluster reserve must be less than memory"):
+    with pytest.raises(ValueError, match="cluster memory must be more than the reserve"):
         CARDS.with_changes(reserve=128 << 20)
     with pytest.raises(ValueError, match="must be the 4 cards, got 2 x 1 x 1 = 2"):
         cluster_layers(MODEL, Deployment(tensor=2, sequence=256), CARDS)

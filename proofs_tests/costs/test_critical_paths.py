@@ -16,14 +16,15 @@ from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.theory.families import family
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.costs.measured_cases import A100, B200
+from proofs_tests.zeros import zero_or
 
 
 @pytest.mark.parametrize(("stages", "microbatches"), [(2, 1), (2, 5), (3, 2), (4, 9), (6, 13)])
 def test_the_longest_path_is_the_makespan(stages: int, microbatches: int) -> None:
     draw = random.Random(stages * 100 + microbatches)
     for _ in range(20):
-        forward = [draw.randint(1, 40) for _ in range(stages)]
-        backward = [draw.randint(1, 80) for _ in range(stages)]
+        forward = [zero_or(draw, 1, 40) for _ in range(stages)]
+        backward = [zero_or(draw, 1, 80) for _ in range(stages)]
         message, latency = draw.choice([(0, 0), (0, 7), (3, 2), (10, 0)])
         pipeline = Pipeline(
             num_ranks=stages,

@@ -74,7 +74,7 @@ def test_workspace_that_does_not_fit_is_refused(text: str, message: str, tmp_pat
     ("old", "new", "message"),
     [
         ("[[3, 4]]", "[[3, 4, 5]]",
-         "durations.forward: expected values that fit together, found a fault: "
+         "durations.forward: "
          "forward of stage 0 must be one number per slice (2), got 3"),
         ("[[3, 4]]", "[[3, 4], 5]",
          "durations.forward[0]: expected a whole number, found a list of 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,12 +20,14 @@ from bubbleproof.formats import (
     refuse_cut_off,
     write_table,
 )
-from bubbleproof.formats.pytorch_csv import Dialect
+from bubbleproof.formats.pytorch_csv import Dialect, with_cells
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem, Resource
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
+from bubbleproof.theory.pipelines.pytorch_runtime import Version, completed, torch_version
+from bubbleproof.verify import compute_part
 from proofs_tests.formats.strategies import TABLE_KINDS
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cases"
@@ -75,16 +78,23 @@ def tables(draw: st.DrawFn) -> list[list[Action]]:
     return rows
 
 
-@given(table=tables())
-def test_round_trip(table: list[list[Action]], tmp_path_factory: pytest.TempPathFactory) -> None:
+@given(table=tables(), version=st.sampled_from([(2, 9), (2, 13), (2, 15)]))
+def test_round_trip(
+    table: list[list[Action]], version: Version, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("round") / "a.csv"
     program = Program.from_orders(table)
-    write_table(path, program)
+    write_table(path, program, torch=version)
     file = read_table(path, dialect="new")
-    assert orders(file.program) == orders(program)
     has_communication = any("SEND" in str(a) or "RECV" in str(a) for row in table for a in row)
+    whole = completed(program, version) if has_communication else program
+    assert orders(with_cells(file.program, file.collectives)) == orders(whole)
+    kept = compute_part(file.program), compute_part(program)
+    assert orders(kept[0]) == orders(kept[1]) if len(kept[1]) else not len(kept[0])
     assert file.has_communication == has_communication
-    assert file.collectives == ()
+    again = path.with_name("b.csv")
+    write_table(again, file.program, collectives=file.collectives, torch=version)
+    assert again.read_text() == path.read_text()
 
 
 def test_idle_cells_spaces_and_rows_of_two_lengths(tmp_path: Path) -> None:
@@ -211,7 +221,7 @@ def test_cells_of_the_other_dialect(
 def test_lowered_program_round_trip(tmp_path: Path) -> None:
     small = member("interleaved", p=2, m=2, v=2)
     lowered = lower(small.problem, small.schedule)
-    lost = write_table(tmp_path / "a.csv", lowered, problem=small.problem)
+    lost = write_table(tmp_path / "a.csv", lowered, problem=small.problem, torch=(2, 13))
     assert lost == (
         "durations (in tick) are lost: a table counts steps",
         "memory (in activation) is lost: a table has none",
@@ -219,6 +229,31 @@ def test_lowered_program_round_trip(tmp_path: Path) -> None:
     file = read_table(tmp_path / "a.csv")
     assert file.has_communication
     assert orders(file.program) == orders(lowered)
+    # One for each of the four stages, behind what is sent after the last backward of each.
+    assert sorted(str(c.action) for c in file.collectives) == [f"{g}REDUCE_GRAD" for g in range(4)]
+
+
+def test_what_a_runtime_does_not_keep_is_told(tmp_path: Path) -> None:
+    capped = member("zb-h1", p=2, m=2).pipeline.with_changes(capacity=2, split_backward=True)
+    problem, split = capped.problem(), member("zb-h1", p=2, m=2)
+    lowered = lower(split.problem, split.schedule)
+    told = {
+        version: write_table(tmp_path / "a.csv", lowered, problem=problem, torch=version)
+        for version in ((2, 6), (2, 8), (2, 13))
+    }
+    assert told[2, 13][-2:] == (
+        "capacities are not kept: PyTorch's runtime also keeps outputs to the end of a step, and "
+        "before 2.15 what it sent",
+        "I releases nothing in PyTorch's runtime, and that of stage 0 does nothing: its W is the "
+        "whole backward",
+    )
+    assert told[2, 6][-1] == "torch 2.6 does not divide gradients by the number of microbatches"
+    assert "only where its last backward is a B: give scale_grads=False" in told[2, 8][-1]
+    overlapped = member("dualpipev", p=2, m=6)
+    paired = lower(overlapped.problem, overlapped.schedule)
+    assert "OVERLAP_F_B" in " ".join(map(str, paired.actions))
+    with pytest.raises(UnusableInput, match=r"torch 2\.8 knows no OVERLAP_F_B"):
+        write_table(tmp_path / "a.csv", paired, problem=overlapped.problem, torch=(2, 8))
 
 
 def test_losses_of_order_and_latency(tmp_path: Path) -> None:
@@ -272,9 +307,10 @@ def test_pytorch_reads_what_is_written(tmp_path: Path) -> None:
     schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
     small = member("zb-h1", p=3, m=4)
     lowered = lower(small.problem, small.schedule)
-    write_table(tmp_path / "a.csv", lowered)
+    version = torch_version(importlib.metadata.version("torch"))
+    write_table(tmp_path / "a.csv", lowered, torch=version)
     rows = (tmp_path / "a.csv").read_text().splitlines()
-    for row, order in zip(rows, lowered.orders(3), strict=True):
+    for row, order in zip(rows, completed(lowered, version).orders(3), strict=True):
         cells = [schedules._Action.from_str(cell) for cell in row.split(",")]
         assert [str(cell) for cell in cells] == [str(action) for action in order]
 

@@ -52,7 +52,8 @@ REPORT = ReplayReport(
     seconds=0.25,
     torch_version="2",
     losses=(0.5,),
-    traces=(TRACE,),
+    passes=((TRACE,),),
+    flops=Compared((16,), (16,)),
 )
 
 
@@ -98,6 +99,7 @@ def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
         (("format",), "other", "format: expected \"bubbleproof/replay\", found 'other'"),
         (("ok",), False, "failures: expected a failure, found a list of 0"),
         (("peaks", "measured", 0), 7, "expected 8 bytes or more, found 7"),
+        (("work", "measured", 0), 17, "work.measured[0]: expected 16, as predicted, found 17"),
         (("trace", "rank 0", 1, 3), 14_999, "expected an end of 15000 or more, found 14999"),
         (("trace", "rank 0", 0, 0), "0X0", "found '0X0'"),
         (("run", "ranks"), "two", "run.ranks: expected a whole number, found 'two'"),

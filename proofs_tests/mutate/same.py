@@ -25,8 +25,8 @@ SAME: dict[tuple[str, str, str], str] = {
         "layers - total -> layers + total",
     ): "what goes beyond the layers never comes back to them, and is not counted",
     (
-        "verify/communication/matching.py",
-        "_Steps._ends",
+        "verify/communication/steps.py",
+        "Steps._ends",
         "recv[0] > consumer -> recv[0] >= consumer",
     ): "two actions do not stand in one row",
     ("verify/certificates/drup_replay.py", "Replay.learn", "2 -> 3 (no. 2)"): (

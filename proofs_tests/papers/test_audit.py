@@ -12,7 +12,8 @@ import pytest
 from bubbleproof.papers.audit import shards
 from bubbleproof.papers.audit.audit import Audit
 from bubbleproof.papers.audit.shards import HEAD, Shard, decide_shard
-from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, Relation, decide
+from bubbleproof.papers.claims import Claim, ClaimVerdict, Decision, Reading, Relation, decide
+from bubbleproof.papers.claims.claim import Missing
 from bubbleproof.papers.claims.domain import domain
 
 WIDE = domain("p <= 8, m <= 30, x <= 3", p=range(1, 9), m=range(1, 31), x=range(1, 4))
@@ -21,16 +22,28 @@ SMALL = domain("p <= 2", p=range(1, 3), m=range(1, 31), x=range(1, 4), wide=WIDE
 
 def claim(name: str, fails: Sequence[tuple[int, int, int]]) -> Claim:
     """A claim that fails in the given cases (p, m, x) and in no other."""
+    return read(name, reading("as stated", fails))
+
+
+def reading(name: str, fails: Sequence[tuple[int, int, int]]) -> Reading:
+    return Reading(
+        name=name,
+        support="a test",
+        relation=Relation.EQUAL,
+        domain=SMALL,
+        predicted=lambda _: Fraction(0),
+        measured=lambda at: Fraction(tuple(at.values()) in fails),
+    )
+
+
+def read(name: str, *readings: Reading) -> Claim:
     return Claim(
         id=f"test.{name}",
         paper="test",
         source="a test",
         statement="It is 0.",
         quantity="a number",
-        relation=Relation.EQUAL,
-        domain=SMALL,
-        predicted=lambda _: Fraction(0),
-        measured=lambda at: Fraction(tuple(at.values()) in fails),
+        readings=readings,
     )
 
 
@@ -45,9 +58,10 @@ CLAIMS = {
         # In one cell: 7+20+1 is less than 7+20+3.
         claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
         replace(
-            claim("missing", ()), predicted=None, measured=None, missing="a cluster",
-            domain=domain("", p=()),
+            claim("missing", ()), readings=(), missing=Missing(input="times", where="a cluster")
         ),
+        # Two readings in one shard: one fails at once, the other late.
+        read("twice", reading("early", ((1, 1, 1),)), reading("late", ((8, 30, 3),))),
     )
 }  # fmt: skip
 
@@ -80,11 +94,16 @@ def test_an_audit_decides_as_decide_does(seed: int, limit: int | None, is_wide: 
 def test_the_smallest_counterexample_wins() -> None:
     found = {name: decision.counterexample for name, decision in audited(0).items()}
     params = {name: tuple(case.params.values()) for name, case in found.items() if case}
+    early, late = audited(0)["test.twice"].findings
+    assert early.counterexample is not None
+    assert (early.checked, late.checked) == (1, 8 * 30 * 3)
+    assert early.counterexample.params == {"p": 1, "m": 1, "x": 1}
     assert params == {
         "test.fails-first": (1, 1, 1),
         "test.fails-late": (8, 30, 3),
         "test.fails-twice": (5, 14, 2),
         "test.fails-in-a-cell": (7, 20, 1),
+        "test.twice": (1, 1, 1),
     }
     assert audited(0)["test.fails-late"].checked == 8 * 30 * 3
     assert audited(0, is_wide=False)["test.fails-late"].verdict is ClaimVerdict.HOLDS
@@ -92,12 +111,14 @@ def test_the_smallest_counterexample_wins() -> None:
 
 def test_every_case_is_in_one_shard() -> None:
     audit = Audit(chosen=CLAIMS, library=known, is_wide=True)
-    places: dict[str, list[int]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
     for shard in [*audit.heads(), *audit.cells()]:
         for part in shard.slices:
-            places.setdefault(part.claim, []).extend(part.place.tolist())
-    assert {name: sorted(found) for name, found in places.items()} == {
-        name: list(range(8 * 30 * 3)) for name in CLAIMS if name != "test.missing"
+            places.setdefault(part.key, []).extend(part.place.tolist())
+    assert {key: sorted(found) for key, found in places.items()} == {
+        (name, each.name): list(range(8 * 30 * 3))
+        for name, claim in CLAIMS.items()
+        for each in claim.readings
     }
 
 
@@ -112,12 +133,12 @@ def test_claims_that_share_a_schedule_meet_in_a_shard(monkeypatch: pytest.Monkey
         ((p, m),) = cells(shard)
         # The heads' 96 cases have small sums: 3, 6, 9, ... of them have the sum 3, 4, 5, ...
         if p + m > 20:
-            assert len(shard.claims) == 5
+            assert len(shard.claims) == 6
 
 
 def test_a_domain_without_cases_is_refused() -> None:
     nobody = domain("nobody", p=(), m=(1,))
-    empty = replace(CLAIMS["test.holds"], domain=replace(SMALL, wide=nobody))
+    empty = read("holds", replace(reading("as stated", ()), domain=replace(SMALL, wide=nobody)))
     with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
         Audit(chosen={empty.id: empty}, library=known, is_wide=True).heads()
     with pytest.raises(ValueError, match=r"test.holds: the domain \(nobody\) has no case"):
@@ -125,9 +146,12 @@ def test_a_domain_without_cases_is_refused() -> None:
 
 
 def test_an_error_names_the_claim_and_the_case() -> None:
-    broken = replace(CLAIMS["test.holds"], measured=lambda at: Fraction(1, at["p"] - 1))
+    wrong = replace(reading("as stated", ()), measured=lambda at: Fraction(1, at["p"] - 1))
+    broken = read("holds", wrong)
     only = {broken.id: broken}
     (head,) = Audit(chosen=only, library=lambda: only, is_wide=True).heads()
     with pytest.raises(ZeroDivisionError) as raised:
         decide_shard(head)
-    assert raised.value.__notes__ == ["while measuring test.holds at {'p': 1, 'm': 1, 'x': 1}"]
+    assert raised.value.__notes__ == [
+        "while measuring test.holds (as stated) at {'p': 1, 'm': 1, 'x': 1}"
+    ]

@@ -11,23 +11,23 @@ import pytest
 from bubbleproof.papers.claims import (
     Claim,
     ClaimVerdict,
+    Reading,
     Relation,
     Standing,
     claims,
     decide,
 )
-from bubbleproof.papers.claims.domain import Params, domain
+from bubbleproof.papers.claims.claim import Missing
+from bubbleproof.papers.claims.domain import Domain, Params, domain
+from bubbleproof.papers.claims.reading import Value
 from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-SQUARES = Claim(
-    id="test.square",
-    paper="test",
-    source="a test",
-    statement="a + b is 5",
-    quantity="a sum",
+SUM = Reading(
+    name="as stated",
+    support="a test",
     relation=Relation.EQUAL,
     domain=domain("a, b in 1..4, a != b", where=lambda at: at["a"] != at["b"], a=range(1, 5),
                 b=range(1, 5)),
@@ -36,12 +36,39 @@ SQUARES = Claim(
 )  # fmt: skip
 
 
+def read(*readings: Reading) -> Claim:
+    """A claim with these readings."""
+    return Claim(
+        id="test.sum", paper="test", source="a test", statement="a + b is 5", quantity="a sum",
+        readings=readings,
+    )  # fmt: skip
+
+
+SUMS = read(SUM)
+
+
+def changed(
+    relation: Relation = Relation.EQUAL,
+    predicted: Value = SUM.predicted,
+    measured: Value = SUM.measured,
+    places: int = 0,
+    cases: Domain = SUM.domain,
+) -> Claim:
+    """The claim in another reading alone."""
+    return read(
+        replace(
+            SUM, relation=relation, predicted=predicted, measured=measured, places=places,
+            domain=cases,
+        )
+    )  # fmt: skip
+
+
 def test_the_smallest_counterexample_has_the_least_sum_and_then_the_least_first_value() -> None:
     # Sums 3 (1,2), (2,1), then 4 (1,3), (3,1), then 5, ...
-    found = decide(SQUARES).counterexample
+    found = decide(SUMS).counterexample
     assert found is not None
     assert str(found) == "a=1 b=2: claimed 5, measured 3"
-    at_least_4 = replace(SQUARES, relation=Relation.AT_MOST, predicted=lambda _: Fraction(3))
+    at_least_4 = changed(Relation.AT_MOST, lambda _: Fraction(3))
     found = decide(at_least_4).counterexample
     assert found is not None
     assert dict(found.params) == {"a": 1, "b": 3}
@@ -66,11 +93,10 @@ def test_the_order_is_that_of_the_named_parameters() -> None:
 )  # fmt: skip
 def test_relations(relation: Relation, predicted: str, places: int, holds: bool) -> None:
     # The measured value is 3.5 throughout; about means within half a unit of the last decimal.
-    claim = replace(
-        SQUARES,
-        relation=relation,
+    claim = changed(
+        relation,
         places=places,
-        domain=domain("one", a=(1,), b=(2,)),
+        cases=domain("one", a=(1,), b=(2,)),
         predicted=lambda _: Fraction(predicted),
         measured=lambda _: Fraction(7, 2),
     )
@@ -78,37 +104,36 @@ def test_relations(relation: Relation, predicted: str, places: int, holds: bool)
 
 
 def test_a_limit_is_told() -> None:
-    true = replace(SQUARES, predicted=SQUARES.measured)
+    true = changed(predicted=SUM.measured)
     assert decide(true).is_complete
     some = decide(true, limit=5)
-    assert (some.verdict, some.checked, some.total) == (ClaimVerdict.HOLDS, 5, 12)
+    assert (some.verdict, some.checked, some.findings[0].total) == (ClaimVerdict.HOLDS, 5, 12)
     assert not some.is_complete
-    assert decide(SQUARES, limit=1).is_complete  # refuted is refuted
+    assert decide(SUMS, limit=1).is_complete  # refuted is refuted
 
 
 def test_a_missing_input_is_no_verdict() -> None:
-    lost = replace(
-        SQUARES,
-        predicted=None,
-        measured=None,
-        missing="a cluster",
-        domain=domain("", a=()),
+    missing = Missing(input="the times", where="a cluster")
+    assert decide(replace(SUMS, readings=(), missing=missing)).verdict is (
+        ClaimVerdict.NOT_REPRODUCIBLE
     )
-    assert decide(lost).verdict is ClaimVerdict.NOT_REPRODUCIBLE
-    with pytest.raises(ValueError, match="either both values or the missing input"):
-        replace(SQUARES, missing="a cluster")
-    with pytest.raises(ValueError, match="either both values or the missing input"):
-        replace(SQUARES, measured=None)
-    with pytest.raises(ValueError, match=r"the domain \(none\) has no case"):
-        decide(replace(SQUARES, domain=domain("none", a=())))
+    # A reading that fails decides nothing where another cannot be measured; one that holds does.
+    assert decide(replace(SUMS, missing=missing)).verdict is ClaimVerdict.NOT_REPRODUCIBLE
+    true = replace(changed(predicted=SUM.measured), missing=missing)
+    assert decide(true).verdict is ClaimVerdict.HOLDS
+    with pytest.raises(ValueError, match="readings or the missing input must be given"):
+        replace(SUMS, readings=())
+    with pytest.raises(ValueError, match=r"test.sum: the domain \(none\) has no case"):
+        decide(changed(cases=domain("none", a=())))
 
 
 def test_no_case_has_one_rank() -> None:
     # One rank is no pipeline: its cases refute formulas for reasons that no pipeline has.
     for name, claim in claims().items():
-        for cases in (claim.domain, claim.domain_for(is_wide=True)):
-            if "p" in cases.names:
-                assert cases.table[:, cases.names.index("p")].min() >= 2, name
+        for each in claim.readings:
+            for cases in (each.domain, each.domain_for(is_wide=True)):
+                if "p" in cases.names:
+                    assert cases.table[:, cases.names.index("p")].min() >= 2, name
 
 
 def test_claims_are_listed_by_paper_and_say_where_they_stand() -> None:
@@ -144,19 +169,19 @@ def tasks_of_1f1b(at: Params) -> Fraction:
 def test_the_standing_is_found_by_watching_the_measurement(
     measured: Callable[[Params], Fraction], standing: Standing
 ) -> None:
-    assert decide(replace(SQUARES, measured=measured)).standing is standing
+    (finding,) = decide(changed(measured=measured)).findings
+    assert finding.standing is standing
 
 
 def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
     field = claims("field")
-    first, second = field["field.1f1b.makespan"], field["field.1f1b.idle-ratio"]
-    for claim in (first, second, first):
-        params = claim.domain.points[0]
-        assert claim.measured is not None
-        claim.measured(params)  # now in the memory of field_schedules
-        assert standing_of(claim.measured, params) is Standing.MEASURED
-    assert claims("bpipe")["bpipe.eq4"].domain.points, "Eq. 4 is a sum over tensors"
-    assert decide(claims("bpipe")["bpipe.eq4"]).standing is Standing.ARITHMETIC
+    first, second = (field[f"field.1f1b.{name}"].reading() for name in ("makespan", "idle-ratio"))
+    for reading in (first, second, first):
+        params = reading.domain.points[0]
+        reading.measured(params)  # now in the memory of field_schedules
+        assert standing_of(reading.measured, params) is Standing.MEASURED
+    (of_tensors,) = decide(claims("bpipe")["bpipe.eq4"]).findings  # Eq. 4 is a sum over tensors
+    assert of_tensors.standing is Standing.ARITHMETIC
 
 
 @pytest.mark.parametrize(
@@ -176,26 +201,25 @@ def test_a_mutant_one_step_beyond_survives_where_no_case_comes_near(
     relation: Relation, predicted: str, places: int, surviving: set[int]
 ) -> None:
     values = {1: Fraction(7, 2), 2: Fraction(4)}
-    claim = replace(
-        SQUARES,
-        relation=relation,
+    claim = changed(
+        relation,
         places=places,
-        domain=domain("two", a=(1, 2), b=(1,)),
+        cases=domain("two", a=(1, 2), b=(1,)),
         predicted=lambda _: Fraction(predicted),
         measured=lambda at: values[at["a"]],
     )
     decision = decide(claim)
     assert decision.verdict is ClaimVerdict.HOLDS
-    assert decision.surviving == surviving
+    assert decision.findings[0].surviving == surviving
 
 
 def test_equal_values_have_no_room_on_either_side_and_what_is_refuted_no_mutants() -> None:
-    assert decide(replace(SQUARES, predicted=SQUARES.measured)).surviving == frozenset()
-    assert SQUARES.mutants == {-1, 1}
-    assert decide(SQUARES).surviving == frozenset()
+    for claim in (changed(predicted=SUM.measured), SUMS):
+        assert decide(claim).findings[0].surviving == frozenset()
+    assert SUM.mutants == {-1, 1}
 
 
 def test_only_a_bound_can_have_slack() -> None:
-    assert replace(SQUARES, relation=Relation.AT_MOST, slack="it is a bound").slack
+    assert replace(SUM, relation=Relation.AT_MOST, slack="it is a bound").slack
     with pytest.raises(ValueError, match="only <= and >= can have slack, not =="):
-        replace(SQUARES, slack="it is no bound")
+        replace(SUM, slack="it is no bound")

@@ -22,10 +22,10 @@ from bubbleproof.papers.claims import (
     mepipe_vpp,
     pipemesh_deadlock,
     pipemesh_growth,
-    pipemesh_tables,
-    tpipe_offload,
+    pipemesh_planned,
 )
 from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.reading import Reading
 
 ALL = claims()
 ADDED = [
@@ -33,29 +33,17 @@ ADDED = [
         claim
         for module in (
             bpipe_placement, field_few, mepipe_configurations, mepipe_hanayo, mepipe_one_less,
-            mepipe_strategies, mepipe_vpp, pipemesh_deadlock, pipemesh_growth,
+            mepipe_strategies, mepipe_vpp,
         )
         for claim in module.CLAIMS
     ),
     *bpipe.COUNTS,
-    *pipemesh_tables.BATCHES,
-    *tpipe_offload.COMPARISONS,
 ]  # fmt: skip
-ADDED_IDS = {claim.id for claim in ADDED}
+# PipeMesh's are decided in ``test_claims_pipemesh``; their ranges are their own, too.
+_OF_PIPEMESH = (pipemesh_deadlock, pipemesh_growth, pipemesh_planned)
+ADDED_IDS = {claim.id for claim in ADDED} | {c.id for each in _OF_PIPEMESH for c in each.CLAIMS}
 LIMIT = 16  # cases looked at here, the smallest; each refuted claim fails in one of them
-REFUTED = {
-    "bpipe.sec3.5.one-node",
-    "mepipe.section-7.2.bubble",
-    "mepipe.section-7.4.smallest",
-    "mepipe.table3.vpp.few",
-    "mepipe.table8.column",
-    "pipemesh.sec4A.sum",
-    "pipemesh.sec4A.sum-divided",
-    "pipemesh.sec4A.sum-most",
-    "pipemesh.sec6.accumulation",
-    "pipemesh.sec6.batch",
-    "pipemesh.sec6A.two-batch",
-}
+REFUTED: set[str] = set()
 
 
 @pytest.mark.parametrize("claim", ADDED, ids=lambda claim: claim.id)
@@ -65,8 +53,9 @@ def test_every_claim_is_decided_as_its_statement_needs(claim: Claim) -> None:
     assert (decision.verdict is ClaimVerdict.REFUTED) == (claim.id in REFUTED)
     assert (claim.corrected is not None) == (claim.id in REFUTED)
     assert (decision.verdict is ClaimVerdict.NOT_REPRODUCIBLE) == (claim.missing is not None)
-    if decision.verdict is ClaimVerdict.HOLDS:
-        assert bool(decision.surviving) == (claim.slack is not None)
+    for finding in decision.findings:
+        if finding.holds:
+            assert bool(finding.surviving) == (finding.reading.slack is not None)
 
 
 @pytest.mark.parametrize("name", sorted(REFUTED))
@@ -80,11 +69,17 @@ def test_what_stands_in_a_refuted_claims_place_holds_where_it_fails(name: str) -
 
 
 @pytest.mark.parametrize(
-    "claim", [claim for claim in ADDED if claim.wide is not None], ids=lambda claim: claim.id
+    "reading",
+    [
+        pytest.param(reading, id=f"{claim.id}-{reading.name}")
+        for claim in ADDED
+        for reading in claim.readings
+        if reading.wide is not None
+    ],
 )
-def test_an_audit_looks_at_all_small_cases_and_at_16_ranks(claim: Claim) -> None:
-    assert claim.wide is not None
-    small, wide = claim.domain, claim.wide
+def test_an_audit_looks_at_all_small_cases_and_at_16_ranks(reading: Reading) -> None:
+    assert reading.wide is not None
+    small, wide = reading.domain, reading.wide
     assert small.names == wide.names
     assert {tuple(row) for row in small.table.tolist()} <= {
         tuple(row) for row in wide.table.tolist()

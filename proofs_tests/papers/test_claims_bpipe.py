@@ -7,9 +7,14 @@ from functools import cache
 
 import pytest
 
-from bubbleproof.papers.claims import ClaimVerdict, Decision, bpipe, decide
+from bubbleproof.papers.claims import ClaimVerdict, Decision, bpipe, bpipe_printed, decide
+from bubbleproof.papers.claims.bpipe_algorithm import EAGER
+from bubbleproof.papers.claims.bpipe_printed import eager, pairs, printed
 from bubbleproof.papers.claims.bpipe_search import held_during, least_capacity, least_evictions
+from bubbleproof.papers.claims.bpipe_synchronous import overhead
 from bubbleproof.theory.families import member
+from bubbleproof.theory.families.bpipe import BPipe
+from bubbleproof.theory.families.bpipe_literal import literal
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind
@@ -28,30 +33,46 @@ def decided(name: str) -> Decision:
     return decide(BPIPE[name], limit=LIMIT)
 
 
-def counterexample(name: str) -> str:
-    found = decided(name).counterexample
-    assert found is not None, name
-    return str(found)
+def counterexample(name: str, reading: str) -> str:
+    """What rejects a reading beside one that holds."""
+    assert decided(name).verdict is ClaimVerdict.HOLDS
+    (found,) = (each for each in decided(name).findings if each.reading.name == reading)
+    assert found.counterexample is not None, name
+    return str(found.counterexample)
 
 
 @pytest.mark.sweep
 def test_what_holds_what_is_refuted_and_what_is_missing() -> None:
     verdicts = {name: decided(name).verdict for name in BPIPE}
     refuted = {name for name, verdict in verdicts.items() if verdict is ClaimVerdict.REFUTED}
-    # Each with its smallest counterexample below; of the last see test_claims_bpipe_counts.
-    assert refuted == {
-        "bpipe.sec3.3.evictions",
-        "bpipe.alg1.printed",
-        "bpipe.alg1.printed-dense",
-        "bpipe.appB.fits-forward",
-        "bpipe.sec3.5.one-node",
+    assert not refuted
+    rejected = {
+        (name, finding.reading.name): str(finding.counterexample)
+        for name in BPIPE
+        for finding in decided(name).findings
+        if not finding.holds
+    }
+    # Each by hand below; of the placement see test_claims_bpipe_counts.
+    assert rejected == {
+        ("bpipe.sec3.3.evictions", "in all"): "p=4 m=7 s=0: claimed 2, measured 3",
+        ("bpipe.alg1.printed", EAGER): "p=4 m=5 s=0: claimed 3, measured 4",
+        ("bpipe.alg1.printed", "C without bubbles"): "p=4 m=4 s=0: claimed 3, measured 4",
+        ("bpipe.fig4.indices", EAGER): "p=4 m=8: claimed 135, measured 10",
+        ("bpipe.appB.fits-forward", "at any durations"): (
+            "p=4 m=8 tF=2 tB=1: claimed 33, measured 34"
+        ),
+        ("bpipe.sec3.5.one-node", "one replica after the other"): (
+            "p=5 t=2 d=2 g=4: claimed 0, measured 1/2"
+        ),
+        ("bpipe.sec4.4.synchronous", "one after the other"): "percent=11: claimed 1, measured 0",
     }
     missing = {n for n, verdict in verdicts.items() if verdict is ClaimVerdict.NOT_REPRODUCIBLE}
     assert missing == MISSING
     holds = [decided(name) for name in BPIPE if verdicts[name] is ClaimVerdict.HOLDS]
-    wanted = [min(decision.total, LIMIT or decision.total) for decision in holds]
-    assert [decision.checked for decision in holds] == wanted
-    assert all(wanted)
+    for decision in holds:
+        for finding in decision.findings:
+            wanted = min(finding.total, LIMIT or finding.total)
+            assert finding.checked == wanted > 0 or not finding.holds
 
 
 def test_a_refuted_claim_names_one_that_holds() -> None:
@@ -69,22 +90,24 @@ def test_every_numbered_equation_is_there() -> None:
 def test_four_stages_evict_three_of_seven_microbatches() -> None:
     # mu_opt = 3, so (4-0) - 3 + 1 = 2 are claimed. Stage 0 evicts 1 in the warm-up, 3 when it loads
     # 1, and 5 when it loads 3; with 6 microbatches F5 is the last forward and 5 need not go.
-    assert counterexample("bpipe.sec3.3.evictions") == "p=4 m=7 s=0: claimed 2, measured 3"
+    found = counterexample("bpipe.sec3.3.evictions", "in all")
+    assert found == "p=4 m=7 s=0: claimed 2, measured 3"
 
 
-def test_the_printed_algorithm_fails_on_four_stages() -> None:
+def test_the_printed_algorithm_fails_on_four_stages_where_c_is_not_drawn_in_pairs() -> None:
     # C of stage 0, p=4 m=5: F0 F1 F2 F3 . . . B0 F4 B1 ...: B1 (slot 9) loads beside F4, and line
     # 22 evicts C_6, a bubble. So 0 2 3 stay, B0 frees 0, and 2 3 4 1 lie there beside F4: 4 > 3.
-    assert counterexample("bpipe.alg1.printed") == "p=4 m=5 s=0: claimed 3, measured 4"
+    found = counterexample("bpipe.alg1.printed", EAGER)
+    assert found == "p=4 m=5 s=0: claimed 3, measured 4"
     # F0 F1 F2 F3 B0 B1 B2 B3 without bubbles: 1 is loaded beside B0, where 0 2 3 lie: 4 > 3.
-    dense = counterexample("bpipe.alg1.printed-dense")
+    dense = counterexample("bpipe.alg1.printed", "C without bubbles")
     assert dense == "p=4 m=4 s=0: claimed 3, measured 4"
 
 
 def test_a_transfer_as_long_as_a_forward_costs_time_where_backwards_are_shorter() -> None:
     # tF = 2, tB = 1, t = 2: between B2 and B3 an evict and a load take 4 ticks, B and F take 3.
     # At m = 8, (8+3)*3 = 33 ticks become 34; up to m = 7 the bubbles before B0 absorb the delay.
-    found = counterexample("bpipe.appB.fits-forward")
+    found = counterexample("bpipe.appB.fits-forward", "at any durations")
     assert found == "p=4 m=8 tF=2 tB=1: claimed 33, measured 34"
 
 
@@ -96,8 +119,7 @@ def test_bytes_by_hand() -> None:
     }
     got = {}
     for name, claim in values.items():
-        assert claim.measured is not None
-        got[name] = claim.measured(claim.domain.points[0])
+        got[name] = claim.reading().measured(claim.reading().domain.points[0])
     assert got["bytes"] == Fraction(3_476_029_440, 10**9)
     assert round(float(got["bandwidth"]), 3) == 24.245
     assert round(float(got["bandwidth-none"]), 3) == 100.308
@@ -113,10 +135,9 @@ def test_measurements_are_those_of_the_families(p: int, m: int) -> None:
         at = {"p": p, "m": m, "s": s}
         assert value("bpipe.eq2", at) == mu[s]
         assert value("bpipe.sec3.3.pair", at) == mu[s] + mu[p - 1 - s]
-        assert value("bpipe.alg1.shipped", at) == peaks[s]
         assert value("bpipe.sec3.3.acceptor", at) == peaks[p - 1 - s]
         moved = [a for a in table if a.kind is Kind.EVICT and a.stage == s]
-        assert value("bpipe.sec3.3.evictions", at) == len(moved)
+        assert value("bpipe.sec3.3.evictions", at, "in all") == len(moved)
     assert value("bpipe.sec3.3.objective", {"p": p, "m": m}) == max(peaks)
 
 
@@ -130,16 +151,71 @@ def test_interleaved_measurements_are_those_of_the_families(p: int, m: int, v: i
     assert value("bpipe.appA.objective", at) == max(peaks)
 
 
-def value(name: str, at: dict[str, int]) -> Fraction:
-    measured = BPIPE[name].measured
-    assert measured is not None
-    return Fraction(measured(at))
+def value(name: str, at: dict[str, int], reading: str | None = None) -> Fraction:
+    return Fraction(BPIPE[name].reading(reading).measured(at))
 
 
-def test_figure_4s_decisions() -> None:
-    slots = computation_slots(OneForwardOneBackward(), 4, 8)[0]
-    assert len(slots) == 22
-    assert [str(slots[i]) for i in (0, 9, 18)] == ["0F0", "0B1", "None"]
+def test_figure_4s_decisions_by_either_drawing() -> None:
+    # F3 stands in slot 3, or in slot 6 before B0: line 22 looks there for B1 in slot 9.
+    for drawn, third in ((eager, 3), (pairs, 6)):
+        slots = drawn(4, 8)[0]
+        assert len(slots) == 22
+        assert [str(slots[i]) for i in (0, 9, 18)] == ["0F0", "0B1", "None"]
+        assert slots.index(Action.parse("0F3")) == third
+
+
+def test_algorithm_1_in_pairs_moves_what_the_text_says() -> None:
+    # 1 leaves beside F2; 3 beside B0, when F3 has run; 1 comes back before B1 beside F4, and so on.
+    found = [
+        (each.slot, each.kind.name, each.microbatch) for each in literal(pairs(4, 8)[0], 4, 0, 8)
+    ]
+    assert found == [
+        (2, "EVICT", 1), (7, "EVICT", 3), (8, "LOAD", 1), (11, "EVICT", 5), (12, "LOAD", 3),
+        (16, "LOAD", 5),
+    ]  # fmt: skip
+    # Rank 0 holds 3 of 4, rank 3 its own and two of them, one on the move; 1 and 2 stay.
+    assert printed(4, 8) == (0, (3, 3, 2, 3))
+
+
+def test_what_names_a_bubble_is_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpipe_printed, "pairs", eager)
+    bpipe_printed.printed.cache_clear()
+    with pytest.raises(ValueError, match="at p=4 m=8 Algorithm 1 names the microbatch of a bubble"):
+        printed(4, 8)
+
+
+def stopped(m: int, tF: int, tB: int, t: int, *, is_both_ways: bool) -> int:  # noqa: N803 - the paper's letters
+    """1F1B on 8 ranks whose evictors stop for their transfers, written down here."""
+    p, plan = 8, BPipe().transfers(8, m)
+    todo: list[list[tuple[str, int]]] = []
+    for rank, slots in enumerate(computation_slots(OneForwardOneBackward(), p, m)):
+        moves = {each.slot: each.kind.name for each in plan.get(rank, ())}
+        todo.append([])
+        for slot, action in enumerate(slots):
+            todo[rank] += [(action.kind.name, action.microbatch)] if action else []
+            todo[rank] += [(moves[slot], -1)] if slot in moves else []
+    ended: dict[tuple[int, str, int], int] = {}
+    free = [0] * p
+    ticks = {"F": tF, "B": tB, "LOAD": t, "EVICT": 0 if is_both_ways else t}
+    while any(todo):
+        for rank, row in enumerate(todo):
+            kind, j = row[0] if row else ("", 0)
+            before = {"F": (rank - 1, "F", j), "B": (rank + 1, "B", j)}.get(kind, (-1, "", 0))
+            before = (rank, "F", j) if before == (p, "B", j) else before
+            if not row or (before[0] >= 0 and before not in ended):
+                continue
+            free[rank] = max(free[rank], ended.get(before, 0)) + ticks[kind]
+            ended[rank, kind, j] = free[rank]
+            row.pop(0)
+    return max(free)
+
+
+@pytest.mark.parametrize("is_both_ways", [True, False])
+def test_synchronous_transfers_cost_what_a_simulation_of_its_own_says(is_both_ways: bool) -> None:
+    times = (36320, 74120, 22480)
+    took = stopped(32, *times, is_both_ways=is_both_ways)
+    plain = (32 + 7) * (36320 + 74120)
+    assert overhead(32, is_both_ways=is_both_ways) == Fraction(took, plain) - 1
 
 
 def acts(*texts: str) -> tuple[Action | None, ...]:

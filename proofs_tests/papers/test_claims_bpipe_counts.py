@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -10,7 +11,9 @@ from bubbleproof.papers.claims.bpipe import count
 from bubbleproof.papers.claims.bpipe_placement import (
     crossing,
     following,
+    in_order,
     nodes,
+    pairs_first,
     share_crossing,
     transferring,
 )
@@ -42,17 +45,18 @@ def test_figure_5_puts_a_pair_on_neighbouring_gpus() -> None:
     at = {"p": 16, "t": 1, "d": 1, "g": 8}
     pairs = {(s, 15 - s) for s in range(8)}
     assert transferring(at) == {(s, 15 - s) for s in range(7)}  # section 3.3: s <= (16-4)/2
-    assert crossing(at, standard, pairs) == 8
-    assert crossing(at, pair_adjacent, pairs) == 0
+    assert crossing(at, in_order(standard), pairs) == 8
+    assert crossing(at, in_order(pair_adjacent), pairs) == 0
     # 7 -> 8 alone in order; 3 -> 4 and 11 -> 12 side by side.
     assert following(at) == {(s, s + 1) for s in range(15)}
-    assert crossing(at, standard, following(at)) == 1
-    assert crossing(at, pair_adjacent, following(at)) == 2
+    assert crossing(at, in_order(standard), following(at)) == 1
+    assert crossing(at, in_order(pair_adjacent), following(at)) == 2
 
 
 def test_figure_6_repeats_on_the_second_node() -> None:
     at = {"p": 4, "t": 2, "d": 2, "g": 8}
-    assert [nodes(at, pair_adjacent, s) for s in range(4)] == [[0, 0, 1, 1]] * 4
+    for places in (in_order(pair_adjacent), pairs_first):
+        assert [nodes(at, places, s) for s in range(4)] == [[0, 0, 1, 1]] * 4
 
 
 def test_an_odd_number_of_stages_moves_the_second_replica_off_the_pairs() -> None:
@@ -60,6 +64,20 @@ def test_an_odd_number_of_stages_moves_the_second_replica_off_the_pairs() -> Non
     # on GPUs 10 to 13, two of them on node 2 and two on node 3: half of the links cross.
     at = {"p": 5, "t": 2, "d": 2, "g": 4}
     assert transferring(at) == {(0, 4)}
-    assert nodes(at, pair_adjacent, 0) == [0, 0, 2, 2]
-    assert nodes(at, pair_adjacent, 4) == [0, 0, 3, 3]
-    assert share_crossing(at, pair_adjacent) == Fraction(1, 2)
+    one_by_one = in_order(pair_adjacent)
+    assert nodes(at, one_by_one, 0) == [0, 0, 2, 2]
+    assert nodes(at, one_by_one, 4) == [0, 0, 3, 3]
+    assert share_crossing(at, one_by_one) == Fraction(1, 2)
+    # Pairs first: stages 0 4 1 3 of replica 0 on groups 0 to 3, of replica 1 on 4 to 7, two groups
+    # a node; the stages 2 are on groups 8 and 9.
+    assert [nodes(at, pairs_first, s)[::2] for s in range(5)] == [[0, 2], [1, 3], [4, 4], [1, 3],
+                                                                  [0, 2]]  # fmt: skip
+    assert share_crossing(at, pairs_first) == 0
+
+
+def test_every_group_has_a_place_of_its_own() -> None:
+    for p, d in product(range(2, 9), range(1, 4)):
+        at = {"p": p, "t": 1, "d": d, "g": 1}
+        for places in (in_order(standard), in_order(pair_adjacent), pairs_first):
+            taken = [node for stage in range(p) for node in nodes(at, places, stage)]
+            assert sorted(taken) == list(range(p * d))

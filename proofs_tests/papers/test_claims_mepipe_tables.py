@@ -14,7 +14,7 @@ from bubbleproof.papers.claims.mepipe_configurations import (
     replicas,
 )
 from bubbleproof.papers.claims.mepipe_strategies import handed_on, sent
-from bubbleproof.papers.claims.tpipe_offload import EIGHT, saved
+from bubbleproof.papers.claims.tpipe_figures import BATCH_32, saved
 
 COLUMNS = ("system", "batch", "layers", "p", "c", "v", "again")
 
@@ -75,4 +75,4 @@ def test_slices_send_parts_of_what_samples_send() -> None:
 def test_interleaved_with_recomputed_blocks_keeps_9_of_11_and_a_half() -> None:
     # p = 8, two chunks: p(v-1) + 2(p-1) + 1 = 23 units, half of each recomputed 11.5; T-Recomp
     # keeps chunk 2's 8 and the block it recomputes.
-    assert saved(EIGHT.points[0]) == 100 * (1 - Fraction(9) / Fraction(23, 2))
+    assert saved(BATCH_32.points[0]) == 100 * (1 - Fraction(9) / Fraction(23, 2))

@@ -1,34 +1,39 @@
-"""Every claim that holds fails one step beyond its relation, in a case of its small domain.
+"""Every reading that holds fails one step beyond its relation, in a case of its small domain.
 
-An audit finds the same in its own run (``Decision.surviving``) on the wide domains; here the cases
-are looked at, smallest first, until each mutant is refuted.
+An audit finds the same in its own run (``Finding.surviving``) on the wide domains; here the cases
+are looked at, smallest first, until each mutant is refuted, or the reading itself.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from bubbleproof.papers.claims import Claim, claims
+from bubbleproof.papers.claims import Claim, Reading, claims
 
-HOLDING = [c for c in claims().values() if c.missing is None and c.corrected is None]
+READ = [claim for claim in claims().values() if claim.readings and claim.corrected is None]
 
 
-def surviving(claim: Claim) -> frozenset[int]:
-    """The mutants that no case of the small domain refutes."""
-    left = claim.mutants
-    for params in claim.domain.points:
-        predicted, measured = claim.values(params)
-        assert claim.accepts(predicted, measured), f"{claim.id} fails at {params}"
-        left -= claim.refuted_mutants(predicted, measured)
+def surviving(reading: Reading) -> frozenset[int] | None:
+    """The mutants that no case of the small domain refutes; None where the reading fails."""
+    left = reading.mutants
+    for params in reading.domain.points:
+        predicted, measured = reading.values(params)
+        if not reading.accepts(predicted, measured):
+            return None
+        left -= reading.refuted_mutants(predicted, measured)
         if not left:
             break
     return left
 
 
-@pytest.mark.parametrize("claim", HOLDING, ids=lambda claim: claim.id)
-def test_a_claim_is_refuted_one_step_beyond_or_says_why_not(claim: Claim) -> None:
-    left = surviving(claim)
-    if claim.slack is None:
-        assert not left, f"{claim.id} is never attained; tighten it or say why (slack)"
-    else:
-        assert left == claim.mutants, f"{claim.id} is attained: its slack is none"
+@pytest.mark.parametrize("claim", READ, ids=lambda claim: claim.id)
+def test_a_reading_is_refuted_one_step_beyond_or_says_why_not(claim: Claim) -> None:
+    left = {each: surviving(each) for each in claim.readings}
+    if claim.against is None and claim.missing is None:
+        held = [each.name for each, found in left.items() if found is not None]
+        assert held, f"{claim.id} fails, and names no claim that stands in its place"
+    for each, found in left.items():
+        if found is not None and each.slack is None:
+            assert not found, f"{each.name} is never attained; tighten it or say why (slack)"
+        elif found is not None:
+            assert found == each.mutants, f"{each.name} is attained: its slack is none"

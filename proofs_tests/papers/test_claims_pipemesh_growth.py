@@ -6,14 +6,22 @@ from fractions import Fraction
 
 import pytest
 
-from bubbleproof.papers.claims.pipemesh_deadlock import ANY, FILLED, PLANNED, is_free
+from bubbleproof.papers.claims.pipemesh_deadlock import ANY, FILLED, is_free
 from bubbleproof.papers.claims.pipemesh_growth import (
     SLOW,
     gathers,
     planned,
     reductions,
 )
-from bubbleproof.papers.claims.pipemesh_schedules import late, mesh, runs_literally, sequences
+from bubbleproof.papers.claims.pipemesh_planned import PLANNED, has_enough, queue
+from bubbleproof.papers.claims.pipemesh_planned import ends as ends_planned
+from bubbleproof.papers.claims.pipemesh_schedules import (
+    Sequences,
+    late,
+    mesh,
+    runs_literally,
+    sequences,
+)
 from bubbleproof.papers.claims.pipemesh_tables import microbatches
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.sharding import Sharding, collectives
@@ -76,16 +84,30 @@ def test_the_criterion_against_a_run_of_the_printed_loops() -> None:
 
 
 def test_the_planners_sequences_are_those_of_section_4b() -> None:
-    # Figure 7(c): q = 8 of B = 12 enqueues (8, 4) and dequeues (6, 6). Here q = 4 of 6: (4, 2) and
-    # (3, 3), of which 2 is below P = 3, so that q = 4 of 7 is the first there is.
-    planned = [sequences(at) for at in PLANNED.points if (at["p"], at["e"], at["v"]) == (3, 4, 2)]
-    assert ((4, 3), (4, 3)) in planned
-    assert ((4, 2), (3, 3)) not in planned
-    assert ((4, 4), (4, 4)) in planned
-    # The one thing that can fail: 2(P-1) = 4 forwards of 3 on one chunk.
-    short = {"p": 3, "m": 3, "v": 1, "e": 3, "d": 3, "R": 1, "S": 1}
-    assert short in PLANNED.points
-    assert not ends(3, 1, (3,), (3,))
+    made: dict[tuple[int, ...], list[Sequences]] = {}
+    for at in PLANNED.points:
+        found = queue(at)
+        key = at["p"], at["m"], at["v"], at["q"]
+        made.setdefault(key, []).append((found.enqueue, found.dequeue))
+    # q = 4 of 7 enqueues (4, 3) and dequeues as many, or the least d_S that hides C_DP last; of 6
+    # it would be (4, 2), below P = 3.
+    assert made[3, 7, 2, 4] == [((4, 3), (4, 3)), ((4, 3), (3, 4))]
+    assert (3, 6, 2, 4) not in made
+    # Section IV-B's other case: q = 3 of 6 with C_DP = 7 > 6 C_bwd / 2 takes d_S = 4, and 2 first.
+    assert made[2, 6, 2, 3] == [((3, 3), (3, 3)), ((3, 3), (2, 4))]
+
+
+def test_the_planners_own_sequences_deadlock_its_executor() -> None:
+    stuck = [at for at in PLANNED.points if not ends_planned(at)]
+    for at in PLANNED.points[::3]:
+        found = queue(at)
+        assert ends(at["p"], at["v"], found.enqueue, found.dequeue) == ends_planned(at), at
+    # Not for want of forwards alone: 28 pairs of sequences on two and three ranks wait for
+    # themselves, all in the other case, each with a dequeue longer than q minus what is gone.
+    waiting = [at for at in stuck if has_enough(at)]
+    assert len(waiting) == 28
+    assert all(at["others"] and at["v"] > 1 for at in waiting)
+    assert not ends(2, 2, (3, 3), (2, 4))
 
 
 def test_smaller_elements_deadlock_for_other_reasons_too() -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from bubbleproof.papers.claims import ClaimVerdict, claims, decide
-from bubbleproof.papers.claims.registry import THEOREMS
+from bubbleproof.papers.claims.decision import decide_reading
+from bubbleproof.papers.claims.registry import READ_THEOREMS, THEOREMS
 from bubbleproof.papers.theorems import theorems
 
 
 def test_both_ends_exist() -> None:
-    assert THEOREMS.keys() <= claims().keys()
-    assert set(THEOREMS.values()) <= theorems().keys()
+    known = claims()
+    assert THEOREMS.keys() <= known.keys()
+    for (name, reading), theorem in READ_THEOREMS.items():
+        assert known[name].reading(reading).theorem == theorem
+    assert {*THEOREMS.values(), *READ_THEOREMS.values()} <= theorems().keys()
 
 
 def test_linked_claims_hold_where_they_are_measured() -> None:
     known = claims()
     for name in THEOREMS:
         assert decide(known[name], limit=40).verdict is ClaimVerdict.HOLDS
+    for name, reading in READ_THEOREMS:
+        assert decide_reading(known[name].reading(reading), limit=40).holds

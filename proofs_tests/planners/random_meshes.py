@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from bubbleproof.planners.papers.buffer_queue import Mesh, planned_queue
+from bubbleproof.costs.pipemesh_queue import Mesh, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import Meshed
 from bubbleproof.planners.papers.recomputed_operations import Operation
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.sized import sized
+from proofs_tests.zeros import zero_or
 
 
 def drawn(seed: int, operations: int) -> Meshed:
@@ -17,11 +18,11 @@ def drawn(seed: int, operations: int) -> Meshed:
     random = Random(seed)
     p, chunks = random.randint(2, 4), random.choice([1, 2, 3, 5, 6])
     m = random.randint(p, 4 * p)
-    forward = random.randint(2, 9)
+    forward = zero_or(random, 2, 9)
     mesh = Mesh(
         num_ranks=p, num_chunks=chunks, num_microbatches=m, replicas=random.randint(1, 4),
-        parameters=random.randint(1, 30), forward=forward,
-        backward=forward + random.randint(0, 9), communication=random.randint(0, 40),
+        parameters=zero_or(random, 1, 30), forward=forward,
+        backward=forward + random.randint(0, 9), communication=zero_or(random, 1, 40),
     )  # fmt: skip
     listed = tuple(
         Operation(name=f"o{k}", size=random.randint(0, 6), ticks=random.randint(0, 3))

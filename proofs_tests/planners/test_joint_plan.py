@@ -22,6 +22,7 @@ from bubbleproof.verify.candidates.bundle import check_bundle
 from bubbleproof.verify.candidates.chosen import foreign_step
 from proofs_tests.planners.first_looks import FIRST_LOOKS
 from proofs_tests.sized import sized
+from proofs_tests.zeros import zero_or
 
 PARAMETERS, REPLICAS, OPERATION = 3, 4, {"name": "gelu", "activation": 2, "ticks": 3, "count": 4}
 
@@ -32,14 +33,14 @@ def drawn(paper: str, seed: int) -> Given:
     p, m = random.randint(2, 5), random.randint(1, 8)
     static = random.randint(21, 30)  # (12/4 + 4) 3 units of model state, and what else there is
     pipeline = Pipeline(
-        num_ranks=p, num_microbatches=m, forward=4 * random.randint(1, 5),
-        backward=4 * random.randint(1, 9), activation=8, static=static,
+        num_ranks=p, num_microbatches=m, forward=4 * zero_or(random, 1, 5),
+        backward=4 * zero_or(random, 1, 9), activation=8, static=static,
         capacity=random.choice([None, static + random.randint(8, 8 * p + 16)]),
         latency=random.choice([0, 0, 1]),
     )  # fmt: skip
     again = AllowedRecompute(stages=tuple(range(p)), kept=4 * random.randint(0, 1))
     pairs = tuple((r, p - 1 - r) for r in range(p) if 2 * r != p - 1)
-    evict = AllowedEvictions(pairs=pairs, duration=4 * random.randint(1, 2))
+    evict = AllowedEvictions(pairs=pairs, duration=4 * zero_or(random, 1, 2))
     allowed = Allowed(
         recompute=random.choice([None, again]), evict=evict if paper == "bpipe" else None
     )

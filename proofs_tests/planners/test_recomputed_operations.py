@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from bubbleproof.planners.papers.buffer_queue import Queue, planned_queue
+from bubbleproof.costs.pipemesh_queue import Queue, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import Meshed
 from bubbleproof.planners.papers.pipemesh import plans, printed_plan
 from bubbleproof.solvers.engines.cbc import CBC

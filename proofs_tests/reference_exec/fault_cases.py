@@ -17,6 +17,9 @@ from proofs_tests.reference_exec.training_cases import trained
 
 WIDE = replace(TINY, hidden=8)
 TIED = replace(TINY, vocabulary=5, tied=True)
+LLAMA = replace(TINY, kind="llama", sequence=4)
+OWN = "proofs_tests.reference_exec.own_models"
+NEGATIVE = ModelSpec(kind="own", factory=f"{OWN}:negative_zeros")
 TWO_STEPS = Training(optimizer="momentum", steps=2)
 
 
@@ -28,10 +31,26 @@ def _training(family: str, spec: ModelSpec = TINY, **params: int) -> Callable[[]
     return lambda: trained(family_case(family, **params), TWO_STEPS, spec)
 
 
+def _three_steps() -> ReplayReport:
+    return trained(family_case("1f1b", p=2, m=3), replace(TWO_STEPS, steps=3), WIDE)
+
+
 def _off_loaded() -> ReplayReport:
     """One rank, two microbatches; the first one's activation goes to the host and comes back."""
     offload = ActivationOffload(stage=0, microbatch=0, offload=1, reload=1)
     pipeline = Pipeline(num_ranks=1, num_microbatches=2, offloads=(offload,))
+    return run(random_case(pipeline, 0))
+
+
+def _cut() -> ReplayReport:
+    """One rank, two microbatches; each W runs in two parts."""
+    pipeline = Pipeline(
+        num_ranks=1,
+        num_microbatches=2,
+        split_backward=True,
+        weight_backward=2,
+        weight_parts=(1, 1),
+    )
     return run(random_case(pipeline, 0))
 
 
@@ -45,8 +64,17 @@ CASES: Mapping[str, Callable[[], ReplayReport]] = {
     "toffload": _of("toffload", p=2, m=2),
     "off-loaded": _off_loaded,
     "training": _training("zb-h1", p=2, m=3),
+    "three steps": _three_steps,
     "tied": _training("1f1b", TIED, p=2, m=3),
     "chimera": _training("chimera", p=2, m=4),
+    "parts": _cut,
+    "two layers": _of("1f1b", replace(WIDE, layers=2), p=2, m=2),
+    "llama in slices": _of("svpp", LLAMA, p=2, m=2, s=2),
+    "alike": _of("1f1b", replace(NEGATIVE, factory=f"{OWN}:alike"), p=2, m=3),
+    "negative zeros": _of("zb-h1", NEGATIVE, p=2, m=3),
     "zero": lambda: run_replicas(of_family("1f1b"), "3"),
     "replicas": lambda: run_replicas(of_family("1f1b"), None),
+    "four replicas": lambda: run_replicas(of_family("1f1b"), None, data_parallel=4),
+    "sharded training": lambda: run_replicas(of_family("1f1b"), "3", training=TWO_STEPS),
+    "hosted training": _training("toffload", p=2, m=2),
 }

@@ -199,3 +199,58 @@ def leaving() -> OwnModel:
 
 def nothing() -> int:
     return 0
+
+
+class Shifted(nn.Module):
+    """exp(linear), and -0.0 times a parameter: positive gradients give that nothing but -0.0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.shift = nn.Linear(4, 4), nn.Parameter(torch.ones(SHAPE))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = torch.exp(self.linear(x)) + -0.0 * self.shift
+        return y
+
+
+@seeded
+def negative_zeros() -> OwnModel:
+    return replace(model(nn.Linear(4, 4), Shifted()), loss=lambda y, _: y.sum())
+
+
+@seeded
+def four_stages() -> OwnModel:
+    linears = [nn.Linear(4, 4), nn.Linear(4, 4)]
+    return replace(model(*linears, Shifted(), Shifted()), loss=lambda y, _: y.sum())
+
+
+class Convolved(nn.Module):
+    """A convolution over the rows, whose two gradients come from one operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = nn.Conv1d(3, 3, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.kernel(x[None])[0]
+        return y.clone()
+
+
+@seeded
+def convolved() -> OwnModel:
+    return model(Convolved(), nn.Linear(4, 4))
+
+
+@seeded
+def normed() -> OwnModel:
+    return model(nn.LayerNorm(4), nn.Linear(4, 4))
+
+
+@seeded
+def alike() -> OwnModel:
+    return replace(plain(), batch=lambda _: batch(0))
+
+
+@seeded
+def twins() -> OwnModel:
+    return replace(plain(), batch=lambda j: (batch(min(j, 1))[0], batch(j)[1]))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.verify import Semantics, check_communication
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec.cases import family_case, shuffled

@@ -126,6 +126,7 @@ OTHER: dict[str, ReplayRequest] = {
     "--seed": replace(REQUEST, run=RunOptions(seed=1)),
     "--unsafe": replace(REQUEST, run=RunOptions(unsafe=True)),
     "--no-count-bytes": replace(REQUEST, run=RunOptions(no_count_bytes=True)),
+    "--no-count-work": replace(REQUEST, run=RunOptions(no_count_work=True)),
     "--comm": replace(REQUEST, communication=CommunicationOptions(comm="rendezvous")),
     "--timeout": replace(REQUEST, communication=CommunicationOptions(timeout=61.0)),
     "--debug-headers": replace(REQUEST, communication=CommunicationOptions(debug_headers=True)),

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.evidence.oracle import order_matched
 from bubbleproof.reference_exec.models.footprint import footprint, input_bytes
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
@@ -24,7 +25,7 @@ from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import num_downward
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, Case, family_case, random_case, run
 from proofs_tests.sized import sized
 
@@ -32,6 +33,7 @@ WIDE = ModelSpec(kind="transformer", hidden=4, heads=2, sequence=5, batch=2)
 Params = dict[str, int]
 FAMILIES: list[tuple[str, Params]] = [
     ("trecomp", {"p": 3, "m": 4}),
+    ("trecomp", {"p": 2, "m": 3, "v": 3, "R": 67}),
     ("trecomp-interleaved", {"p": 2, "m": 4}),
     ("bpipe", {"p": 4, "m": 6}),
     ("bpipe", {"p": 5, "m": 7, "tF": 2, "tB": 3}),
@@ -42,6 +44,7 @@ FAMILIES: list[tuple[str, Params]] = [
     ("svpp", {"p": 3, "m": 3, "s": 2, "v": 2}),
     ("svpp-w", {"p": 2, "m": 3, "s": 4}),
     ("toffload", {"p": 3, "m": 4}),
+    ("toffload", {"p": 2, "m": 3, "v": 4}),
 ]
 KINDS, DTYPES = ("mlp", "transformer"), ("float64", "float32")
 USUAL = [*zip(KINDS, DTYPES, strict=True)]  # each kind and each type once

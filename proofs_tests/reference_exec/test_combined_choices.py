@@ -58,7 +58,7 @@ def ordered(pipeline: Pipeline, number: int) -> Case:
 @pytest.mark.sweep
 @pytest.mark.parametrize("number", NUMBERS)
 def test_choices_are_kept_from_the_pipeline_to_the_gradients(number: int, tmp_path: Path) -> None:
-    case = ordered(combined(Random(number)), number)
+    case = ordered(combined(Random(number), least=1), number)
     file = written(case, tmp_path / "schedule.json")
     assert file.pipeline == case.pipeline
     assert is_same_problem(file.problem, case.problem)

@@ -9,7 +9,7 @@ import pytest
 
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.theory.pipelines.sharding import Sharding
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY
 from proofs_tests.reference_exec.meshes import mesh, run
 from proofs_tests.sized import sized

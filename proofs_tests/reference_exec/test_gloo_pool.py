@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed, run_gloo
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.training import Training
@@ -70,7 +71,7 @@ def assert_same(found: list[RankResult], expected: list[RankResult]) -> None:
             one, other = getattr(ours, name), getattr(theirs, name)
             assert one.keys() == other.keys()
             assert all(torch.equal(one[key], other[key]) for key in one), name
-        for name in ("live_bytes", "host_live_bytes", "model_state"):
+        for name in ("live_bytes", "host_live_bytes", "born_bytes", "states"):
             assert getattr(ours, name) == getattr(theirs, name), name
 
 

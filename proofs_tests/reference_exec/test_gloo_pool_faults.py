@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers import gloo_run
 from bubbleproof.reference_exec.drivers.gloo import GlooPool, RankFailed
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.schedule import Program
 from proofs_tests.patience import PATIENCE

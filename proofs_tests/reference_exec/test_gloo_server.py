@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ def tell_what_is_loaded() -> None:
     sys.exit(7 if RARE in sys.modules else 8)
 
 
-def exit_code(context: ForkServerContext) -> int | None:
+def exit_code(context: gloo_server.Context) -> int | None:
     process = context.Process(target=tell_what_is_loaded)
     process.start()
     process.join()

@@ -12,7 +12,7 @@ from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.rank import Rank
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 
 

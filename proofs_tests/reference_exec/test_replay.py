@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched
+from bubbleproof.reference_exec.bits import are_equal
+from bubbleproof.reference_exec.evidence.oracle import order_matched
 from bubbleproof.reference_exec.models import linear
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans import prediction
@@ -21,7 +22,7 @@ from bubbleproof.reference_exec.replay import replay
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import (
     TINY,
     family_case,
@@ -208,7 +209,8 @@ def test_the_report_goes_to_json() -> None:
     assert data["measured_peak_bytes"] == data["predicted_peak_bytes"] == [1440, 728]
     assert data["live_bytes"] == [[720, 1440, 720, 0], [728, 0, 728, 0]]
     assert str(report) == (
-        "virtual replay of 2 ranks, 2 microbatches: gradients equal, peaks [1440, 728] as predicted"
+        "virtual replay of 2 ranks, 2 microbatches in float64: gradients equal, "
+        "peaks [1440, 728] as predicted"
     )
 
 

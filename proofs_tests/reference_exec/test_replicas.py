@@ -163,7 +163,7 @@ def test_live_bytes_of_a_split_backward_by_hand() -> None:
     for result in run_virtual(plan):
         assert list(result.live_bytes) == expected
         assert (
-            result.model_state[0].without_optimizer == 2 * 78 * 8
+            result.states[-1][0].without_optimizer == 2 * 78 * 8
         )  # half of 156 weights and of their gradients
 
 

@@ -11,7 +11,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from bubbleproof.reference_exec.births import Births
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
+from bubbleproof.reference_exec.ledger import Hold, Ledger, storage_key
 from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -157,7 +157,7 @@ def test_a_storage_counts_with_the_bytes_that_it_has() -> None:
 def test_what_is_elsewhere_counts_only_when_it_is_there_no_more() -> None:
     ledger, tensor = Ledger(), torch.zeros(4, dtype=torch.float64)
     ready = [tensor]
-    ledger.elsewhere.append(lambda: keys_of(ready))
+    ledger.elsewhere.append(lambda: ready)
     ledger.find([tensor.untyped_storage()])
     assert ledger.live_bytes == 0
     ready.clear()

@@ -126,8 +126,8 @@ def test_what_is_verified_runs_as_ever_where_it_is_forced() -> None:
     assert report.ok
     assert (report.unsafe, report.broken_rules, report.violations) == (True, (), ())
     plain = replay(case.pipeline, case.schedule, SPEC, program=program)
-    timeless = replace(report, seconds=0.0, traces=())
-    assert timeless == replace(plain, seconds=0.0, traces=(), unsafe=True)
+    timeless = replace(report, seconds=0.0, passes=())
+    assert timeless == replace(plain, seconds=0.0, passes=(), unsafe=True)
     assert str(report).startswith("UNSAFE virtual replay of 2 ranks")
 
 

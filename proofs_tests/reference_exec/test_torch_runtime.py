@@ -13,14 +13,16 @@ pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is n
 import torch
 
 from bubbleproof.formats.pytorch_writer import write_table
+from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import RankFailed
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.plans.verification import NotVerified
 from bubbleproof.reference_exec.pytorch.runtime import compare_with_torch_runtime, run_torch_runtime
 from bubbleproof.reference_exec.pytorch.table import (
     reordered_stages,
     require_sayable,
     table_text,
+    this_version,
 )
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
@@ -87,7 +89,7 @@ def test_the_table_is_the_one_that_formats_writes(
 ) -> None:
     case = family_case(name, **params)
     path = tmp_path_factory.mktemp("tables") / "table.csv"
-    write_table(path, case.lowered, problem=case.problem)
+    write_table(path, case.lowered, problem=case.problem, torch=this_version())
     assert path.read_text() == table_text(case.plan())
 
 

@@ -31,7 +31,7 @@ from bubbleproof.reference_exec.drivers.torchrun import (
 )
 from bubbleproof.reference_exec.plans.prepared import prepared
 from bubbleproof.reference_exec.runtime.device import CPU
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.patience import PATIENCE
 from proofs_tests.reference_exec import launched as launcher
 from proofs_tests.reference_exec.cases import TINY, family_case

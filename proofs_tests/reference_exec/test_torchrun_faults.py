@@ -48,7 +48,10 @@ def lines(said: str) -> list[str]:
 
 
 TROUBLES = [
-    ("raises", "gloo replay ended: rank 1 failed: RuntimeError: no luck today"),
+    (
+        "raises",
+        "gloo replay ended: rank 1 failed: model stage 1 failed in F: RuntimeError: no luck today",
+    ),
     ("leaves", "gloo replay ended: rank 1 died"),
     ("exits", "gloo replay ended: rank 1 failed: SystemExit: 0"),
 ]

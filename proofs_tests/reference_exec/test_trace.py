@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import re
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bubbleproof.reference_exec.models.footprint import footprint
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.zero_levels import ZeroLevels
 from bubbleproof.reference_exec.replay import replay
+from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, Kind
@@ -46,6 +48,25 @@ def test_the_predicted_live_bytes_of_1f1b_by_hand() -> None:
     one = footprint(SPEC, 0, 2).activation_bytes
     computed = [c for c in report.traces[0].predicted if c]
     assert computed == [(one * held,) for held in (1, 2, 1, 2, 1, 0)]
+
+
+def test_a_sample_that_is_left_out_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, calls = Compute.sample, count()
+    monkeypatch.setattr(Compute, "sample", lambda self: next(calls) in (3, 4) or right(self))
+    found = member("1f1b", p=2, m=3)
+    report = replay(found.pipeline, found.schedule, SPEC)
+    assert report.gradients_equal
+    told = [failure for failure in report.failures if "samples" in failure]
+    assert sum(trace.num_differing for trace in report.traces) == 2
+    assert all(re.search(r"0 samples in the place of 1 at \d[FB]\d", each) for each in told), told
+
+
+def test_an_action_that_is_sampled_twice_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Compute.sample
+    monkeypatch.setattr(Compute, "sample", lambda self: (right(self), right(self)))
+    found = member("1f1b", p=2, m=2)
+    report = replay(found.pipeline, found.schedule, SPEC)
+    assert any("2 samples in the place of 1 at 0F0" in each for each in report.failures)
 
 
 def test_a_forward_that_is_recomputed_is_sampled_with_all_it_saved_and_without() -> None:

@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.reference_exec.runtime.updates import Updates
 from bubbleproof.theory.model.actions import Action
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import TINY, family_case
 from proofs_tests.reference_exec.test_every_family import NAMES, ORDINARY, SHAPES
 from proofs_tests.reference_exec.training_cases import trained as run

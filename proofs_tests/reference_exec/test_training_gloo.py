@@ -34,6 +34,8 @@ def test_every_optimizer(optimizer: str, has_barrier: bool, pool: GlooPool) -> N
         alike = trained(case, training, spec)
         assert (report.losses, report.max_weight_error) == (alike.losses, alike.max_weight_error)
         assert report.model_state.measured == alike.model_state.measured
+        assert report.work == alike.work
+        assert [len(rank.passes) for rank in report.work] == [3, 3]
 
 
 def test_replicas(pool: GlooPool) -> None:

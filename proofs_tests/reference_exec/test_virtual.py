@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from bubbleproof.commands.inputs import read_schedule_input
 from bubbleproof.reference_exec.broken import BrokenProgram, MessageMismatch
 from bubbleproof.reference_exec.drivers.virtual import ReplayStalled, run_virtual
 from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.theory.model.actions import Bools, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.communication.matching import Semantics, check_communication
+from bubbleproof.theory.pipelines.pytorch_runtime import NEWEST, completed
+from bubbleproof.verify.communication.matching import check_communication
+from bubbleproof.verify.communication.semantics import Semantics
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,
     SWAPPED_RECEIVES,
     SWAPPED_SENDS,
     TINY,
+    Case,
     edited,
     family_case,
     lazy,
@@ -27,6 +33,7 @@ from proofs_tests.reference_exec.cases import (
 )
 
 ALL = tuple(Semantics)
+TABLE = Path(__file__).parents[2] / "docs" / "launch-order.csv"
 WAVE = Pipeline(num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave")
 
 
@@ -41,6 +48,37 @@ def test_recv_right_before_use_stalls_1f1b_under_pair_stream_and_says_how() -> N
     assert "stalled under pair-stream, seed 0" in str(caught.value)
     assert "rank 0: 0B0 waits for 0RECV_B0 with rank 1" in str(caught.value)
     assert "rank 1: 1F1 waits for 1RECV_F1 with rank 0" in str(caught.value)
+
+
+def test_one_launch_queue_stops_what_a_stream_for_each_pair_lets_run() -> None:
+    # PyTorch's LoopedBFS with deferred receives at p=3 v=2 m=6.
+    given = read_schedule_input([str(TABLE)])
+    assert given.pipeline is not None
+    case = Case(
+        pipeline=given.pipeline,
+        problem=given.problem,
+        schedule=given.timed(),
+        lowered=given.program,
+    )
+    plan = case.plan(program=given.program)
+    run_virtual(plan, semantics=Semantics.PAIR_STREAM)
+    with pytest.raises(ReplayStalled, match="stalled under launch-order"):
+        run_virtual(plan, semantics=Semantics.LAUNCH_ORDER)
+
+
+def test_a_rank_waits_for_what_it_sent() -> None:
+    case = family_case("1f1b", p=2, m=2)
+    waiting = case.plan(program=completed(case.lowered, NEWEST).take(_without_reductions(case)))
+    for semantics in ALL:
+        run_virtual(waiting, semantics=semantics)
+    early = case.plan(program=edited(case, 0, {"0F0": ["0WAIT_SEND_F0", "0F0"]}))
+    with pytest.raises(BrokenProgram, match="0WAIT_SEND_F0 waits for 0SEND_F0, which is not post"):
+        run_virtual(early)
+
+
+def _without_reductions(case: Case) -> Bools:
+    whole = completed(case.lowered, NEWEST).actions
+    return ~whole.is_kind(Kind.REDUCE_GRAD, Kind.WAIT_REDUCE_GRAD)
 
 
 def test_swapped_sends_meet_the_wrong_receive() -> None:

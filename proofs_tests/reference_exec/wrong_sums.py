@@ -228,7 +228,7 @@ def shard_short_of_its_last_row(patch: pytest.MonkeyPatch, marks: Marks) -> None
 
 def host_steps_nothing(patch: pytest.MonkeyPatch, marks: Marks) -> None:
     """The host's STEP leaves the weights as they are."""
-    patch.setattr(host.Host, "_update", lambda _, stage: marks.append(stage))
+    patch.setattr(host, "step_with", lambda *_: marks.append("stepped"))
 
 
 FAULTS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import plotly.graph_objects
 import pytest
 
-from bubbleproof.report.interactive import figure, opening_window
+from bubbleproof.report.interactive import figure, levels
 from bubbleproof.report.page import (
     ComparisonRow,
     Report,
@@ -184,15 +184,26 @@ def test_a_large_schedule_becomes_a_still_picture_with_its_note(tmp_path: Path) 
     assert [p.name for p in tmp_path.iterdir()] == ["a.html"]
 
 
-def test_a_chart_of_many_short_bars_opens_with_a_part_and_says_so() -> None:
+def test_a_chart_of_many_short_bars_opens_whole_in_cells_and_says_so() -> None:
     many = member("1f1b", p=2, m=1000)  # makespan 1001 x 3 = 3,003 ticks
     view = timeline(many.problem, many.schedule)
-    # half of the bars take 1 tick, half 2: the median is 1.5, and 920/3 x 1.5 = 460 ticks
-    assert opening_window(view) == (0, 460)
+    # half of the bars take 1 tick, half 2: the median is 1.5, so the finest cells take 2; of the
+    # whole 240 pixels show 3,003 ticks, so the coarsest take 2 x 3,003 / 240 = 25.03 or more
+    assert levels(view) == [0, 2, 4, 8, 16, 32]
+    drawn = figure(view)
+    assert drawn["layout"]["xaxis"]["range"] == [0, 3003]  # type: ignore[index, call-overload]  # JSON's
     part = ScheduleSection(name="many", problem=many.problem, schedule=many.schedule)
     text = Reader(render(Report(title="T", sections=(part,)))).text
-    assert "The chart opens at 0 to 460 of 3,003 ticks" in text
-    assert opening_window(timeline(small().problem, small().schedule)) == (0, 9)
+    assert "Where actions are narrower than two pixels, cells stand for them" in text
+    assert levels(timeline(small().problem, small().schedule)) == [0]
+
+
+def test_a_page_draws_its_window_alone() -> None:
+    part = ScheduleSection(
+        name="a", problem=small().problem, schedule=small().schedule, window=(4, 6)
+    )
+    page = Reader(render(Report(title="T", sections=(part,))))
+    assert "Window 4 to 6 of 0 to 9 ticks: 3 of 8 bars lie in it." in page.text
 
 
 def test_a_missing_plotly_is_one_clear_line(

@@ -83,11 +83,11 @@ linked = st.builds(
     Linked,
     num_ranks=st.integers(2, 3),
     num_microbatches=st.integers(1, 2),
-    forward=st.integers(1, 2),
-    backward=st.integers(1, 3),
+    forward=st.integers(0, 2),
+    backward=st.integers(0, 3),
     message=st.integers(0, 2),
     is_duplex=st.booleans(),
-    capacity=st.integers(1, 2),
+    capacity=st.integers(0, 2),
 )
 
 
@@ -119,12 +119,11 @@ def wider(draw: st.DrawFn) -> Pipeline:
         num_slices=s,
         placement=draw(st.sampled_from(("loop", "wave"))),
         split_backward=split,
-        forward=draw(per_stage(p * v, 1, 3)),
-        backward=draw(per_stage(p * v, 1, 4)),
+        forward=draw(per_stage(p * v, 0, 3)),
+        backward=draw(per_stage(p * v, 0, 4)),
         links=(Link(ranks=(0, p - 1), latency=draw(st.integers(0, 2))),),
-        activation=2,
-        released_at_input=draw(st.integers(0, 2)),
-        capacity=draw(st.integers(2, 10)),
+        activation=draw(st.sampled_from((2, 2, 2, 0))),
+        capacity=draw(st.integers(1, 10)),
     )
 
 
@@ -137,6 +136,8 @@ def evicting(draw: st.DrawFn) -> Pipeline:
     return Pipeline(
         num_ranks=p,
         num_microbatches=m,
+        forward=draw(st.sampled_from((1, 1, 0))),
+        backward=draw(st.sampled_from((2, 2, 0))),
         capacity=draw(st.integers(1, 3)),
         evictions=tuple(
             Eviction(stage=0, microbatch=j, source=0, target=p - 1, duration=ticks)

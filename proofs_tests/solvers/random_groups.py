@@ -59,13 +59,13 @@ def random_groups(rng: Random) -> Problem:
 
 
 def _stores(rng: Random, sorts: list[Sort]) -> list[Store]:
-    """Two stores that take any one change, and seldom much more."""
+    """Two stores that take any one change, most often, and seldom much more."""
     most = [
-        max([1, *(d for sort in sorts for _, _, at, d in sort.changes if at == store)])
+        max([0, *(d for sort in sorts for _, _, at, d in sort.changes if at == store)])
         for store in range(2)
     ]
     return [
-        Store(name=f"store {number}", capacity=least + rng.randint(0, 3))
+        Store(name=f"store {number}", capacity=max(0, least + rng.choice((-1, 0, 0, 1, 2, 3))))
         for number, least in enumerate(most)
     ]
 
@@ -75,14 +75,14 @@ def _sort(rng: Random, shape: tuple[tuple[str, int], ...]) -> Sort:
     changes = list[Change]()
     for name, rank in shape:
         if name.endswith("F"):
-            amount, last = rng.randint(1, 2), names[-1 - int(name[0])]
-            part = rng.randint(0, amount - 1) if "0I" in names else 0
+            amount, last = rng.randint(0, 2), names[-1 - int(name[0])]
+            part = rng.randint(0, amount) if "0I" in names else 0
             changes += [(name, False, rank, amount), (last, True, rank, part - amount)]
             changes += [("0I", True, rank, -part)] if part else []
     if rng.random() < 0.15:
         changes.append((rng.choice(names), True, rng.randint(0, 1), rng.choice((1, -1))))
     return Sort(
-        rows=tuple((name, rng.choice((0, 1, 1, 2, 2, 3)), rank) for name, rank in shape),
+        rows=tuple((name, rng.choice((0, 0, 1, 1, 2, 3)), rank) for name, rank in shape),
         arcs=tuple((a, b, rng.choice((0, 0, 0, 1, 3, -1))) for a, b in pairwise(names)),
         changes=tuple(changes),
     )

@@ -57,8 +57,8 @@ def _queue(rng: Random) -> Problem:
     for *_, delta in changes:
         level += delta
         peak = max(peak, level)
-    store = Store(name="store 0", capacity=peak + rng.randint(0, 3))
-    ticks = [rng.choice((0, 1, 1, 1, 2)) for _ in names]
+    store = Store(name="store 0", capacity=max(0, peak + rng.choice((-1, 0, 1, 2, 3))))
+    ticks = [rng.choice((0, 0, 1, 1, 2)) for _ in names]
     return by_hand(
         [(_text(name, j), d, (0,)) for j in range(m) for name, d in zip(names, ticks, strict=True)],
         [
@@ -78,7 +78,7 @@ def _text(name: Name, microbatch: int) -> str:
 
 
 def _ticks(rng: Random) -> int:
-    return rng.choice((0, 1, 1, 1, 2, 2, 3))
+    return rng.choice((0, 0, 1, 1, 2, 2, 3))
 
 
 def _lag(rng: Random) -> int:
@@ -130,9 +130,11 @@ def _memory(rng: Random, names: list[Name], m: int) -> tuple[list[Store], list[C
                 found += style(rng, [n for n in names if n[:2] == stage_slice], store)
         reach = max(1, sum(max(0, delta) for *_, delta in found))
         base = rng.choice((0, 0, 0, 1, 2))
-        least = max([1, *(delta for *_, delta in found)])
+        least = max([0, *(delta for *_, delta in found)])
         tight = rng.choice((reach, reach * 2, reach * m * 2 // 3))
         room = rng.randint(least, max(least, tight))
+        if rng.random() < 0.1:
+            room = rng.randint(0, least)
         capacity = None if rng.random() < 0.1 else base + room
         stores.append(Store(name=f"store {store}", base=base, capacity=capacity))
         changes += found
@@ -140,8 +142,8 @@ def _memory(rng: Random, names: list[Name], m: int) -> tuple[list[Store], list[C
 
 
 def _held(rng: Random, names: list[Name], store: int) -> list[Change]:
-    """Acquired at the first start, released in parts at later ends."""
-    left = rng.randint(1, 4)
+    """Acquired at the first start, released in parts at later ends; sometimes nothing."""
+    left = rng.choice((0, 1, 2, 3, 4))
     changes = [(names[0], False, store, left)]
     for name in names[1:-1]:
         if left > 1 and rng.random() < 0.5:
@@ -156,7 +158,7 @@ def _workspace(rng: Random, names: list[Name], store: int) -> list[Change]:
     changes = _held(rng, names, store)
     for name in names:
         if rng.random() < 0.5:
-            amount = rng.randint(1, 2)
+            amount = rng.randint(0, 2)
             changes += [(name, False, store, amount), (name, True, store, -amount)]
     return changes
 
@@ -164,15 +166,15 @@ def _workspace(rng: Random, names: list[Name], store: int) -> list[Change]:
 def _gemms(rng: Random, names: list[Name], store: int) -> list[Change]:
     """Each task after the first acquires workspace and releases it with a share of the rest."""
     parts = names[2:] or names[1:]
-    shares = [rng.randint(1, 2) for _ in parts]
-    changes = [(names[0], False, store, sum(shares) - rng.randint(0, 1))]
+    shares = [rng.randint(0, 2) for _ in parts]
+    changes = [(names[0], False, store, max(0, sum(shares) - rng.randint(0, 1)))]
     left = changes[0][3]
     for name, share in zip(parts, shares, strict=True):
         work = rng.randint(0, 2)
         given = left if name == parts[-1] else min(share, left)
         left -= given
         changes += [(name, False, store, work), (name, True, store, -work - given)]
-    return [change for change in changes if change[3]]
+    return changes
 
 
 def _walk(rng: Random, names: list[Name], store: int) -> list[Change]:

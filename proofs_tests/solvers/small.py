@@ -48,7 +48,7 @@ def tiny_pipelines(draw: st.DrawFn, *, least: int = 0) -> Pipeline:
         activation=activation,
         released_at_input=tuple(draw(st.integers(-2, held)) for held in activation),
         static=draw(per_stage(p * v, 0, 1)),
-        capacity=tuple(draw(st.one_of(st.none(), st.integers(1, 8))) for _ in range(p)),
+        capacity=tuple(draw(st.one_of(st.none(), st.integers(0, 8))) for _ in range(p)),
         **ticks,  # type: ignore[arg-type]  # fields by name
     )
 

@@ -43,33 +43,34 @@ def cases(draw: st.DrawFn) -> Case:
     """A tiny pipeline under a tight capacity, and one or two kinds of choices for it."""
     p, m, split = draw(st.sampled_from(((1, 2, False), (1, 2, True), (1, 3, False), (2, 2, False))))
     ticks = {
-        name: tuple(draw(st.integers(1, 2)) for _ in range(p))
+        name: tuple(draw(st.integers(0, 2)) for _ in range(p))
         for name in ("forward", "backward", "input_backward", "weight_backward")
     }
+    activation = tuple(draw(st.sampled_from((2, 2, 1, 0))) for _ in range(p))
     pipeline = Pipeline(
         num_ranks=p,
         num_microbatches=m,
         split_backward=split,
         latency=draw(st.integers(0, 1)),
-        activation=2,
-        released_at_input=draw(st.integers(0, 1)),
+        activation=activation,
+        released_at_input=tuple(draw(st.integers(0, min(1, held))) for held in activation),
         static=tuple(draw(st.integers(0, 1)) for _ in range(p)),
-        capacity=tuple(draw(st.integers(2, 5)) for _ in range(p)),
+        capacity=tuple(draw(st.integers(1, 5)) for _ in range(p)),
         **ticks,  # type: ignore[arg-type]  # fields by name
     )
     stages = tuple(range(p))
     recompute = AllowedRecompute(
         stages=draw(st.sampled_from((stages[:1], stages))),
-        kept=draw(st.integers(0, 1)),
-        duration=draw(st.sampled_from((None, 1))),
+        kept=draw(st.integers(0, min(1, *activation))),
+        duration=draw(st.sampled_from((None, 1, 0))),
         per_microbatch=draw(st.booleans()),
     )
     evict = AllowedEvictions(pairs=((0, p - 1),), duration=draw(st.integers(0, 2)))
     offload = AllowedOffloads(
         stages=stages[:1],
         offload=draw(st.integers(0, 2)),
-        reload=draw(st.integers(1, 2)),
-        host_capacity=draw(st.sampled_from((None, 2))),
+        reload=draw(st.integers(0, 2)),
+        host_capacity=draw(st.sampled_from((None, 2, 0))),
     )
     kinds = ["recompute", "offload", "both"] + ["evict"] * 2 * (p > 1)
     kind = draw(st.sampled_from(kinds))

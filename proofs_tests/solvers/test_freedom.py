@@ -20,6 +20,7 @@ from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, Allo
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
+from proofs_tests.zeros import zero_or, zeros_or
 
 
 def uneven(random: Random) -> tuple[Pipeline, Allowed]:
@@ -28,14 +29,14 @@ def uneven(random: Random) -> tuple[Pipeline, Allowed]:
     pipeline = Pipeline(
         num_ranks=p,
         num_microbatches=random.choice([4, 8]),
-        forward=tuple(random.randint(4, 9) for _ in range(p)),
-        backward=tuple(random.randint(8, 18) for _ in range(p)),
+        forward=zeros_or(random, 4, 9, p),
+        backward=zeros_or(random, 8, 18, p),
         latency=random.choice([0, 1, 3]),
         activation=2,
         capacity=2 * random.randint(1, p - 1) + random.randint(0, 1),
     )
     recompute = AllowedRecompute(stages=tuple(range(p)), kept=1)
-    evict = AllowedEvictions(pairs=((0, p - 1), (p - 1, 0)), duration=random.randint(1, 4))
+    evict = AllowedEvictions(pairs=((0, p - 1), (p - 1, 0)), duration=zero_or(random, 1, 4))
     kind = random.choice(["recompute", "evict", "both"])
     return pipeline, Allowed(
         recompute=None if kind == "evict" else recompute,

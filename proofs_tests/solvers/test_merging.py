@@ -102,9 +102,9 @@ def test_every_program_is_a_schedule_of_the_problem(placement: str, is_split: bo
         pipeline = Pipeline(
             num_ranks=p, num_chunks=v, num_microbatches=int(rng.integers(2, 9)),
             num_slices=int(rng.integers(1, 3)), placement=placement, split_backward=is_split,
-            latency=int(rng.integers(0, 3)), forward=int(rng.integers(1, 5)),
-            backward=int(rng.integers(1, 9)), input_backward=int(rng.integers(1, 5)),
-            capacity=int(rng.integers(v, 3 * p * v)), activation=int(rng.integers(1, 3)),
+            latency=int(rng.integers(0, 3)), forward=int(rng.integers(0, 5)),
+            backward=int(rng.integers(0, 9)), input_backward=int(rng.integers(0, 5)),
+            capacity=int(rng.integers(v, 3 * p * v)), activation=int(rng.integers(0, 3)),
         )  # fmt: skip
         problem = pipeline.problem()
         least = lower_bounds(problem).best.bound

@@ -41,8 +41,8 @@ def test_a_false_lemma_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if life is None else replace(life, held=life.acquired)
 
     monkeypatch.setattr(ForcedOrder, "lifecycle", false)
-    counts = random_optima.sweep(2, seed=31)
-    assert len(counts.wrong_optima) == 2
+    for seed in (123, 167):
+        assert len(random_optima.sweep(1, seed=seed).wrong_optima) == 1
 
 
 def test_the_problems_are_of_all_kinds() -> None:

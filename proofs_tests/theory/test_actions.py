@@ -134,7 +134,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         ("stage", -2, "stage must be -1 to 65534, got -2"),
         ("stage", MAX_STAGE + 1, "stage must be -1 to 65534, got 65535"),
         ("slice", 1 << 13, "slice must be 0 to 4094, got 8192"),
-        ("kind", 18, "kind must be 0 to 17, got 18"),
+        ("kind", len(Kind), f"kind must be 0 to {len(Kind) - 1}, got {len(Kind)}"),
     ],
 )
 def test_columns_out_of_range_are_refused(column: str, value: int, message: str) -> None:

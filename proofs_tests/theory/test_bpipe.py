@@ -8,7 +8,7 @@ import pytest
 
 from bubbleproof.papers.claims.bpipe_search import least_evictions
 from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
-from bubbleproof.theory.families.bpipe_literal import Decision, dense, literal, replay
+from bubbleproof.theory.families.bpipe_literal import Decision, dense, literal, paired, replay
 from bubbleproof.theory.families.bpipe_plan import (
     NoPlan,
     Slots,
@@ -176,6 +176,37 @@ def test_the_printed_algorithm_evicts_a_bubble_first_at_four_ranks_and_five_micr
     assert min(faults, key=lambda case: (sum(case), case)) == (4, 5, 0)
     assert faults[4, 8, 0] == "EVICT in slot 7 names the microbatch of a bubble"
     assert set(faults) == {(4, m, 0) for m in range(5, 13)}
+
+
+def counted(p: int) -> list[int]:
+    return sorted({*range(1, 2 * p + 3), 3 * p, 3 * p + 1, 4 * p, 8 * p})
+
+
+@pytest.mark.sweep
+def test_drawn_in_pairs_the_printed_algorithm_is_right() -> None:
+    """p <= 32 with ``BUBBLEPROOF_SWEEP=full``, where there are 11480 cases; a few p otherwise."""
+    for p in sized([4, 5, 9], full=[*range(4, 33)]):
+        for m in counted(p):
+            slots = paired(computation_slots(BPIPE.base, p, m))
+            plan = BPIPE.transfers(p, m)
+            for s in range((p - 4) // 2 + 1):
+                found = literal(slots[s], p, s, m)
+                played = replay(slots[s], found)
+                assert played.fault is None
+                assert played.peak <= BPIPE.objective(p, m)
+                # The plan that ships moves the same microbatches in the same order.
+                moved = [(move.kind, move.microbatch) for move in plan.get(s, ())]
+                assert moved == [(move.kind, move.microbatch) for move in found]
+
+
+def test_pairs_have_the_order_of_1f1b() -> None:
+    for p, m in sizes(6):
+        plain = computation_slots(BPIPE.base, p, m)
+        for s, row in enumerate(paired(plain)):
+            assert dense(row) == dense(plain[s])
+            forwards = [i for i, action in enumerate(row) if action and action.kind is Kind.F]
+            ahead = min(p - s - 1, m)
+            assert forwards == [*range(s, s + ahead), *(s + 2 * j for j in range(ahead, m))]
 
 
 def test_read_without_bubbles_the_printed_algorithm_holds_one_too_many() -> None:

@@ -45,7 +45,7 @@ def test_the_edges_within_groups_change_no_optimum() -> None:
 
 
 def test_those_problems_have_groups_of_all_kinds() -> None:
-    orders = [index_order(random_groups(Random(number))) for number in range(60)]
+    orders = [index_order(random_groups(Random(number))) for number in range(80)]
     sizes = [sorted(group.shape[1] for group in order.groups) for order in orders]
     assert sum(max(of) > 1 for of in sizes) > 40
     assert sum(len(of) > 1 and of[-2] > 1 for of in sizes) > 10  # two groups of several
@@ -64,7 +64,7 @@ def test_one_group_for_all_would_lose_optima() -> None:
         before, after = (np.array([pair[side] for pair in pairs], dtype=int) for side in (0, 1))
         return with_edges(problem, Edges(before=before, after=after, lag=np.zeros_like(before)))
 
-    problems = [random_groups(Random(number)) for number in range(15)]
+    problems = [random_groups(Random(number)) for number in range(20)]
     lost = [Exhaustive(p).optimum() != Exhaustive(careless(p)).optimum() for p in problems]
     assert sum(lost) > 5
 

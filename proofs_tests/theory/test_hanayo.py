@@ -10,6 +10,7 @@ import pytest
 
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.hanayo import Hanayo, closed_form_order
+from bubbleproof.theory.families.wave_rounds import round_slots
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -64,9 +65,9 @@ def test_the_closed_form_is_a_schedule_at_equal_ticks() -> None:
         made = member("hanayo", p=p, m=m, v=v, tF=1, tB=1)
         order = closed_form_order(made.pipeline)
         actions = order.actions
-        first = 2 * p * v * (actions.microbatch // p) + 2 * (actions.microbatch % p)
-        back = 2 * p * v - 1 - actions.stage
-        start = first + np.where(actions.kind == Kind.F, actions.stage, back)
+        step = np.where(actions.kind == Kind.F, actions.stage, 2 * p * v - 1 - actions.stage)
+        slot = round_slots(p, m, v)[actions.microbatch, step // (2 * p)]
+        start = 2 * slot + step % (2 * p)
         closed = Schedule(program=order, start=start)
         assert check(made.problem, closed).ok
         assert (left_shift(made.problem, order).start <= start).all()
@@ -80,15 +81,14 @@ def test_two_chunks_are_p_minus_1_ticks_above_the_least_at_long_backwards() -> N
             assert max(measured(p=p, m=m, v=2).peak_activations) <= 2 * p
 
 
-def test_table_3_holds_at_equal_ticks_where_ranks_divide_microbatches_or_exceed_them() -> None:
-    # The last microbatch ap + b ends at 2pva + 2b + 2pv. With a = m/p - 1, b = p-1 that is
-    # 2(mv + p-1); with a = 0, b = m-1 it is 2(vp + m-1).
+def test_table_3_holds_at_equal_ticks() -> None:
+    # The last round starts in slot mv-1 and takes 2p ticks: 2(mv-1) + 2p. With m <= p the last
+    # microbatch starts in slot m-1 and takes v rounds: 2(m-1) + 2pv.
     for p, m, v in SMALL:
-        if m <= p or m % p == 0:
-            got = measured(p=p, m=m, v=v, tF=1, tB=1)
-            slots = table_3_slots(p, m, v)
-            assert got.makespan == 2 * slots
-            assert got.idle_ratio == 1 - Fraction(m * v, slots)
+        got = measured(p=p, m=m, v=v, tF=1, tB=1)
+        slots = table_3_slots(p, m, v)
+        assert got.makespan == 2 * slots
+        assert got.idle_ratio == 1 - Fraction(m * v, slots)
 
 
 def test_peaks_are_table_3s_on_the_worst_rank() -> None:
@@ -113,17 +113,14 @@ def test_smaller_sizes_meet_table_3_also_with_long_backwards() -> None:
             assert measured(p=p, m=m, v=v, tF=1, tB=2).makespan == 3 * table_3_slots(p, m, v)
 
 
-def test_a_short_last_group_costs_more_than_table_3_and_need_not() -> None:
-    # The closed form's last group of b+1 microbatches takes 2(v-1)(p-b-1) ticks more than Table 3.
-    for p, m, v in SMALL:
-        if m > p and m % p:
-            longer = 2 * (v - 1) * (p - m % p)
-            made = member("hanayo", p=p, m=m, v=v, tF=1, tB=1)
-            closed = left_shift(made.problem, closed_form_order(made.pipeline))
-            slots = table_3_slots(p, m, v)
-            assert measure(made.problem, closed).makespan == 2 * slots + longer
-    # p=2, m=3, v=2: 16 ticks; this order takes Table 3's 14 within Table 3's A, 4 units, and so
-    # does the family's.
+def test_no_slot_is_empty_and_no_rank_holds_more_where_ranks_do_not_divide_microbatches() -> None:
+    for p, v in product(range(2, 17), (2, 3, 4)):
+        for m in (p + 1, 2 * p - 1, 3 * p - 1, 3 * p + p // 2):
+            slots = round_slots(p, m, v)
+            assert sorted(slots.ravel().tolist()) == list(range(m * v)) or m % p == 0
+            assert (np.diff(slots, axis=1) >= p).all()
+    # p=2, m=3, v=2: groups alone would take 16 ticks; this order takes Table 3's 14 within Table
+    # 3's A, 4 units, and so does the family's.
     problem = Pipeline(
         num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave", backward=1, capacity=4
     ).problem()
@@ -132,6 +129,27 @@ def test_a_short_last_group_costs_more_than_table_3_and_need_not() -> None:
     assert verdict.ok
     assert measure(problem, schedule).makespan == 14
     assert measured(p=2, m=3, v=2, tF=1, tB=1).makespan == 14
+
+
+@pytest.mark.sweep
+def test_the_closed_form_meets_table_3_up_to_16_ranks_and_four_chunks() -> None:
+    """Every remainder with ``BUBBLEPROOF_SWEEP=full``; a few of them otherwise."""
+    for p, v in product(sized((4, 7), full=range(2, 17)), (3, 4)):
+        for m in sized((p + 2, 2 * p + 1), full=range(p + 1, 3 * p)):
+            made = member("hanayo", p=p, m=m, v=v, tF=1, tB=1)
+            closed = left_shift(made.problem, closed_form_order(made.pipeline))
+            got = measure(made.problem, closed)
+            assert got.makespan == 2 * table_3_slots(p, m, v)
+            assert max(got.peak_activations) <= p * v
+
+
+def test_where_no_way_keeps_within_a_the_last_group_is_short() -> None:
+    # p = 4, m = 5, v = 5 has none: one microbatch by itself, slots 20, 24, ... 36 of which are
+    # 2(v-1)(p-1) = 24 ticks beyond Table 3.
+    assert round_slots(4, 5, 5)[-1].tolist() == [20, 24, 28, 32, 36]
+    made = member("hanayo", p=4, m=5, v=5, tF=1, tB=1)
+    closed = left_shift(made.problem, closed_form_order(made.pipeline))
+    assert measure(made.problem, closed).makespan == 2 * table_3_slots(4, 5, 5) + 24
 
 
 def test_one_chunk_is_1f1b_in_a_different_order_of_the_same_length() -> None:

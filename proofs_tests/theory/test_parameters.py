@@ -11,9 +11,9 @@ from bubbleproof.theory.families.parameters import COUNTS, TICKS, Parameters, pa
 
 
 def test_words_become_parameters() -> None:
-    words = ["p=4", "m=8", "v=2", "s=3", "f=5", "e=8,4", "d=6", "tF=0", "tB=2", "tI=1", "tW=1"]
-    assert parse_parameters(words) == Parameters(
-        p=4, m=8, v=2, s=3, f=5, e=(8, 4), d=(6,), tF=0, tB=2, tI=1, tW=1
+    words = ["p=4", "m=8", "v=2", "s=3", "f=5", "R=50", "e=8,4", "d=6", "tF=0", "tB=2", "tI=1"]
+    assert parse_parameters([*words, "tW=1"]) == Parameters(
+        p=4, m=8, v=2, s=3, f=5, R=50, e=(8, 4), d=(6,), tF=0, tB=2, tI=1, tW=1
     )
 
 
@@ -31,9 +31,9 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
         (["m=4"], "parameter p is missing; for example p=4 m=8"),
         (["p=4", "m=8", "p=4"], "parameter p is given twice"),
         (["p=4", "m=8", "q=1"],
-         "expected key=value with a key of p m v s f e d tF tB tI tW, got 'q=1'"),
-        (["p"], "expected key=value with a key of p m v s f e d tF tB tI tW, got 'p'"),
-        (["P=4"], "expected key=value with a key of p m v s f e d tF tB tI tW, got 'P=4'"),
+         "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'q=1'"),
+        (["p"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'p'"),
+        (["P=4"], "expected key=value with a key of p m v s f R e d tF tB tI tW, got 'P=4'"),
         (["p=4", "m=" + 32 * "9"], "m is too large: at most 15 digits, got '" + 32 * "9" + "'"),
         (["p=4", "m=-" + 16 * "9"], "m is too large: at most 15 digits, got '-" + 16 * "9" + "'"),
         (["p=4", "m=8", "e=8,9999999999"], "e is too large: at most 9 digits, got '8,9999999999'"),
@@ -46,6 +46,9 @@ def test_numbers_read_back(values: dict[str, int]) -> None:
         (["p=0", "m=8"], "p must be 1 or more, got 0"),
         (["p=4", "m=-8"], "m must be 1 or more, got -8"),
         (["p=4", "m=8", "v=0"], "v must be 1 or more, got 0"),
+        (["p=4", "m=8", "R=-1"], "R must be 0 or more, got -1"),
+        (["p=4", "m=8", "R=101"], "R must be at most 100 per cent, got 101"),
+        (["p=4", "m=8", "R=66.7"], "R must be a whole number, got '66.7'"),
         (["p=4", "m=8", "tF=-1"], "tF must be 0 or more, got -1"),
         (["p=4", "m=8", "tW=-1"], "tW must be 0 or more, got -1"),
     ],

@@ -17,8 +17,9 @@ from bubbleproof.costs.tpipe_formulas import (
 )
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.parameters import make_parameters
+from bubbleproof.theory.families.rounds import round_starts
 from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.tpipe import TPipe, tpipe_starts
+from bubbleproof.theory.families.tpipe import TPipe
 from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
@@ -27,6 +28,7 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check, check_communication
+from proofs_tests.theory.two_chunk_starts import tpipe_starts
 
 FAMILIES = [TPipe(), TRecomp(), TRecompInterleaved(), TOffload()]
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
@@ -119,7 +121,7 @@ def alive(p: int, chunks: tuple[int, ...], rank: int = 0) -> int:
     An activation lives from its forward's start to its backward's end (2 units); microbatch j of
     the periodic starts lies 6j later, so instant t of a round sees one per round of its life.
     """
-    starts = tpipe_starts(p, rank)
+    starts = round_starts(p, rank, chunks=2)
     return max(
         sum(
             starts[Kind.F, c] <= t + 6 * j < starts[Kind.B, c] + 2
@@ -177,12 +179,16 @@ def test_a_swapped_order_deadlocks() -> None:
 @pytest.mark.parametrize(
     ("family", "chunks", "message"),
     [
-        (TPipe(), 3, "tpipe has two chunks per rank, got v=3"),
-        (TRecomp(), 1, "trecomp has two chunks per rank, got v=1"),
+        (TPipe(), 1, "tpipe has two chunks per rank or more, got v=1"),
+        (TRecomp(), 1, "trecomp has two chunks per rank or more, got v=1"),
         (TRecomp(), 2, "trecomp recomputes stages 0..1; make the pipeline with "
          "family('trecomp').recomputing(pipeline)"),
         (TOffload(), 2, "toffload off-loads stages 2..3; make the pipeline with "
          "family('toffload').offloading(pipeline)"),
+        (TRecomp(), 3, "trecomp recomputes stages 0..1 or more chunks; make the pipeline with "
+         "family('trecomp').recomputing(pipeline)"),
+        (TOffload(), 3, "toffload off-loads stages 2..5 or their deeper chunks; make the pipeline "
+         "with family('toffload').offloading(pipeline)"),
     ],
 )  # fmt: skip
 def test_what_shapes_are_refused(family: TPipe, chunks: int, message: str) -> None:

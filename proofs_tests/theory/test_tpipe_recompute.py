@@ -14,10 +14,10 @@ from bubbleproof.costs.tpipe_formulas import (
     recomputing_1f1b_makespan,
     trecomp_peak,
 )
-from bubbleproof.theory.families import trecomp
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import make_parameters
-from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved, trecomp_starts
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
@@ -27,6 +27,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute, with_recompute
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Rule, check
+from proofs_tests.theory import two_chunk_starts
 
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
 
@@ -122,7 +123,7 @@ def measured(family: TRecomp | TRecompInterleaved, **params: int) -> Measures:
 def test_every_rank_repeats_a_round_of_seven_without_overlap() -> None:
     for p in range(1, 60):
         for rank in range(p):
-            starts = trecomp_starts(p, rank)
+            starts = round_starts(p, rank, chunks=2, recomputed=1)
             ticks = {Kind.F: 1, Kind.R: 1, Kind.B: 2}
             busy = sorted((s + k) % 7 for key, s in starts.items() for k in range(ticks[key[0]]))
             assert busy == list(range(7)), (p, rank)
@@ -166,7 +167,7 @@ def test_delay_rounds_are_not_one_from_8_to_40_ranks() -> None:
 
 def test_our_delay_rounds_are_the_least_that_the_constraint_of_appendix_b_allows() -> None:
     for p in range(3, 200):
-        assert trecomp.forward_rounds(p) - forward_rounds(p) == least_delay(p)
+        assert two_chunk_starts.forward_rounds(p) - forward_rounds(p) == least_delay(p)
 
 
 def with_recomputations(pipeline: Pipeline) -> Program:

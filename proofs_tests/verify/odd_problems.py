@@ -15,7 +15,7 @@ from proofs_tests.solvers.small import Task, by_hand
 RESOURCES = (*(Resource(name=f"rank {r}", rank=r) for r in range(2)), Resource(name="link"))
 OUTSIDE = ("0STEP", "1STEP")
 ONE_STAGE, TWO_STAGES = ("0F", "0B", "0I", "0W"), ("0F", "0B", "0W", "1F", "1B")
-DELTAS = ((2, -2), (3, -1, -2), (1, 1, -2), (2, -1, 1, -2), (1, -2), (2, -1))
+DELTAS = ((2, -2), (3, -1, -2), (1, 1, -2), (2, -1, 1, -2), (1, -2), (2, -1), (2, 0, -2), (0, 0))
 
 
 def odd_problem(rng: Random) -> Problem:
@@ -27,13 +27,13 @@ def odd_problem(rng: Random) -> Problem:
     names = rng.sample(rng.choice((ONE_STAGE, TWO_STAGES)), rng.randint(2, 4))
     m, outside = rng.choice((1, 2, 3, 3, 4)), OUTSIDE[: rng.randint(0, 2)]
     home = {name: (rng.randint(0, 2),) for name in names}
-    ticks = {name: rng.choice((0, 1, 1, 2)) for name in names}
+    ticks = {name: rng.choice((0, 0, 1, 1, 2)) for name in names}
     rows: list[Task] = [
         (f"{name}{j}", ticks[name] + (rng.random() < odd / 4), home[name])
         for name in names
         for j in range(m)
     ]
-    rows += [(name, 1, (0,)) for name in outside]
+    rows += [(name, rng.choice((0, 1, 1)), (0,)) for name in outside]
     rng.shuffle(rows)
     if rng.random() < 0.5:  # what is outside has the least numbers
         rows.sort(key=lambda row: row[0] not in outside)

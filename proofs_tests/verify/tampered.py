@@ -94,7 +94,7 @@ def _tamper(counts: Counts, rng: Random, case: Case) -> None:
     if rng.random() < 0.2:
         certificate = _of_another(rng, case) or certificate
     for _ in range(rng.choice((0, 1, 1, 2))):
-        certificate = _damaged(rng, case.problem, certificate)
+        certificate = damaged(rng, case.problem, certificate)
     if rng.random() < 0.8:
         certificate = replace(certificate, bound=case.optimum + rng.choice((1, 1, 1, 2, 9)))
     counts.tampered += 1
@@ -114,7 +114,7 @@ def _cases(rng: Random, number: int) -> Iterator[Case]:
     optimum = _optimum(problem)
     if optimum is None:
         return
-    for kind, certificate in _certificates(problem, optimum):
+    for kind, certificate in _certificates(rng, problem, optimum):
         yield Case(
             kind=kind, name=f"{number} {kind}", problem=problem, certificate=certificate,
             optimum=optimum,
@@ -128,13 +128,15 @@ def _optimum(problem: Problem) -> int | None:
         return None
 
 
-def _certificates(problem: Problem, bound: int) -> Iterator[tuple[str, Certificate]]:
-    """Proofs by one machine, by propagation and by a SAT solver, where there are some."""
+def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[str, Certificate]]:
+    """Proofs by one machine, stores, propagation and a SAT solver, where there are some."""
     bounds = lower_bounds(problem)
     if bounds.is_cyclic:
         return
     names = {OneMachine: "one-machine", OneStore: "one-store", Volume: "volume"}
     yield names[type(bounds.best)], bounds.best
+    for claim in _of_stores(rng, problem, bound):
+        yield names[type(claim)], claim
     deadline = time.perf_counter() + SECONDS
     found = improve(problem, bounds, bound, deadline)
     if found is not None:
@@ -142,6 +144,21 @@ def _certificates(problem: Problem, bound: int) -> Iterator[tuple[str, Certifica
     proved = refute(problem, bounds, bound, deadline=deadline)
     if proved is not None:
         yield "DRUP", proved
+
+
+def _of_stores(rng: Random, problem: Problem, most: int) -> Iterator[OneStore | Volume]:
+    """What a store shows, at two instants and by its volume: the greatest bounds up to ``most``."""
+    store = rng.randrange(len(problem.stores))
+    claims: tuple[OneStore | Volume, ...] = (
+        Volume(store=store, bound=0),
+        OneStore(resource=rng.randrange(len(problem.resources)), store=store, bound=0,
+                 begin=rng.randint(0, 3), end=rng.randint(0, 3)),
+    )  # fmt: skip
+    for claim in claims:
+        for bound in range(most, 0, -1):
+            if check_certificate(problem, replace(claim, bound=bound)).ok:
+                yield replace(claim, bound=bound)
+                break
 
 
 def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
@@ -191,7 +208,7 @@ def _of_another(rng: Random, case: Case) -> Certificate | None:
     return found or bounds.best
 
 
-def _damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certificate:
+def damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certificate:
     if isinstance(certificate, OneMachine):
         return _damaged_machine(rng, problem, certificate)
     if isinstance(certificate, Volume):

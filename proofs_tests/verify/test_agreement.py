@@ -14,10 +14,11 @@ from bubbleproof.theory.families import families
 from bubbleproof.verify.communication import evict_load
 from proofs_tests.cases import all_family_cases
 from proofs_tests.sized import sized
-from proofs_tests.verify.agreement import TRANSFERS, Tally, cases, evicting, tally_of
+from proofs_tests.verify.agreement import STRICTER, TRANSFERS, Tally, cases, evicting, tally_of
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, TRANSFER_OPERATORS
 from proofs_tests.verify.token_simulator import SEMANTICS
 
+TWO_NEIGHBOURS = ("tpipe", "trecomp-interleaved")  # ranks that talk to two others in each step
 PER_FAMILY, TOTAL = sized((1, 1), full=(3, 6000))
 
 
@@ -41,6 +42,22 @@ def test_each_semantics_sees_both_verdicts(tally: Tally, semantics: str) -> None
     assert tally.verdicts[semantics, "unmatched", "ok"] == 0
 
 
+def test_each_stricter_semantics_refuses_more(tally: Tally) -> None:
+    # That none lets through what a weaker one refuses is among the disagreements.
+    across = [each for each in PROGRAM_OPERATORS if each.name == "transfers_across_pairs"]
+    made = all_family_cases((3,), (4,), 1)
+    chosen = {name: found for name, found in made.items() if name in TWO_NEIGHBOURS}
+    moved = tally_of(chosen, sized(60, full=6000), operators=across)
+    assert moved.disagreements == []
+    ok = [tally.verdicts[name, "matched", "ok"] for name in STRICTER]
+    ok = [
+        count + moved.verdicts[name, "matched", "ok"]
+        for count, name in zip(ok, STRICTER, strict=True)
+    ]
+    assert ok == sorted(ok, reverse=True)
+    assert len({*ok}) == len(STRICTER)
+
+
 def test_program_operators_are_as_harmful_as_they_say(tally: Tally) -> None:
     for operator in PROGRAM_OPERATORS + TRANSFER_OPERATORS:
         seen = {outcome for outcome in ("ok", "not ok") if tally.operators[operator.name, outcome]}
@@ -55,29 +72,43 @@ def test_every_program_operator_mutates_every_family(tally: Tally) -> None:
     assert [pair for pair in wanted if not tally.families[pair]] == []
 
 
-# Each part of the static check taken away must be noticed. ``_local_inputs`` alone is not: a rank
-# whose own order is wrong also lacks the message that the wrong order keeps from being sent.
+# Each part of the static check taken away must be noticed. ``_inputs``' local ones alone are not: a
+# rank whose own order is wrong also lacks the message that the wrong order keeps from being sent.
 @pytest.mark.parametrize(
-    "part", ["_crossed_channels", "_ends", "_program_order", "_stream_order", "deadlock"]
+    ("owner", "part"),
+    [
+        ("steps.Steps", "_crossed_channels"),
+        ("steps.Steps", "_ends"),
+        ("deadlock._Waits", "_program_order"),
+        ("deadlock._Waits", "_inputs"),
+        ("deadlock._Waits", "_stream_order"),
+        ("deadlock._Waits", "_starts"),
+        ("deadlock._Waits", "fault"),
+    ],
 )
-def test_a_check_without_one_part_is_found_out(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("bubbleproof.verify.communication.matching")
-    monkeypatch.setattr(module._Steps, part, lambda *_, **__: [])
+def test_a_check_without_one_part_is_found_out(
+    owner: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, _, owned = owner.partition(".")
+    module = importlib.import_module(f"bubbleproof.verify.communication.{name}")
+    monkeypatch.setattr(getattr(module, owned), part, lambda *_, **__: [])
     crippled = tally_of(all_family_cases((3,), (3,), 1), 300, to_the_first=True)
     assert crippled.disagreements != []
 
 
+# What is taken away shows in programs whose transfers were moved, if in few of them.
 @pytest.mark.parametrize(
     ("part", "nothing"),
-    [("_placed", ()), ("_in_order", ()), ("edges", []), ("merged", {}), ("posts", set())],
-)
+    [
+        ("_placed", ()), ("_in_order", ()), ("edges", []), ("ends", ()), ("merged", {}),
+        ("posts", set()),
+    ],
+)  # fmt: skip
 def test_a_check_without_one_part_on_transfers_is_found_out(
     part: str, nothing: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evict_load.PeerTransfers, part, lambda *_, **__: nothing)
-    small = {TRANSFERS: evicting()[:1]}
-    # What is merged shows in few mutants, and in no others than these.
     moved = [each for each in TRANSFER_OPERATORS if each.name == "transfers_moved"]
-    chosen = moved if part == "merged" else TRANSFER_OPERATORS
-    crippled = tally_of(small, 900, operators=chosen, to_the_first=True)
+    small = {TRANSFERS: evicting()[:1]}
+    crippled = tally_of(small, 900, operators=moved, to_the_first=True)
     assert crippled.disagreements != []

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from bubbleproof.formats import infer_pipeline, read_table
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action, ActionTable
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.lowering import lower
-from bubbleproof.theory.pipelines.messages import messages
+from bubbleproof.theory.pipelines.messages import as_kind, messages
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.pytorch_runtime import WAIT_OF
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import Semantics, check, check_communication, compute_part
 from proofs_tests.cases import Case, all_family_cases, overlapped, wave_overlapped
 from proofs_tests.verify.program_mutations import Orders
-from proofs_tests.verify.token_simulator import SEMANTICS
 
 
 def test_an_overlapped_pair_sends_each_tensor_once() -> None:
@@ -47,7 +50,7 @@ def test_every_lowered_program_holds_its_schedule_and_runs_under_all_semantics()
         program = lower(case.problem, case.schedule)
         verdict = check_communication(case.problem, program)
         assert verdict.ok, f"{case.name}\n{verdict}"
-        assert [f.detail for f in verdict.decisions] == list(SEMANTICS)
+        assert [f.detail for f in verdict.decisions] == list(Semantics)
         whole = with_links_of(case, compute_part(program))
         size = len(case.problem.resources)
         assert whole.orders(size) == case.schedule.program.orders(size)
@@ -139,10 +142,63 @@ def test_the_pair_stream_deadlocks_where_rendezvous_per_direction_would_not() ->
     assert sentence.startswith("deadlock under pair-stream: ")
 
 
+# Waits for SENDs, as PyTorch 2.15 has them.
+
+WAITING = (
+    "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0WAIT_SEND_F0 0RECV_B1 0B1 0WAIT_SEND_F1",
+    "1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1 1SEND_B1 1WAIT_SEND_B0 1WAIT_SEND_B1",
+)
+
+
+def test_waits_behind_what_shows_that_the_message_came_hold_under_all_semantics() -> None:
+    problem, _ = lowered(2, 2)
+    assert messages_of(problem, texts(*WAITING)) == []
+
+
+def test_a_wait_that_stands_too_early_is_a_deadlock_where_sends_last() -> None:
+    # Rank 0 waits until F1 has been received before it takes B0 in; rank 1 until B0 has been
+    # received before it takes F1 in. Each receives only after its wait.
+    problem, _ = lowered(2, 2)
+    first = WAITING[0].replace(" 0WAIT_SEND_F1", "").replace("0SEND_F1", "0SEND_F1 0WAIT_SEND_F1")
+    second = "1RECV_F0 1F0 1B0 1SEND_B0 1WAIT_SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 1WAIT_SEND_B1"
+    orders = texts(first, second)
+    assert messages_of(problem, orders, Semantics.BUFFERED) == []
+    for semantics in set(Semantics) - {Semantics.BUFFERED}:
+        (sentence,) = messages_of(problem, orders, semantics)
+        assert sentence.startswith(f"deadlock under {semantics.value}: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (" 0WAIT_SEND_F1", "", "0SEND_F1 on rank 0 is never waited for, where other SENDs are"),
+        (
+            "0WAIT_SEND_F1",
+            "0WAIT_SEND_F1 0WAIT_SEND_F1",
+            "0WAIT_SEND_F1 stands 2 times on rank 0, must stand once",
+        ),
+        (
+            "0WAIT_SEND_F1",
+            "0WAIT_SEND_F7",
+            "0WAIT_SEND_F7 on rank 0 waits for 0SEND_F7, which is not sent there",
+        ),
+        (
+            "0F1 0SEND_F1 0RECV_B0 0B0 0WAIT_SEND_F0 0RECV_B1 0B1 0WAIT_SEND_F1",
+            "0WAIT_SEND_F1 0F1 0SEND_F1 0RECV_B0 0B0 0WAIT_SEND_F0 0RECV_B1 0B1",
+            "0WAIT_SEND_F1 on rank 0 waits for 0SEND_F1 before it is posted",
+        ),
+    ],
+)
+def test_waits_with_a_mistake_are_named(old: str, new: str, sentence: str) -> None:
+    problem, _ = lowered(2, 2)
+    found, *_ = messages_of(problem, texts(WAITING[0].replace(old, new), WAITING[1]))
+    assert found == sentence
+
+
 # EVICT and LOAD in the programs of their ranks. 1F1B on two ranks, 0F0's activations on rank 1.
 
 HOME = "0F0 0SEND_F0 0EVICT0 0EVICT0 0LOAD0 0RECV_B0 0LOAD0 0B0"
-GUEST = "1RECV_F0 0EVICT0 1F0 0EVICT0 1B0 1SEND_B0 0LOAD0 0LOAD0"
+GUEST = "1RECV_F0 0EVICT0 1F0 0EVICT0 0LOAD0 1B0 1SEND_B0 0LOAD0"
 
 
 def evicting(home: str, guest: str, *semantics: Semantics) -> list[str]:
@@ -202,8 +258,8 @@ def test_a_transfer_and_a_message_that_wait_for_each_other() -> None:
     for semantics in Semantics:
         (sentence,) = evicting(home, guest, semantics)
         assert sentence.startswith(f"deadlock under {semantics.value}: ")
-        assert "0EVICT0 on rank 0" in sentence
-        assert "1F0 on rank 1" in sentence
+        assert "0EVICT0 on rank 0 (with 0EVICT0 on rank 1)" in sentence
+        assert "0SEND_F0 on rank 0" in sentence
     assert evicting(home, guest.replace("1F0 0EVICT0", "0EVICT0 1F0"), Semantics.BUFFERED) == []
 
 
@@ -228,3 +284,17 @@ def test_crossed_transfers_of_one_link_are_named() -> None:
     assert messages_of(problem, texts(home, other + work)) == [
         "transfer 0 from rank 0 to rank 1 is sent as 0EVICT0 but received as 0EVICT1"
     ]
+
+
+def test_a_wait_right_behind_its_send_stops_a_table_that_runs_without() -> None:
+    # PyTorch's LoopedBFS with deferred receives: a stream for each pair lets it run.
+    table = read_table(Path(__file__).parents[2] / "docs" / "launch-order.csv").program
+    problem = infer_pipeline(compute_part(table)).problem()
+    orders = table.orders(3)
+    assert messages_of(problem, orders, Semantics.PAIR_STREAM) == []
+    for order in orders:
+        for send in [action for action in order if action.kind in WAIT_OF]:
+            order.insert(order.index(send) + 1, as_kind(send, WAIT_OF[send.kind]))
+    assert messages_of(problem, orders, Semantics.BUFFERED) == []
+    (sentence,) = messages_of(problem, orders, Semantics.PAIR_STREAM)
+    assert "WAIT_SEND_F" in sentence

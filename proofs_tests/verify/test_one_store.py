@@ -258,8 +258,8 @@ def test_the_solver_finds_the_best_of_all_instants_of_small_problems() -> None:
         rng = np.random.default_rng(seed)
         pipeline = Pipeline(
             num_ranks=2, num_microbatches=2, num_chunks=2, split_backward=True, capacity=3,
-            forward=int(rng.integers(1, 5)), input_backward=int(rng.integers(1, 5)),
-            weight_backward=int(rng.integers(1, 5)), latency=int(rng.integers(0, 3)),
+            forward=int(rng.integers(0, 5)), input_backward=int(rng.integers(0, 5)),
+            weight_backward=int(rng.integers(0, 5)), latency=int(rng.integers(0, 3)),
         )  # fmt: skip
         problem = pipeline.problem()
         best = max(max(claims(problem, pair))[0] for pair in acquiring(problem))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -26,6 +27,7 @@ from bubbleproof.verify import Rule
 from bubbleproof.verify.required import check_required, differences
 from proofs_tests.random_choices import combined
 from proofs_tests.sized import sized
+from proofs_tests.zeros import zero_or, zeros_or
 
 RANDOM = sized(60, full=3_000)
 
@@ -53,7 +55,7 @@ def numbers(random: Random) -> dict[str, object]:
     """A small shape with numbers of its own for every stage."""
     p, v, s = random.randint(1, 4), random.randint(1, 2), random.randint(1, 2)
     stages = range(p * v)
-    a = [random.randint(1, 5) for _ in stages]
+    a = zeros_or(random, 1, 5, p * v)
     parts = random.choice([1, 2, 3])
     gemms = [tuple(random.randint(0, 3) for _ in range(parts)) for _ in stages]
     links = [Link(ranks=(0, 1), latency=random.randint(0, 3))] if p > 1 else []
@@ -69,7 +71,7 @@ def numbers(random: Random) -> dict[str, object]:
         "weight_backward": tuple(map(sum, gemms)),
         "weight_parts": tuple(gemms) if parts > 1 else (),
         "weight_workspace": random.choice([0, tuple((2,) * parts for _ in stages), 3]),
-        "activation": tuple(a),
+        "activation": a,
         "released_at_input": tuple(random.randint(-2, most) for most in a),
         "static": tuple(random.randint(0, 3) for _ in stages),
         "capacity": random.choice([None, 40, tuple(range(20, 20 + p))]),
@@ -89,11 +91,12 @@ def chosen(random: Random) -> Pipeline:
     choices: dict[str, list[tuple[int, int]]] = {"none": [], "again": [], "peer": [], "host": []}
     for sample in product(range(plain.num_stages), range(plain.num_microbatches)):
         choices[random.choice(list(choices))].append(sample)
-    p = plain.num_ranks
+    p, held = plain.num_ranks, plain.per_stage.activation.tolist()
+    kept = random.randint(0, min([1, *(held[stage] for stage, _ in choices["again"])]))
     return Pipeline(
         **shape,  # type: ignore[arg-type]  # fields by name
         split_backward=flags,
-        recompute=Recompute(samples=tuple(choices["again"]), kept=random.randint(0, 1)),
+        recompute=Recompute(samples=tuple(choices["again"]), kept=kept),
         evictions=tuple(
             Eviction(
                 stage=g,
@@ -106,7 +109,9 @@ def chosen(random: Random) -> Pipeline:
             if p > 1
         ),
         offloads=tuple(
-            ActivationOffload(stage=g, microbatch=j, offload=1, reload=random.randint(0, 3))
+            ActivationOffload(
+                stage=g, microbatch=j, offload=zero_or(random, 1, 2), reload=zero_or(random, 1, 3)
+            )
             for g, j in choices["host"]
         ),
         host_capacity=random.choice([None, 9]),
@@ -121,7 +126,12 @@ def updated_by_the_host(random: Random) -> Pipeline:
         recompute=random.choice([None, Recompute(stages=tuple(stages)[:1], duration=2)]),
         state_offload=StateOffload(
             stages=tuple(g for g in stages if random.random() < 0.6),
-            offload=2, step=3, reload=4, weight=5, gradient=6, state=7,
+            **{
+                name: zero_or(random, amount, amount)
+                for amount, name in enumerate(
+                    ("offload", "step", "reload", "weight", "gradient", "state"), 2
+                )
+            },
         ),
     )  # fmt: skip
 
@@ -135,12 +145,12 @@ def sharded(random: Random) -> Pipeline:
             enqueue=random.choice([None, (2, 3), (1, 2, 2)]),
             dequeue=random.choice([None, (3, 2), (2, 2, 1)]),
             zero=random.randint(1, 3),
-            gather=4,
-            reduce=5,
-            regather=random.choice([None, 2]),
-            rereduce=random.choice([None, 3]),
-            parameter=tuple(random.randint(1, 4) for _ in range(stages)),
-            gradient=2,
+            gather=zero_or(random, 4, 4),
+            reduce=zero_or(random, 5, 5),
+            regather=random.choice([None, 2, 0]),
+            rereduce=random.choice([None, 3, 0]),
+            parameter=zeros_or(random, 1, 4, stages),
+            gradient=zero_or(random, 2, 2),
         ),
     )
 
@@ -154,20 +164,18 @@ def test_random_choices_pose_what_they_require(make: object) -> None:
         assert differences(pipeline, pipeline.problem()) == [], (number, pipeline)
 
 
+def plus_one(column: Ints, at: int) -> Ints:
+    changed = column.copy()
+    changed[at] += 1
+    return changed
+
+
 def forgetful(problem: Problem, random: Random) -> dict[str, Problem]:
     """The problem with one thing forgotten or changed, by what it is."""
-    edges, events = problem.edges, problem.events
-    row, event = random.randrange(len(edges)), random.randrange(len(events))
-    task = random.randrange(problem.num_tasks)
+    edges, first = problem.edges, problem.stores[0]
+    row, task = random.randrange(len(edges)), random.randrange(problem.num_tasks)
     without = np.delete(np.arange(len(edges)), row)
-    kept = np.delete(np.arange(len(events)), event)
-
-    def plus_one(column: Ints, at: int) -> Ints:
-        changed = column.copy()
-        changed[at] += 1
-        return changed
-
-    first = problem.stores[0]
+    more = Store(name=first.name, base=first.base + 1, capacity=first.capacity)
     return {
         "an edge": replace(
             problem,
@@ -179,6 +187,16 @@ def forgetful(problem: Problem, random: Random) -> dict[str, Problem]:
             ),
         ),
         "a lag": replace(problem, edges=replace(edges, lag=plus_one(edges.lag, row))),
+        "a duration": replace(problem, duration=plus_one(problem.duration, task)),
+        "a base load": replace(problem, stores=(more, *problem.stores[1:])),
+        **(forgetful_of_memory(problem, random) if len(problem.events) else {}),
+    }
+
+
+def forgetful_of_memory(problem: Problem, random: Random) -> dict[str, Problem]:
+    events, event = problem.events, random.randrange(len(problem.events))
+    kept, mark = np.delete(np.arange(len(events)), event), np.arange(len(events)) == event
+    return {
         "an event": replace(
             problem,
             events=replace(
@@ -190,31 +208,24 @@ def forgetful(problem: Problem, random: Random) -> dict[str, Problem]:
             ),
         ),
         "an amount": replace(problem, events=replace(events, delta=plus_one(events.delta, event))),
-        "a moment": replace(
-            problem,
-            events=replace(events, at_end=events.at_end ^ (np.arange(len(events)) == event)),
-        ),
-        "a duration": replace(problem, duration=plus_one(problem.duration, task)),
-        "a base load": replace(
-            problem,
-            stores=(
-                Store(name=first.name, base=first.base + 1, capacity=first.capacity),
-                *problem.stores[1:],
-            ),
-        ),
+        "a moment": replace(problem, events=replace(events, at_end=events.at_end ^ mark)),
     }
 
 
 @pytest.mark.parametrize("make", [chosen, updated_by_the_host, sharded, combined])
 def test_whatever_is_forgotten_is_named(make: object) -> None:
     assert callable(make)
-    for number in range(20):
+    told = Counter[str]()
+    for number in range(24):
         random = Random(number)
         pipeline = make(random)
         for what, problem in forgetful(pipeline.problem(), random).items():
+            told[what] += 1
             found = differences(pipeline, problem)
             assert found, (number, what)
             assert all("requires" in sentence for sentence in found)
+    assert len(told) == 7
+    assert min(told.values()) > 15
 
 
 def test_the_finding_names_the_edge_that_is_missing() -> None:

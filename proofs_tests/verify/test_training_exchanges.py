@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bubbleproof.theory.model.schedule import Program
-from bubbleproof.verify.communication.matching import Semantics, check_communication
+from bubbleproof.verify.communication.matching import check_communication
+from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.verdict import Verdict
 from proofs_tests.verify.dataflow.samples import of_family
 

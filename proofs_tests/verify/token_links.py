@@ -13,6 +13,7 @@ from functools import partial
 
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
+from proofs_tests.verify.token_launches import Launch, Launches
 
 Part = tuple[str, int, int, int]  # "F" or "B", stage, microbatch, slice
 Move = Callable[[], None]
@@ -54,8 +55,8 @@ class Links:
     def can_go_on(self, rank: int, move: Action) -> bool:
         return self.seen[rank, move] != 1 or move in self.crossed
 
-    def pass_by(self, rank: int, move: Action, made: set[Part]) -> None:
-        """The first time a rank posts a move, the second time it has waited for it."""
+    def pass_by(self, rank: int, move: Action, made: set[Part]) -> bool:
+        """The first time a rank posts a move (True), the second time it has waited for it."""
         ends = self.movers[move]
         if rank not in ends:
             raise Verdict("foreign")
@@ -66,6 +67,7 @@ class Links:
             if rank == ends[0] and not self.is_there(rank, move, made):
                 raise Verdict("garbage")
             self.queues[rank, sum(ends) - rank].append(move)
+        return self.seen[rank, move] == 1
 
     def is_there(self, rank: int, move: Action, made: set[Part]) -> bool:
         """Whether what a move takes from a rank is there: made, or brought by its EVICT."""
@@ -81,16 +83,27 @@ class Links:
             return False
         return self.seen[self.movers[load][1], load] < 2
 
-    def crossings(self) -> list[Move]:
+    def crossings(self, launches: Launches) -> list[Move]:
         """Pairs of ranks whose next moves over the link between them go in one direction."""
         found: list[Move] = []
         for (rank, peer), queue in list(self.queues.items()):
             other = self.queues.get((peer, rank))
             if queue and other and self.movers[queue[0]] == self.movers[other[0]] == (rank, peer):
-                found.append(partial(self.cross, queue, other))
+                ends: dict[int, Launch] = {rank: ("link", queue[0]), peer: ("link", other[0])}
+                if all(launches.may_pass(*end) for end in ends.items()):
+                    found.append(partial(self.cross, queue, other, launches, rank, peer))
         return found
 
-    def cross(self, sending: deque[Action], receiving: deque[Action]) -> None:
+    def cross(
+        self,
+        sending: deque[Action],
+        receiving: deque[Action],
+        launches: Launches,
+        rank: int,
+        peer: int,
+    ) -> None:
+        launches.passed(rank)
+        launches.passed(peer)
         sent = sending.popleft()
         if receiving.popleft() != sent:
             raise Verdict("mismatch")

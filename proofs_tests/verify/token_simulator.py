@@ -14,29 +14,40 @@ cycle, only a program that can or cannot go on. Verdicts:
 ``twice``      a token arrived a second time, or a transfer was posted or waited for again
 ``left over``  all programs ended, and some token was never received, or never waited for
 
+A WAIT_SEND goes on once its token has arrived; where sends are buffered, once it was posted.
+
 EVICT and LOAD may stand in the programs of the two ranks whose memory they change: the first time a
 rank comes to one it posts it and goes on, the second time it waits. They carry tokens of their own
-over links of their own, one stream per unordered pair of ranks under every semantics.
+over links of their own, one stream per unordered pair of ranks. What a device may start before what
+is ``token_launches``. ``one-queue`` is a device with one queue for computations and ends alike: a
+rank stops at every post until it has passed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.problem import Problem
+from proofs_tests.verify.token_launches import Launch, Launches
 from proofs_tests.verify.token_links import Links, Move, Movers, Part, Verdict, movers_of
 
-Post = tuple[str, Part, int]  # "send" or "recv", token, peer
+End = tuple[str, Part, int]  # "send" or "recv", token, peer
+Post = tuple[str, Part, int, int]  # and where in the program it stands
 
-SEMANTICS = ("buffered", "rendezvous", "pair-stream", "rank-stream")
+SEMANTICS = (
+    "buffered", "rendezvous", "pair-stream", "launch-order", "rank-stream", "one-queue"
+)  # fmt: skip
+MEETING = ("rendezvous", "one-queue")
 _DIRECTION = {
     Kind.SEND_F: ("F", 1), Kind.RECV_F: ("F", 1), Kind.SEND_B: ("B", -1), Kind.RECV_B: ("B", -1)
 }  # fmt: skip
 _SENDS = (Kind.SEND_F, Kind.SEND_B)
+WAITS = {Kind.WAIT_SEND_F: "F", Kind.WAIT_SEND_B: "B"}
 
 
 def parts_of(action: Action) -> list[Part]:
@@ -84,7 +95,7 @@ class Wiring:
         movers = movers_of(problem, {task for task in tasks if task not in rank})
         return cls(rank_of=rank_of, local=local, inputs=inputs, movers=movers)
 
-    def post(self, rank: int, action: Action) -> Post:
+    def post(self, rank: int, action: Action) -> End:
         """The token and the peer of a SEND or RECV; raises ``Verdict`` for a foreign one."""
         letter, _ = _DIRECTION[action.kind]
         mine: Part = (letter, action.stage, action.microbatch, action.slice)
@@ -116,6 +127,10 @@ class Run:
     made: set[Part] = field(default_factory=set)
     arrived: set[Part] = field(default_factory=set)
     links: Links = field(init=False)
+    launches: Launches = field(init=False)
+    posted: set[tuple[int, Part]] = field(default_factory=set)  # sends, by rank
+    waited: set[tuple[int, Part]] = field(default_factory=set)
+    held: dict[int, Action] = field(default_factory=dict)  # what a rank stopped at (one-queue)
     streams: dict[tuple[int, object], deque[Post]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -123,6 +138,7 @@ class Run:
     def verdict(self) -> str:
         self.position = [0] * len(self.orders)
         self.links = Links.of(self.wiring.movers, self.orders)
+        self.launches = Launches(semantics=self.semantics)
         try:
             while moves := self.moves():
                 self.random.choice(moves)()
@@ -130,7 +146,9 @@ class Run:
             return str(end)
         if any(self.next(rank) is not None for rank in range(len(self.orders))):
             return "stuck"
-        waiting = {kind for stream in self.streams.values() for kind, _, _ in stream}
+        if self.waited and self.waited != self.posted:
+            return "left over"
+        waiting = {kind for stream in self.streams.values() for kind, *_ in stream}
         if waiting == {"send"} or (not waiting and not self.links.is_empty()):
             return "left over"
         return "stuck" if waiting else "ok"
@@ -144,18 +162,53 @@ class Run:
         found: list[Move] = []
         for rank in range(len(self.orders)):
             action = self.next(rank)
-            if action is None:
-                continue
-            if action in self.wiring.movers:
-                if self.links.can_go_on(rank, action):
-                    found.append(partial(self.move, rank, action))
-            elif action.kind not in _DIRECTION:
-                if self.is_ready(action):
-                    found.append(partial(self.compute, rank, action))
-            elif self.semantics != "rendezvous":
-                found.append(partial(self.enqueue, rank, action))
-        found += self.meetings() if self.semantics == "rendezvous" else self.transfers()
-        return found + self.links.crossings()
+            if self.held.get(rank) in self.links.crossed:
+                del self.held[rank]
+            if action is not None and rank not in self.held:
+                found += self.own_moves(rank, action)
+        found += self.meetings() if self.semantics in MEETING else self.transfers()
+        found += self.launches.starts(self.is_first)
+        return found + self.links.crossings(self.launches)
+
+    def own_moves(self, rank: int, action: Action) -> list[Move]:
+        """What a rank can do by itself about the action it has come to."""
+        move: Callable[[int, Action], None]
+        if action in self.wiring.movers:
+            move, is_able = self.move, self.links.can_go_on(rank, action)
+        elif action.kind in WAITS:
+            move, is_able = self.go_on, self.has_left(rank, action)
+        elif action.kind not in _DIRECTION:
+            move, is_able = self.compute, self.is_ready(action)
+        else:
+            move, is_able = self.enqueue, self.semantics not in MEETING
+        return [partial(move, rank, action)] if is_able else []
+
+    def has_left(self, rank: int, action: Action) -> bool:
+        """Whether what a WAIT_SEND waits for has left; raises ``Verdict`` where it was not sent."""
+        token: Part = (WAITS[action.kind], action.stage, action.microbatch, action.slice)
+        if (rank, token) not in self.posted:
+            raise Verdict("foreign")
+        return self.semantics == "buffered" or token in self.arrived
+
+    def go_on(self, rank: int, action: Action) -> None:
+        token: Part = (WAITS[action.kind], action.stage, action.microbatch, action.slice)
+        if (rank, token) in self.waited:
+            raise Verdict("twice")
+        self.waited.add((rank, token))
+        self.position[rank] += 1
+
+    def is_first(self, rank: int, launch: Launch) -> bool:
+        """Whether a launch is first in its own stream."""
+        kind, which = launch
+        if kind == "message":
+            return any(
+                queue[0][3] == which
+                for (r, _), queue in self.streams.items()
+                if r == rank and queue
+            )
+        return any(
+            queue[0] == which for (r, _), queue in self.links.queues.items() if r == rank and queue
+        )
 
     def is_ready(self, task: Action) -> bool:
         if any(self.links.is_away(part) for part in parts_of(task) if part[0] == "B"):
@@ -164,7 +217,11 @@ class Run:
 
     def move(self, rank: int, action: Action) -> None:
         """Post an EVICT or a LOAD, or go on after its end."""
-        self.links.pass_by(rank, action, self.made)
+        is_post = self.links.pass_by(rank, action, self.made)
+        if is_post:
+            self.launches.add(rank, ("link", action))
+        if is_post and self.semantics == "one-queue":
+            self.held[rank] = action
         self.position[rank] += 1
 
     def compute(self, rank: int, task: Action) -> None:
@@ -176,32 +233,41 @@ class Run:
         kind, token, peer = self.wiring.post(rank, action)
         if kind == "send" and token not in self.made:
             raise Verdict("garbage")
-        return kind, token, peer
+        return kind, token, peer, self.position[rank]
 
     def enqueue(self, rank: int, action: Action) -> None:
         """Post a transfer to its stream and go on."""
-        kind, token, peer = self.checked_post(rank, action)
-        self.streams[rank, self.stream(kind, rank, peer)].append((kind, token, peer))
+        post = kind, _, peer, number = self.checked_post(rank, action)
+        self.streams[rank, self.stream(kind, rank, peer)].append(post)
+        self.launches.add(rank, ("message", number))
+        if kind == "send":
+            self.posted.add((rank, post[1]))
         self.position[rank] += 1
 
     def stream(self, kind: str, rank: int, peer: int) -> object:
-        """Buffered: one per direction; pair-stream: one per pair; rank-stream: one in all."""
+        """Buffered: one per direction; rank-stream: one in all; the others: one per pair."""
         if self.semantics == "buffered":
             return (rank, peer) if kind == "send" else (peer, rank)
-        return frozenset((rank, peer)) if self.semantics == "pair-stream" else None
+        return None if self.semantics == "rank-stream" else frozenset((rank, peer))
 
     def transfers(self) -> list[Move]:
         """Pairs of stream heads that are a SEND and a RECV to each other."""
-        heads = [(rank, queue) for (rank, _), queue in self.streams.items() if queue]
+        heads = [
+            (rank, queue)
+            for (rank, _), queue in self.streams.items()
+            if queue and self.launches.may_pass(rank, ("message", queue[0][3]))
+        ]
         found: list[Move] = []
         for rank, queue in heads:
-            kind, _, peer = queue[0]
+            kind, _, peer, _ = queue[0]
             for other, opposite in heads:
                 if kind == "send" and other == peer and opposite[0][::2] == ("recv", rank):
-                    found.append(partial(self.transfer, queue, opposite))
+                    found.append(partial(self.transfer, rank, queue, peer, opposite))
         return found
 
-    def transfer(self, sending: deque[Post], receiving: deque[Post]) -> None:
+    def transfer(self, rank: int, sending: deque[Post], peer: int, receiving: deque[Post]) -> None:
+        self.launches.passed(rank)
+        self.launches.passed(peer)
         self.deliver(sending.popleft()[1], receiving.popleft()[1])
 
     def meetings(self) -> list[Move]:
@@ -209,15 +275,16 @@ class Run:
         posts: dict[int, Post] = {}
         for rank in range(len(self.orders)):
             action = self.next(rank)
-            if action is not None and action.kind in _DIRECTION:
+            if action is not None and action.kind in _DIRECTION and rank not in self.held:
                 posts[rank] = self.checked_post(rank, action)
         return [
             partial(self.meet, rank, peer, posts)
-            for rank, (kind, _, peer) in posts.items()
+            for rank, (kind, _, peer, _) in posts.items()
             if kind == "send" and peer in posts and posts[peer][::2] == ("recv", rank)
         ]
 
     def meet(self, rank: int, peer: int, posts: dict[int, Post]) -> None:
+        self.posted.add((rank, posts[rank][1]))
         self.deliver(posts[rank][1], posts[peer][1])
         self.position[rank] += 1
         self.position[peer] += 1

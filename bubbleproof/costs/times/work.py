@@ -6,8 +6,8 @@ which the loss of small products follows. Query, key and value are one product, 
 With ``tensor`` t each pass of a layer has two all-reduces of the residual stream (with sequence
 parallelism as many pairs of a gather and a scatter, which move the same, and the backward gathers
 the inputs of two linears again: ``gathers``, half an all-reduce each). A message to the next
-stage is each card's share of the stream where it may leave a node (Narayanan et al., SC 2021,
-section 4.1) or software always scatters it, else the whole.
+stage is scattered where it may leave a node (Narayanan et al., SC 2021, section 4.1) or where
+software always scatters it (``saved_bytes.message_bytes``).
 
 A fused attention's scores do not leave the chip: neither of its two products moves more than half
 of what a product of its sides would, so its smallest side counts twice.
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import Operation, layer_operations
+from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.state import stage_weights
 from bubbleproof.costs.times.exchanges import APART, copied, exchanged, plain, softmax_bytes
 from bubbleproof.costs.times.software import Software
@@ -140,7 +141,9 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
         head_thin=head / min(model.hidden, words),
         is_odd=float(words % ALIGNED != 0),
         logits=float(tokens * words),
-        message=message_bytes(model, at, runs, cards_per_node),
+        message=float(
+            message_bytes(model, at, is_scattered=is_scattered(at, runs, cards_per_node))
+        ),
     )
 
 
@@ -262,11 +265,10 @@ def rings_that_leave(at: Deployment, cards_per_node: int) -> int:
     return min(at.tensor, cards_per_node) if leaves else 0
 
 
-def message_bytes(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> float:
-    """What a card sends to the next stage for a microbatch; see the module's text."""
+def is_scattered(at: Deployment, runs: Software, cards_per_node: int) -> bool:
+    """Whether each tensor-parallel card sends its part of a message; see the module's text."""
     leaves = at.tensor * at.replicas * at.pipeline > cards_per_node
-    share = at.tensor if runs.scatters or leaves else 1
-    return _stream_bytes(model, at) / share
+    return runs.scatters or leaves
 
 
 def _stream_bytes(model: Transformer, at: Deployment) -> float:

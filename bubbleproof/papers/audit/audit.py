@@ -1,8 +1,9 @@
 """An audit: many claims decided by many workers, and what is known when it is broken off.
 
-A claim's verdict, its smallest counterexample and the number of cases checked are those of
-``decide``, however many workers there are and whoever is first: of all failing cases the smallest
-wins. A claim that holds and that a theorem implies is proved once the theorem is proved anew.
+What becomes of each reading, its smallest counterexample and the number of cases checked are those
+of ``decide``, however many workers there are and whoever is first: of all failing cases the
+smallest wins. A reading that holds and that a theorem implies is proved once the theorem is proved
+anew.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bubbleproof.papers.audit.shards import (
     HEAD,
     LOAD,
     Failure,
+    Key,
     Library,
     Outcome,
     Shard,
@@ -27,8 +29,10 @@ from bubbleproof.papers.audit.shards import (
     loads,
     packed,
 )
-from bubbleproof.papers.claims.claim import Claim, ClaimVerdict, Decision, undecidable
+from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.decision import Decision, Finding, cases_of
 from bubbleproof.papers.claims.domain import Domain
+from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import Standing
 from bubbleproof.papers.theorems import ProofVerdict, theorems
 from bubbleproof.parallel import run_all
@@ -50,56 +54,57 @@ class Audit:
     library: Library
     is_wide: bool
     limit: int | None = None
-    _left: Counter[str] | None = None
-    _found: dict[str, Failure] = field(default_factory=dict)
-    _refuted: dict[str, frozenset[int]] = field(default_factory=dict)
-    _standing: dict[str, Standing] = field(default_factory=dict)
+    _left: Counter[Key] | None = None
+    _found: dict[Key, Failure] = field(default_factory=dict)
+    _refuted: dict[Key, frozenset[int]] = field(default_factory=dict)
+    _standing: dict[Key, Standing] = field(default_factory=dict)
 
     def heads(self) -> list[Shard]:
-        """One shard per claim that can be measured, with its smallest cases.
+        """One shard per reading, with its smallest cases.
 
         Raises ``ValueError`` when the domain of one has no case.
         """
         shards = []
-        for claim, domain in self._measurable():
-            if not len(domain.points):
-                raise ValueError(f"{claim.id}: the domain ({domain.text}) has no case")
-            head = self._slice(claim, domain, slice(0, self._head(claim, domain)))
+        for claim, key, domain in self._measurable():
+            cases_of(domain, claim.id)
+            head = self._slice(key, domain, slice(0, self._head(key, domain)))
             shards.append(Shard.of(claim.paper, self.library, [head]))
         return shards
 
     def cells(self) -> list[Shard]:
-        """The cases beyond the heads of the claims that have not failed, the largest first."""
+        """The cases beyond the heads of the readings that have not failed, the largest first."""
         cells: dict[tuple[str, tuple[int, ...]], list[Slice]] = defaultdict(list)
-        for claim, domain in self._measurable():
-            if claim.id in self._found:
+        for claim, key, domain in self._measurable():
+            if key in self._found:
                 continue
-            rest = self._slice(claim, domain, slice(self._head(claim, domain), None))
-            for key, part in by_first_two(rest):
-                cells[claim.paper, key].append(part)
+            rest = self._slice(key, domain, slice(self._head(key, domain), None))
+            for cell, part in by_first_two(rest):
+                cells[claim.paper, cell].append(part)
         papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
         cut = [Shard.of(paper, self.library, parts) for (paper, _), parts in cells.items()]
         cut.sort(key=lambda shard: (papers.index(shard.paper), -shard.load))
         shards = list(packed(cut))
-        self._left = Counter(name for shard in shards for name in shard.claims)
+        self._left = Counter(key for shard in shards for key in shard.keys)
         return shards
 
     def note(self, shard: Shard, outcomes: Iterable[Outcome]) -> None:
-        """Keep the smallest failure of each claim, whichever comes first, and what else is told."""
+        """Keep the smallest failure of each reading, whoever comes first, and what else is told."""
         if self._left is not None:
-            self._left.subtract(shard.claims)
+            self._left.subtract(shard.keys)
         for outcome in outcomes:
-            name, known, failing = outcome.claim, self._found.get(outcome.claim), outcome.failure
+            key, known, failing = outcome.key, self._found.get(outcome.key), outcome.failure
             if failing is not None and (known is None or failing.place < known.place):
-                self._found[name] = failing
-            self._refuted[name] = self._refuted.get(name, frozenset()) | outcome.refuted_mutants
+                self._found[key] = failing
+            self._refuted[key] = self._refuted.get(key, frozenset()) | outcome.refuted_mutants
             if outcome.standing is not None:
-                self._standing[name] = outcome.standing
+                self._standing[key] = outcome.standing
 
     def decisions(self) -> dict[str, Decision]:
         """What became of each claim once its shards are noted, in the order of the claims."""
         return {
-            name: self._decision(claim)
+            name: Decision(
+                claim=claim, findings=tuple(self._finding(claim, each) for each in claim.readings)
+            )
             for name, claim in self.chosen.items()
             if self._is_decided(claim)
         }
@@ -109,41 +114,39 @@ class Audit:
         return sum(not self._is_decided(claim) for claim in self.chosen.values())
 
     def _is_decided(self, claim: Claim) -> bool:
-        if self._left is None or claim.id in self._found:
-            return claim.id in self._found
-        return self._left[claim.id] <= 0
+        keys = [(claim.id, each.name) for each in claim.readings]
+        if self._left is None:
+            return bool(keys) and all(key in self._found for key in keys)
+        return all(key in self._found or self._left[key] <= 0 for key in keys)
 
-    def _decision(self, claim: Claim) -> Decision:
-        domain = claim.domain_for(is_wide=self.is_wide)
-        if claim.missing is not None:
-            return undecidable(claim, domain)
-        total, failing = len(domain.points), self._found.get(claim.id)
+    def _finding(self, claim: Claim, reading: Reading) -> Finding:
+        key, domain = (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
+        total, failing = len(domain.points), self._found.get(key)
         looked_at = total if self.limit is None else min(total, self.limit)
-        return Decision(
-            claim=claim,
+        return Finding(
+            reading=reading,
             domain=domain,
-            verdict=ClaimVerdict.HOLDS if failing is None else ClaimVerdict.REFUTED,
             checked=looked_at if failing is None else failing.place + 1,
             total=total,
-            standing=self._standing[claim.id],
+            standing=self._standing[key],
             counterexample=None if failing is None else failing.counterexample,
-            surviving=frozenset() if failing else claim.mutants - self._refuted[claim.id],
+            surviving=frozenset() if failing else reading.mutants - self._refuted[key],
         )
 
-    def _measurable(self) -> Iterator[tuple[Claim, Domain]]:
+    def _measurable(self) -> Iterator[tuple[Claim, Key, Domain]]:
         for claim in self.chosen.values():
-            if claim.missing is None:
-                yield claim, claim.domain_for(is_wide=self.is_wide)
+            for reading in claim.readings:
+                yield claim, (claim.id, reading.name), reading.domain_for(is_wide=self.is_wide)
 
-    def _head(self, claim: Claim, domain: Domain) -> int:
+    def _head(self, key: Key, domain: Domain) -> int:
         """How many of the smallest cases make the head: up to HEAD, and LOAD in sum; or one."""
-        sizes = loads(self._slice(claim, domain, slice(0, HEAD)))
+        sizes = loads(self._slice(key, domain, slice(0, HEAD)))
         return max(1, int((np.cumsum(sizes) <= LOAD).sum()))
 
-    def _slice(self, claim: Claim, domain: Domain, places: slice) -> Slice:
+    def _slice(self, key: Key, domain: Domain, places: slice) -> Slice:
         table = domain.table[: self.limit]
         return Slice(
-            claim=claim.id,
+            key=key,
             names=domain.names,
             rows=table[places],
             place=np.arange(len(table))[places],
@@ -179,12 +182,20 @@ def _run_stage(
 
 
 def _with_proof(decision: Decision, proved: dict[str, bool]) -> Decision:
-    """PROVED, where all measured cases hold and the theorem behind the claim proves anew."""
-    name = decision.claim.theorem
-    if name is None or decision.verdict is not ClaimVerdict.HOLDS:
-        return decision
+    """The decision, each finding proved where its theorem proves anew."""
+    findings = tuple(
+        replace(each, is_proved=_is_proved(each, proved)) for each in decision.findings
+    )
+    return replace(decision, findings=findings)
+
+
+def _is_proved(finding: Finding, proved: dict[str, bool]) -> bool:
+    """Whether all measured cases hold and the theorem behind the reading, if any, proves anew."""
+    name = finding.reading.theorem
+    if name is None or not finding.holds:
+        return False
     if name not in proved:
         from bubbleproof.papers.theorems.prover import prove  # loads Z3
 
         proved[name] = prove(theorems()[name]).verdict is ProofVerdict.PROVED
-    return replace(decision, verdict=ClaimVerdict.PROVED) if proved[name] else decision
+    return proved[name]

@@ -1,12 +1,13 @@
 """Shards: cases of many claims for one call of a worker, and what becomes of them there.
 
-A shard holds cases of some claims of one paper. It travels to another process, so it names claims
-by id and cases by numbers (claims hold functions, which do not travel). ``decide_shard`` is what a
+A shard holds cases of some readings of one paper's claims. It travels to another process, so it
+names claims by id, readings by name and cases by numbers (readings hold functions, which do not
+travel). ``decide_shard`` is what a
 worker does; it looks claims up by the shard's ``library``, a function that is imported by name.
 
-Shards come in two kinds. A *head* holds the smallest cases of one claim: most refuted claims fail
-there, and are done. The *cells* hold the rest: all cases of a paper that agree in their first two
-parameters (ranks and microbatches for schedules), so that claims that measure the same schedule
+Shards come in two kinds. A *head* holds the smallest cases of one reading: most of those that fail
+do so there, and are done. The *cells* hold the rest: all cases of a paper that agree in their first
+two parameters (ranks and microbatches for schedules), so that claims that measure the same schedule
 meet in one worker and its caches.
 """
 
@@ -18,20 +19,23 @@ from functools import cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Claim, Counterexample
+from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.decision import Counterexample
 from bubbleproof.papers.claims.domain import Table
+from bubbleproof.papers.claims.reading import Reading
 from bubbleproof.papers.claims.standing import Standing, watched
 
 Library = Callable[[], Mapping[str, Claim]]
+Key = tuple[str, str]  # the id of a claim and the name of one of its readings
 HEAD = 96  # cases of a head, fewer where their schedules are large
 LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Slice:
-    """Cases of one claim, smallest first: ``place[i]`` is where ``rows[i]`` is in the domain."""
+    """Cases of one reading, smallest first: ``place[i]`` is where ``rows[i]`` is in the domain."""
 
-    claim: str
+    key: Key
     names: tuple[str, ...]
     rows: Table
     place: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -55,12 +59,16 @@ class Shard:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(part.claim for part in self.slices))
+        return tuple(dict.fromkeys(part.key[0] for part in self.slices))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(dict.fromkeys(part.key for part in self.slices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failing case, at its place in the claim's domain."""
+    """A failing case, at its place in the reading's domain."""
 
     place: int
     counterexample: Counterexample
@@ -70,10 +78,10 @@ class Failure:
 class Outcome:
     """What came of a slice: its first failing case, and the mutants that its cases refute.
 
-    ``standing`` is that of the claim, told by the slice that holds the domain's first case.
+    ``standing`` is that of the reading, told by the slice that holds the domain's first case.
     """
 
-    claim: str
+    key: Key
     failure: Failure | None
     refuted_mutants: frozenset[int]
     standing: Standing | None
@@ -82,7 +90,11 @@ class Outcome:
 def decide_shard(shard: Shard) -> tuple[Outcome, ...]:
     """What came of every slice; an error names the claim and the case."""
     known = _known(shard.library)
-    return tuple(_outcome(known[part.claim], part) for part in shard.slices)
+    return tuple(
+        _outcome(known[claim].reading(name), part)
+        for part in shard.slices
+        for claim, name in [part.key]
+    )
 
 
 @cache
@@ -90,7 +102,7 @@ def _known(library: Library) -> Mapping[str, Claim]:
     return library()
 
 
-def _outcome(claim: Claim, part: Slice) -> Outcome:
+def _outcome(reading: Reading, part: Slice) -> Outcome:
     """Cases are decided in the order of their values, so that those of one shape stand together."""
     first: Failure | None = None
     refuted: frozenset[int] = frozenset()
@@ -101,18 +113,18 @@ def _outcome(claim: Claim, part: Slice) -> Outcome:
             continue
         params = dict(zip(part.names, row, strict=True))
         try:
-            if place == 0 and claim.measured is not None:
-                standing = watched(claim.measured, params)
-            predicted, measured = claim.values(params)
+            if place == 0:
+                standing = watched(reading.measured, params)
+            predicted, measured = reading.values(params)
         except Exception as error:
-            error.add_note(f"while measuring {claim.id} at {params}")
+            error.add_note(f"while measuring {part.key[0]} ({reading.name}) at {params}")
             raise
-        if claim.accepts(predicted, measured):
-            refuted |= claim.refuted_mutants(predicted, measured)
+        if reading.accepts(predicted, measured):
+            refuted |= reading.refuted_mutants(predicted, measured)
         else:
             case = Counterexample(params=params, predicted=predicted, measured=measured)
             first = Failure(place=place, counterexample=case)
-    return Outcome(claim=claim.id, failure=first, refuted_mutants=refuted, standing=standing)
+    return Outcome(key=part.key, failure=first, refuted_mutants=refuted, standing=standing)
 
 
 def by_first_two(part: Slice) -> Iterator[tuple[tuple[int, ...], Slice]]:
@@ -125,7 +137,7 @@ def by_first_two(part: Slice) -> Iterator[tuple[tuple[int, ...], Slice]]:
     for key, rows in zip(keys.tolist(), np.split(order, ends[:-1]), strict=True):
         yield (
             tuple(key),
-            Slice(claim=part.claim, names=part.names, rows=part.rows[rows], place=part.place[rows]),
+            Slice(key=part.key, names=part.names, rows=part.rows[rows], place=part.place[rows]),
         )
 
 

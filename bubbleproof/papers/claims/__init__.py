@@ -1,20 +1,22 @@
 """The papers' claims as data; ``claims()`` lists them all by id, ``decide`` decides one.
 
-``domain`` makes the cases, ``claim`` says what a claim is and how it is written down, ``standing``
-what its measured side rests on, ``registry`` names the papers' modules.
+``domain`` makes the cases, ``reading`` says what a sentence can mean, ``claim`` what a claim is and
+how it is written down, ``decision`` what becomes of it, ``standing`` what its measured side rests
+on, ``registry`` names the papers' modules.
 """
 
 from __future__ import annotations
 
-from bubbleproof.papers.claims.claim import (
-    Claim,
+from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.decision import (
     ClaimVerdict,
     Counterexample,
     Decision,
-    Relation,
+    Finding,
     decide,
 )
 from bubbleproof.papers.claims.domain import Domain
+from bubbleproof.papers.claims.reading import Premise, Reading, Relation
 from bubbleproof.papers.claims.registry import claims
 from bubbleproof.papers.claims.standing import Standing
 
@@ -24,6 +26,9 @@ __all__ = [
     "Counterexample",
     "Decision",
     "Domain",
+    "Finding",
+    "Premise",
+    "Reading",
     "Relation",
     "Standing",
     "claims",

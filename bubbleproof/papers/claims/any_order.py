@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from bubbleproof.papers.claims.claim import Exact
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import made, measures
+from bubbleproof.papers.claims.reading import Exact
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.families.svpp_literal import tie_breaks
 from bubbleproof.theory.model.measures import Measures, measure

@@ -12,21 +12,23 @@ Source: Kim et al., "BPipe: Memory-Balanced Pipeline Parallelism for Training La
 
 from __future__ import annotations
 
-from bubbleproof.papers.claims import bpipe_bytes, bpipe_placement
+from bubbleproof.papers.claims import (
+    bpipe_algorithm,
+    bpipe_bytes,
+    bpipe_placement,
+    bpipe_synchronous,
+)
 from bubbleproof.papers.claims import bpipe_domains as cases
 from bubbleproof.papers.claims import bpipe_schedules as on
-from bubbleproof.papers.claims.bpipe_search import least_capacity, least_evictions
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.bpipe_algorithm import MU_OPT, mu_opt
+from bubbleproof.papers.claims.bpipe_search import least_capacity
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import peak
+from bubbleproof.papers.claims.reading import TWICE
 from bubbleproof.theory.families.bpipe_plan import computation_slots
 
-MU_OPT = "ceil((p+2)/2)"  # section 3.3
 MOST_AWAY = f"p - s - {MU_OPT} + 1"
-
-
-def mu_opt(p: int) -> int:
-    return -(-(p + 2) // 2)
 
 
 def count(at: Params) -> int:
@@ -48,13 +50,6 @@ def count(at: Params) -> int:
 
 def _least_capacity(at: Params) -> int:
     return least_capacity(computation_slots(on.BPIPE.base, at["p"], at["m"]))
-
-
-def _fewest_evictions(at: Params) -> int:
-    slots = computation_slots(on.BPIPE.base, at["p"], at["m"])
-    found = least_evictions(slots[at["s"]], slots[at["p"] - 1 - at["s"]], mu_opt(at["p"]))
-    assert found is not None, "the objective is within reach"
-    return found
 
 
 def half_of_interleaved_pair(at: Params) -> int:
@@ -84,14 +79,15 @@ _OBJECTIVE = (
            "mu_opt is the optimal balance: from m = p on, no plan of transfers keeps every stage "
            "below it.", "least mu of any plan", _least_capacity, "==", MU_OPT,
            cases.SEARCHED_PAIRS),
-    stated("bpipe.sec3.3.evictions", "§3.3",
-           "An evictor reaches the objective by evicting at most (p-s) - mu_opt + 1 microbatches "
-           "(read as: in all).", "evictions of stage s", on.evictions, "<=", MOST_AWAY,
-           cases.EVICTORS, "sec3.3.parked"),
-    stated("bpipe.sec3.3.parked", "§3.3",
-           "At most (p-s) - mu_opt + 1 microbatches of an evictor lie on its acceptor at once, "
-           "those in flight included.", "activations of stage s on its acceptor", on.on_acceptor,
-           "<=", MOST_AWAY, cases.EVICTORS),
+    read_as("bpipe.sec3.3.evictions", "§3.3",
+            "An evictor reaches the objective by evicting at most (p-s) - mu_opt + 1 microbatches.",
+            "evicted microbatches of stage s", (
+                reading("away at once, those in flight included",
+                        "§3.3: the acceptor saves that many from the evictor, beside its own",
+                        on.on_acceptor, "<=", MOST_AWAY, cases.EVICTORS),
+                reading("in all", "§3.3: the sentence by itself", on.evictions, "<=", MOST_AWAY,
+                        cases.EVICTORS),
+            )),
     stated("bpipe.sec3.3.parked-exact", "§3.3", "With enough microbatches that many lie there.",
            "activations of stage s on its acceptor", on.on_acceptor, "==", MOST_AWAY, cases.STEADY),
     stated("bpipe.sec3.3.acceptor", "§3.3", "An acceptor's mu(p-s-1) becomes p + 2 - mu_opt.",
@@ -106,50 +102,25 @@ _OBJECTIVE = (
            "number of stages that evict", on.evicting_stages, "==", "max(0, (p-4)//2 + 1)",
            cases.FILLED_SHAPES),
 )  # fmt: skip
-_ALGORITHM = (
-    stated("bpipe.alg1.warm-up", "§3.4 Algorithm 1 line 4",
-           "The warm-up evicts n_evict = min(p-s, m) - mu_opt microbatches, where that is "
-           "positive.", "evictions of stage s before its first backward",
-           lambda at: on.warm_up_evictions(on.BPIPE, at), "==", f"max(0, min(p-s, m) - {MU_OPT})",
-           cases.EVICTORS),
-    stated("bpipe.alg1.printed", "§3.4 Algorithm 1",
-           "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt (C with its bubbles, T_i "
-           "beside C_i).", "peak activations of stage s", on.peak_printed, "<=", MU_OPT,
-           cases.EVICTORS, "alg1.shipped"),
-    stated("bpipe.alg1.printed-dense", "§3.4 Algorithm 1",
-           "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt (C without bubbles).",
-           "peak activations of stage s", lambda at: on.peak_printed(at, is_dense=True), "<=",
-           MU_OPT, cases.EVICTORS, "alg1.shipped"),
-    stated("bpipe.alg1.shipped",
-           "§3.4 Algorithm 1, corrected: line 22 evicts the microbatch of the last forward before "
-           "C_{i-2}", "The transfers of the algorithm keep mu(s) <= mu_opt.",
-           "peak activations of stage s", on.mu("bpipe"), "<=", MU_OPT, cases.EVICTORS),
-    stated("bpipe.alg1.minimum", "§3.4", "No plan of transfers evicts fewer microbatches.",
-           "evictions of stage s", on.evictions, "==", _fewest_evictions, cases.SEARCHED),
-    stated("bpipe.alg1.cooldown", "§3.4",
-           "In the cooldown of an evictor a bubble precedes every backward but the first, so a "
-           "load there does not add to a forward.", "backwards without one at tF = tB = 1",
-           on.cooldown_without_bubble, "==", 0, cases.EVICTORS),
-    stated("bpipe.fig4.decisions", "§3.4, Figure 4",
-           "C of stage 0 has 22 decisions, bubbles included.", "slots at tF = tB = 1",
-           lambda at: on.makespan_1f1b({**at, "tF": 1, "tB": 1}), "==", 22,
-           case("p = 4, m = 8", p=4, m=8)),
-)  # fmt: skip
 _TRANSFERS = (
     stated("bpipe.sec3.5.fits", "§3.5",
            "A transfer that fits a forward and fits a backward costs no time.", "makespan",
            lambda at: on.makespan(at, min(at["tF"], at["tB"])), "==", on.makespan_1f1b,
            cases.TICKS),
-    stated("bpipe.appB.fits-forward", "Appendix B", "A transfer that fits a forward costs no time.",
-           "makespan", lambda at: on.makespan(at, at["tF"]), "==", on.makespan_1f1b, cases.TICKS,
-           "appB.longest"),
+    read_as("bpipe.appB.fits-forward", "Appendix B",
+            "A transfer that fits a forward costs no time.", "makespan", (
+                reading("backwards twice as long", "Appendix B: a backward generally takes twice "
+                        "as long as a forward", lambda at: on.makespan(at, at["tF"]), "==",
+                        on.makespan_1f1b, cases.TWICE_TICKS, [TWICE]),
+                reading("at any durations", "Appendix B: the sentence by itself",
+                        lambda at: on.makespan(at, at["tF"]), "==", on.makespan_1f1b, cases.TICKS),
+            )),
     stated("bpipe.appB.relaxed", "Appendix B",
            "At tB = 2 tF an evict and a load may share the time of a backward and a forward: t = "
            "3/2 tF costs no time.", "makespan", lambda at: on.makespan(at, 3 * at["tF"] // 2), "==",
            on.makespan_1f1b, cases.RELAXED),
-    stated("bpipe.appB.longest",
-           "Appendix B, corrected: two transfers must fit a forward and a backward",
-           "A transfer costs no time exactly where 2t <= tF + tB.",
+    stated("bpipe.appB.longest", "ours, for BPipe Appendix B",
+           "At any durations a transfer costs no time exactly where 2t <= tF + tB.",
            "longest transfer that costs no time", on.longest_free_transfer, "==", "(tF+tB)//2",
            cases.LONG_TICKS),
 )  # fmt: skip
@@ -181,10 +152,11 @@ COUNTS = (
 CLAIMS: tuple[Claim, ...] = (
     *_IMBALANCE,
     *_OBJECTIVE,
-    *_ALGORITHM,
+    *bpipe_algorithm.CLAIMS,
     *_TRANSFERS,
     *_CHUNKS,
     *bpipe_bytes.CLAIMS,
     *COUNTS,
     *bpipe_placement.CLAIMS,
+    *bpipe_synchronous.CLAIMS,
 )

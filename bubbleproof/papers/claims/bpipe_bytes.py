@@ -20,9 +20,10 @@ from bubbleproof.papers.claims.bpipe_schedules import (
     makespan,
     makespan_1f1b,
 )
-from bubbleproof.papers.claims.claim import Claim, Exact, missing, stated
+from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.measured_pipelines import measures
+from bubbleproof.papers.claims.reading import Exact
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -42,6 +43,7 @@ MODELS = domain(
 )
 ONE_13B = case("the printed configuration", **GPT3_13B)
 ONE_96B = case("the printed configuration", **GPT3_96B)
+ONE_134B = case("configuration (4)-mb2: a batch of 192, one replica", m=96, **GPT3_134B)
 # Table 7, MFU in hundredths of a percent: Megatron-LM's fastest and slowest configuration and
 # BPipe's, per model (billions of parameters).
 MFU = {96: (4051, 2431, 5064), 134: (4140, 2401, 5206)}
@@ -172,6 +174,16 @@ def imbalance_13b(at: Params) -> Fraction:
     return (peaks[0] - peaks[-1]) * inventory("none")(at) / GIB
 
 
+def imbalance_134b(name: str) -> Exact:
+    """GiB between the fullest and the emptiest stage by Eq. 1 and 5, in the family's schedule."""
+
+    def value(at: Params) -> Fraction:
+        peaks = measures(name, {"p": at["p"], "m": at["m"]}).peak_activations
+        return (max(peaks) - min(peaks)) * inventory("attention")(at) / GIB
+
+    return value
+
+
 def over_fastest(_: Params) -> Fraction:
     """The smaller of the models' ratios of BPipe's MFU to Megatron-LM's best."""
     return min(Fraction(ours, fastest) for fastest, _, ours in MFU.values())
@@ -203,19 +215,23 @@ _WORKED = (
            "By the paper's own model GPT-3 13B on 8 stages without recomputation is imbalanced by "
            "38.96 GiB, 2 GiB more than the figure shows.", "GiB", imbalance_13b, "~2", "38.96",
            ONE_13B),
+    stated("bpipe.sec4.3.unbalanced", "section 4.3, Figure 8 by Eq. 1, 2 and 5",
+           "Without balancing the memory of GPT-3 134B's stages differs by more than 25 GiB, in "
+           "activations alone.", "GiB", imbalance_134b("1f1b"), ">=", 25, ONE_134B,
+           slack="a round number; it is 28.76 GiB"),
+    stated("bpipe.sec4.3.balanced", "ours, for BPipe section 4.3",
+           "Balanced, the activations of GPT-3 134B's stages differ by one microbatch's, 2.61 GiB.",
+           "GiB", imbalance_134b("bpipe"), "~2", "2.61", ONE_134B),
 )  # fmt: skip
 _MEASURED_BY_THE_AUTHORS = (
     missing("bpipe.sec2.imbalance", "section 2, Figure 3",
             "The first and the last of 8 stages of GPT-3 13B differ by 37 GiB.",
             "what the first stage (embedding) and the last (head, loss) keep besides Eq. 4, and "
-            "the allocator's share; bpipe.sec2.modelled says what Eq. 1, 2 and 4 give"),
+            "the allocator's share", estimated="38.96 GiB by Eq. 1, 2 and 4 (bpipe.sec2.modelled)"),
     missing("bpipe.sec4.3.balance", "section 4.3, Figure 8",
-            "The memory of GPT-3 134B differs by more than 25 GiB between stages without and by 10 "
-            "GiB with activation balancing.",
-            "the memory of each stage apart from activations, and the allocator's share"),
-    missing("bpipe.sec4.4.cost", "section 4.4, Figure 9",
-            "Balancing costs 1.1 % of the time, 11 % with synchronous transfers.",
-            "the times of every kernel and transfer on the authors' cluster"),
+            "With activation balancing the memory of GPT-3 134B's stages differs by 10 GiB.",
+            "the memory of each stage apart from activations, and the allocator's share",
+            estimated="2.61 GiB of activations by Eq. 1 and 5 (bpipe.sec4.3.balanced)"),
 )  # fmt: skip
 _TABLES = (
     stated("bpipe.sec1.states", "section 1",

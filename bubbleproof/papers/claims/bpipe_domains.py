@@ -63,6 +63,10 @@ TICKS = domain(
     "2 <= p <= 8, m in {p, 2p, 2p+1}, tF and tB up to 4",
     p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,
 ).widened(f"{COUNTS_TEXT}, tF and tB up to 4", p=RANKS, m=looked_at)  # fmt: skip
+TWICE_TICKS = domain(
+    "2 <= p <= 8, m in {p, 2p, 2p+1}, tF:tB in 1:2 2:4",
+    p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=((1, 2), (2, 4)),
+).widened(f"{COUNTS_TEXT}, tF:tB in 1:2 2:4", p=RANKS, m=looked_at)  # fmt: skip
 LONG_TICKS = domain(
     "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
     p=range(4, 9), m="(2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,

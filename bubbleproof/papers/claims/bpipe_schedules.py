@@ -11,10 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Value
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
+from bubbleproof.papers.claims.reading import Value
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
 from bubbleproof.theory.families.bpipe import BalancedFamily, BPipe, BPipeInterleaved
@@ -105,16 +105,8 @@ def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
     return sum(t.kind is Kind.EVICT and t.slot < first for t in planned)
 
 
-def cooldown_without_bubble(at: Params) -> int:
-    """How many backwards of stage s after its last forward follow no bubble, the first excepted."""
-    slots = computation_slots(BPIPE.base, at["p"], at["m"])[at["s"]]
-    last = max(i for i, action in enumerate(slots) if action and action.kind is Kind.F)
-    after = [i for i, action in enumerate(slots) if action is not None and i > last]
-    return sum(slots[i - 1] is not None for i in after[1:])
-
-
 def peak_printed(at: Params, *, is_dense: bool = False) -> int:
-    """mu(s) when Algorithm 1 is followed as printed, beside C with or without its bubbles."""
+    """mu(s) of Algorithm 1 as printed, on C of earliest forwards, with or without its bubbles."""
     p, m, s = at["p"], at["m"], at["s"]
     slots = computation_slots(BPIPE.base, p, m)[s]
     slots = dense(slots) if is_dense else slots

@@ -12,7 +12,7 @@ the published DualPipe and DualPipeV schedules.
 from __future__ import annotations
 
 from bubbleproof.papers.claims.any_order import least_idle_ratio
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RANKS,
     Choice,
@@ -29,6 +29,7 @@ from bubbleproof.papers.claims.measured_pipelines import (
     peak_of_rank,
     span_idle,
 )
+from bubbleproof.papers.claims.reading import EQUAL_TICKS, TWICE, Premise
 
 CHIMERA = "Chimera (SC 2021) section 3"
 DEEPSEEK = "DeepSeek-V3 technical report section 3.2.1"
@@ -56,25 +57,30 @@ EQUAL_UNITS, DOUBLE_UNITS = _units(EQUAL), _units(DOUBLE)
 RANKS_OF_UNITS = _units(EQUAL, "; every rank r", r="range(p)")
 
 
+WHOLE = Premise(text="D divides N", cases="m % p == 0")
+ONE_BY_ONE = Premise(text="tF = tI >= tW", cases="tF == tI >= tW")
 CHIMERA_BUBBLE, CHIMERA_DOUBLE = "(p-2)/(2*m + p-2)", "(p-2)/(3*m/2 + p-2)"
 
 
 CHIMERA_CLAIMS: tuple[Claim, ...] = (
-    stated("field.chimera.bubble", CHIMERA,
-           "Some order on Chimera's placement has the bubble ratio (D-2)/(2N+D-2), here for any m "
-           "and any durations.", "least idle_ratio of any order", least_idle_ratio("chimera"), "==",
-           CHIMERA_BUBBLE, ORDERS, "chimera.bubble-units"),
-    stated("field.chimera.bubble-units", CHIMERA,
-           "The bubble ratio is (D-2)/(2N+D-2) where D divides N and backwards last as forwards.",
-           "idle_ratio", idle_ratio("chimera"), "==", CHIMERA_BUBBLE, EQUAL_UNITS),
-    stated("field.chimera.double", CHIMERA,
-           "With backwards twice as long the bubble ratio is (D-2)/(3N/2+D-2), here for units "
-           "joined directly.", "idle_ratio", idle_ratio("chimera"), "==", CHIMERA_DOUBLE,
-           DOUBLE_UNITS, "chimera.double-gaps"),
-    stated("field.chimera.double-some", f"{CHIMERA}, for units joined as they fit best",
-           "With backwards twice as long some order on Chimera's placement has at most the bubble "
-           "ratio (D-2)/(3N/2+D-2).", "least idle_ratio of any order", least_idle_ratio("chimera"),
-           "<=", CHIMERA_DOUBLE, DOUBLE_ORDERS),
+    read_as("field.chimera.bubble", CHIMERA,
+            "The bubble ratio is (D-2)/(2N+D-2).", "idle_ratio", [
+                reading("D divides N, backwards last as forwards", "whole units of equal ticks",
+                        idle_ratio("chimera"), "==", CHIMERA_BUBBLE, EQUAL_UNITS,
+                        [EQUAL_TICKS, WHOLE]),
+                reading("some order, for any m and any durations", "without its premises",
+                        least_idle_ratio("chimera"), "==", CHIMERA_BUBBLE, ORDERS,
+                        is_contrast=True),
+            ]),
+    read_as("field.chimera.double", CHIMERA,
+            "With backwards twice as long the bubble ratio is (D-2)/(3N/2+D-2).", "idle_ratio", [
+                reading("some order, at most", "units joined as they fit best",
+                        least_idle_ratio("chimera"), "<=", CHIMERA_DOUBLE, DOUBLE_ORDERS,
+                        [TWICE, WHOLE]),
+                reading("units joined directly", "one unit after the other",
+                        idle_ratio("chimera"), "==", CHIMERA_DOUBLE, DOUBLE_UNITS,
+                        [TWICE, WHOLE]),
+            ]),
     stated("field.chimera.double-gaps", "ours",
            "Joined directly, each of the N/D units adds a gap of D-2 ticks to the first D-2.",
            "idle ticks of a rank", idle_ticks("chimera"), "==", "(m//p + 1)*(p-2)", DOUBLE_UNITS),
@@ -113,12 +119,13 @@ def _dual_claims(name: str, title: str, formula: str, hops: str, most: str) -> t
     published = f"({hops})*(tF + 2*tI - tW)"
     even = _dual(name, "tF = tI >= tW", "tF == tI >= tW")
     return (
-        stated(f"field.{name}.bubble", DEEPSEEK, f"{title} idles {formula}, here at any durations.",
-               "span_idle (ticks)", span_idle(name), "==", published,
-               _dual(name, "any durations", "True"), f"{name}.bubble-general"),
-        stated(f"field.{name}.bubble-even", DEEPSEEK,
-               f"{title} idles {formula} where an input gradient takes as long as a forward.",
-               "span_idle (ticks)", span_idle(name), "==", published, even),
+        read_as(f"field.{name}.bubble", DEEPSEEK, f"{title} idles {formula}.", "span_idle", [
+            reading("an input gradient takes as long as a forward, W no longer",
+                    "the published figure: forwards and backwards overlap one by one",
+                    span_idle(name), "==", published, even, [ONE_BY_ONE]),
+            reading("any durations", "without its premise", span_idle(name), "==", published,
+                    _dual(name, "any durations", "True"), is_contrast=True),
+        ]),
         stated(f"field.{name}.bubble-general", "ours",
                f"{title} idles h(tF + 2tI - tW) - min(tF, h(tI - tF)), h the hops of {formula}.",
                "span_idle (ticks)", span_idle(name), "==",

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from bubbleproof.papers.claims.any_order import least_idle_over_work
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
@@ -37,6 +37,7 @@ from bubbleproof.papers.claims.measured_pipelines import (
     peak_of_rank,
     span_idle,
 )
+from bubbleproof.papers.claims.reading import UP_TO, Premise
 
 SOME_RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)
 FEWER_RANKS = (2, 3, 4, 5, 6, 7, 8, 16)
@@ -110,6 +111,11 @@ BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
 CHUNKED = shapes("any m", ranks=FEWER_RANKS, v=CHUNKS)
 FILLED = shapes("m >= p", "m >= p", ranks=FEWER_RANKS, v=CHUNKS)
+PLAIN_FILLED = shapes("m >= p", "m >= p")
+TWO_GROUPS = shapes("p divides m, m > p", "m % p == 0 and m > p", ranks=FEWER_RANKS, v=CHUNKS)
+FULL_PIPE = Premise(text="m >= p", cases="m >= p")
+GROUPED = Premise(text="p divides m", cases="m % p == 0")
+SEVERAL = Premise(text="p divides m, m > p", cases="m % p == 0 and m > p")
 DIVIDED = shapes("p divides m", "m % p == 0", ranks=FEWER_RANKS, v=CHUNKS)
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
@@ -143,39 +149,51 @@ CLAIMS: tuple[Claim, ...] = (
            "Qi et al., Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3, table for 1F1B",
            "1F1B idles (p-1)(tF+tB) within a rank's span.", "span_idle (ticks)", span_idle("1f1b"),
            "==", "(p-1)*(tF+tB)", ANY),
-    stated("field.1f1b.peak", f"{MEGATRON} section 2.2",
-           "1F1B keeps the activations of p microbatches.", "peak activations (units)",
-           peak("1f1b"), "==", "p", ANY, "1f1b.peak-of-rank"),
+    read_as("field.1f1b.peak", f"{MEGATRON} section 2.2",
+            "1F1B keeps the activations of p microbatches.", "peak activations (units)", [
+                reading("at most", "at most p are in flight, whatever m", peak("1f1b"), "<=", "p",
+                        ANY, [UP_TO]),
+                reading("just p, of p or more", "a filled pipeline", peak("1f1b"), "==", "p",
+                        PLAIN_FILLED, [FULL_PIPE]),
+                reading("just p, of fewer too", "without its premise", peak("1f1b"), "==", "p", ANY,
+                        is_contrast=True),
+            ]),
     stated("field.1f1b.peak-of-rank",
            "ours; PipeDream (SOSP 2019) section 3.2 for many microbatches",
            "Rank r keeps the activations of min(p-r, m) microbatches.",
            "peak activations of rank r (units)", peak_of_rank("1f1b"), "==", "min(p-r, m)",
            OF_RANKS),
-    stated("field.interleaved.bubble", f"{MEGATRON} section 2.2",
-           "Interleaving divides the bubble by v: some order has (p-1)/(vm), here for any m.",
-           "least idle_over_work of any order", least_idle_over_work("interleaved"), "==", OVERHEAD,
-           ORDERS, "interleaved.bubble-divided"),
-    stated("field.interleaved.bubble-divided", f"{MEGATRON} section 2.2",
-           "Where p divides m, as the schedule requires, the bubble is (p-1)/(vm).",
-           "idle_over_work", idle_over_work("interleaved"), "==", OVERHEAD, DIVIDED),
+    read_as("field.interleaved.bubble", f"{MEGATRON} section 2.2",
+            "Interleaving divides the bubble by v: it is (p-1)/(vm).", "idle_over_work", [
+                reading("p divides m", "the schedule requires it", idle_over_work("interleaved"),
+                        "==", OVERHEAD, DIVIDED, [GROUPED]),
+                reading("any m, by some order", "without its premise",
+                        least_idle_over_work("interleaved"), "==", OVERHEAD, ORDERS,
+                        is_contrast=True),
+            ]),
     stated("field.interleaved.bubble-filled", "ours",
            "The bubble is (p-1)/(vm) for every m >= p when the remainder is spread over the "
            "groups.", "idle_over_work", idle_over_work("interleaved-spread"), "==", OVERHEAD,
            FILLED),
-    stated("field.interleaved.peak", "Korthikanti et al. (MLSys 2023) section 4.2.3",
-           "The first rank keeps 1 + (p-1)/(pv) times 1F1B's activations.",
-           "peak activations (units of one chunk)", peak("interleaved"), "==", KORTHIKANTI, DIVIDED,
-           "interleaved.peak-bounded"),
+    read_as("field.interleaved.peak", "Korthikanti et al. (MLSys 2023) section 4.2.3",
+            "The first rank keeps 1 + (p-1)/(pv) times 1F1B's activations.",
+            "peak activations (units of one chunk)", [
+                reading("of two groups or more", "microbatches enough, p divides m",
+                        peak("interleaved"), "==", KORTHIKANTI, TWO_GROUPS, [SEVERAL]),
+                reading("of one group too", "without its premise", peak("interleaved"), "==",
+                        KORTHIKANTI, DIVIDED, is_contrast=True),
+            ]),
     stated("field.interleaved.peak-bounded", "ours",
            "The first rank keeps that many, or all mv where there are no more.",
            "peak activations (units of one chunk)", peak("interleaved"), "==",
            f"min({KORTHIKANTI}, m*v)", DIVIDED),
-    stated("field.bfs.bubble", f"{BREADTH} section 4",
-           "Breadth-first order has the interleaved bubble, (p-1)/(vm), here for any m.",
-           "idle_over_work", idle_over_work("bfs"), "==", OVERHEAD, CHUNKED, "bfs.bubble-filled"),
-    stated("field.bfs.bubble-filled", f"{BREADTH} section 4",
-           "With m >= p the bubble is (p-1)/(vm); p need not divide m.", "idle_over_work",
-           idle_over_work("bfs"), "==", OVERHEAD, FILLED),
+    read_as("field.bfs.bubble", f"{BREADTH} section 4",
+            "Breadth-first order has the interleaved bubble, (p-1)/(vm).", "idle_over_work", [
+                reading("m >= p", "a filled pipeline; p need not divide m", idle_over_work("bfs"),
+                        "==", OVERHEAD, FILLED, [FULL_PIPE]),
+                reading("any m", "without its premise", idle_over_work("bfs"), "==", OVERHEAD,
+                        CHUNKED, is_contrast=True),
+            ]),
     stated("field.bfs.peak", f"{BREADTH} section 4",
            "Every rank keeps all m microbatches on all its v chunks.",
            "peak activations (units of one chunk)", peak("bfs"), "==", "m*v", CHUNKED),

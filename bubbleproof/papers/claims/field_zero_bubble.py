@@ -15,10 +15,11 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from bubbleproof.papers.claims.claim import Claim, Exact, Value, stated
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import SMALL_RANKS, Domain, Params, Row
-from bubbleproof.papers.claims.field_first import SOME_RANKS, shapes
+from bubbleproof.papers.claims.field_first import FULL_PIPE, SOME_RANKS, shapes
 from bubbleproof.papers.claims.measured_pipelines import measures, peak, span_idle
+from bubbleproof.papers.claims.reading import LARGE, UP_TO, Exact, Premise, Value
 
 ZERO_BUBBLE = "Zero Bubble Pipeline Parallelism (ICLR 2024) section 2.3"
 ZB_V = "Zero Bubble Pipeline Parallelism (extended version), ZB-V"
@@ -41,6 +42,8 @@ ANY = _split("any m", "True")
 UNIT_FILLED = _split("m >= p", "m >= p", UNIT, UNIT)
 UNIT_FULL = _split("m >= 2p-1", "m >= 2*p-1", UNIT, UNIT)
 V_ANY = _split("m >= p", "m >= p", TICKS[:6])
+EVEN = Premise(text="tF = tI = tW", cases="tF == tI == tW")
+LONG_PIPE = Premise(text="m >= 2p-1", cases="m >= 2*p - 1")
 V_FULL = _split("m >= 2p-1", "m >= 2*p-1")
 
 
@@ -64,25 +67,34 @@ def peak_part(name: str) -> Exact:
     return value
 
 
-def _v_claims(name: str, title: str, memory: str, exact: str, bubble: str) -> tuple[Claim, ...]:
+def _v_claims(
+    name: str, title: str, memory: str, near: str, exact: str, bubble: str
+) -> tuple[Claim, ...]:
+    """``memory`` of 1F1B's, within ``near``; ``exact`` what the order has; ``bubble`` at most."""
+    order = "properties of the family, in an order of ours"
     return (
-        stated(f"field.{name}.peak", CONTROLLABLE, f"{title} holds {memory} of 1F1B's activations.",
-               "peak over 1F1B's peak", peak_part(name), "==", memory, UNIT_FILLED,
-               f"{name}.peak-rounded"),
+        read_as(f"field.{name}.peak", CONTROLLABLE,
+                f"{title} holds {memory} of 1F1B's activations.", "peak over 1F1B's peak", [
+                    reading(f"its limit: within {near}", "approximately, as p grows",
+                            lambda at: abs(peak_part(name)(at) - Fraction(memory)), "<=", near,
+                            UNIT_FILLED, [LARGE, FULL_PIPE]),
+                    reading("on any number of ranks", "without its premise", peak_part(name), "==",
+                            memory, UNIT_FILLED, is_contrast=True),
+                ]),
         stated(f"field.{name}.peak-rounded", "ours, for m >= p",
                f"{title} holds that part of p microbatches and up to one or two more.",
-               "peak over 1F1B's peak", peak_part(name), "==", exact, UNIT_FILLED),
-        stated(f"field.{name}.bubble", CONTROLLABLE, f"{title} idles {bubble} of what 1F1B idles.",
-               "span_idle (chunk ticks)", span_idle(name), "==", part_of_1f1b(bubble), UNIT_FILLED,
-               f"{name}.bubble-at-most"),
-        stated(f"field.{name}.bubble-at-most", "ours, at tF = tI = tW",
-               f"{title} idles at most {bubble} of what 1F1B idles.", "span_idle (chunk ticks)",
-               span_idle(name), "<=", part_of_1f1b(bubble), UNIT_FILLED,
-               slack="our order idles less"),
-        stated(f"field.{name}.bubble-any-ticks", f"{CONTROLLABLE}, without its condition",
-               f"The same order at any durations idles at most {bubble} of what 1F1B idles.",
-               "span_idle (chunk ticks)", span_idle(name), "<=", part_of_1f1b(bubble), V_ANY,
-               f"{name}.bubble-at-most"),
+               "peak over 1F1B's peak", peak_part(name), "==", exact, UNIT_FILLED,
+               premises=[FULL_PIPE]),
+        read_as(f"field.{name}.bubble", CONTROLLABLE, f"{title} idles {bubble} of what 1F1B idles.",
+                "span_idle (chunk ticks)", [
+                    reading("at most, at tF = tI = tW", order, span_idle(name), "<=",
+                            part_of_1f1b(bubble), UNIT_FILLED, [UP_TO, EVEN, FULL_PIPE],
+                            "our order idles less"),
+                    reading("just that, of our order", "not the paper's order", span_idle(name),
+                            "==", part_of_1f1b(bubble), UNIT_FILLED, is_contrast=True),
+                    reading("at most, our order at any durations", "without its premise",
+                            span_idle(name), "<=", part_of_1f1b(bubble), V_ANY, is_contrast=True),
+                ]),
     )  # fmt: skip
 
 
@@ -90,16 +102,18 @@ def _h_claims(name: str, title: str, ahead: int, filled: Domain, least: str) -> 
     """W delayed by ``ahead`` microbatches per hop, so that as many W fill a hop's wait."""
     weights, most = ("tW", "p") if ahead == 1 else ("2tW", "2p-1")
     condition = f"m >= {most} and tW <= {least}"
-    conditions = _split(condition, f"m >= {ahead}*(p-1) + 1 and tW <= {least}")
+    where = f"m >= {ahead}*(p-1) + 1 and tW <= {least}"
     bubble = f"(p-1)*(tF + tI - {ahead}*tW)"
-    idles = f"{title} idles (p-1)(tF+tI-{weights})"
     return (
-        stated(f"field.{name}.bubble", ZERO_BUBBLE, f"{idles}, here for any m and any durations.",
-               "span_idle (ticks)", span_idle(name), "==", bubble, ANY,
-               f"{name}.bubble-conditions"),
-        stated(f"field.{name}.bubble-conditions", "ours: the conditions",
-               f"{idles} where {condition}.", "span_idle (ticks)", span_idle(name), "==", bubble,
-               conditions),
+        read_as(f"field.{name}.bubble", ZERO_BUBBLE, f"{title} idles (p-1)(tF+tI-{weights}).",
+                "span_idle (ticks)", [
+                    reading("microbatches enough, and W no longer than what waits",
+                            "the schedule's figures: m >= p, about equal ticks", span_idle(name),
+                            "==", bubble, _split(condition, where),
+                            [Premise(text=condition, cases=where)]),
+                    reading("any m and any durations", "without its premises", span_idle(name),
+                            "==", bubble, ANY, is_contrast=True),
+                ]),
         stated(f"field.{name}.peak", ZERO_BUBBLE, f"{title} keeps {most} activations.",
                "peak activations (units)", peak(name), "==", f"{ahead}*(p-1) + 1", filled),
     )  # fmt: skip
@@ -111,17 +125,17 @@ CLAIMS: tuple[Claim, ...] = (
            "At tF = tI = tW ZB-H1 idles a third of what 1F1B idles.", "span_idle (ticks)",
            span_idle("zb-h1"), "==", part_of_1f1b("1/6"), UNIT_FILLED),
     *_h_claims("zb-h2", "ZB-H2", 2, UNIT_FULL, "min(tF, tI)"),
-    stated("field.zb-v.bubble-any-ticks", ZB_V,
-           "ZB-V's order for equal ticks idles nowhere, here at any durations.",
-           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, V_FULL, "zb-v.bubble"),
-    stated("field.zb-v.bubble-filled", ZB_V,
-           "ZB-V idles nowhere for m >= p, in the shortest order found where m < 2p-1.",
-           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, UNIT_FILLED, "zb-v.bubble"),
-    stated("field.zb-v.bubble", ZB_V, "ZB-V idles nowhere at tF = tI = tW and m >= 2p-1.",
-           "span_idle (chunk ticks)", span_idle("zb-v"), "==", 0, UNIT_FULL),
+    read_as("field.zb-v.bubble", ZB_V, "ZB-V idles nowhere.", "span_idle (chunk ticks)", [
+        reading("tF = tI = tW, m >= 2p-1", "equal ticks, microbatches enough", span_idle("zb-v"),
+                "==", 0, UNIT_FULL, [EVEN, LONG_PIPE]),
+        reading("any durations, the order for equal ticks", "without its premise",
+                span_idle("zb-v"), "==", 0, V_FULL, is_contrast=True),
+        reading("m >= p, the shortest order found", "without its premise", span_idle("zb-v"), "==",
+                0, UNIT_FILLED, is_contrast=True),
+    ]),
     stated("field.zb-v.peak", ZB_V,
            "ZB-V keeps as many activations as 1F1B, those of p microbatches.",
            "peak over 1F1B's peak", peak_part("zb-v"), "==", 1, UNIT_FILLED),
-    *_v_claims("v-half", "V-Half", "1/2", "(p+2)//2 / p", "1/2"),
-    *_v_claims("v-min", "V-Min", "1/3", "(p+4)//3 / p", "2/3"),
+    *_v_claims("v-half", "V-Half", "1/2", "1/p", "(p+2)//2 / p", "1/2"),
+    *_v_claims("v-min", "V-Min", "1/3", "4/(3*p)", "(p+4)//3 / p", "2/3"),
 )  # fmt: skip

@@ -14,12 +14,13 @@ from math import prod
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Exact, Value
 from bubbleproof.papers.claims.domain import Params, Row
+from bubbleproof.papers.claims.reading import Exact, Value
 from bubbleproof.papers.claims.retiming import Template, retimed, template
 from bubbleproof.theory.families import FamilyMember, family, make_parameters
 from bubbleproof.theory.families.base import Family
 from bubbleproof.theory.families.parameters import COUNTS, NAMES, TICKS
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import Measures, measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -114,9 +115,23 @@ def last_end(chosen: Family, pipeline: Pipeline) -> int:
 
 def messages(problem: Problem) -> int:
     """Forward and backward messages between ranks in one step."""
+    return int(_message_table(problem).sum())
+
+
+def messages_between(problem: Problem, rank: int, other: int) -> int:
+    """Messages between two ranks in one step, both ways."""
+    table = _message_table(problem)
+    return int(table[rank, other] + table[other, rank])
+
+
+def _message_table(problem: Problem) -> Ints:
+    """How many messages each rank (row) sends to each other (column); tasks all on ranks."""
     edges, rank, stage = problem.edges, problem.rank_of_task, problem.actions.stage
-    crosses = rank[edges.before] != rank[edges.after]
-    return int((crosses & (stage[edges.before] != stage[edges.after])).sum())
+    sender, receiver = rank[edges.before], rank[edges.after]
+    crosses = (sender != receiver) & (stage[edges.before] != stage[edges.after])
+    table = np.zeros((problem.num_ranks, problem.num_ranks), dtype=np.int64)
+    np.add.at(table, (sender[crosses], receiver[crosses]), 1)
+    return table
 
 
 def peaks_of(member: FamilyMember, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Row:

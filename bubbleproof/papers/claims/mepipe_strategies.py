@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.known_models import known_model
+from bubbleproof.costs.model_costs import model_costs
 from bubbleproof.papers.claims.claim import Claim, missing, stated
 from bubbleproof.papers.claims.domain import Params, domain
 from bubbleproof.papers.claims.measured_pipelines import made, messages, peak_of_a
@@ -37,6 +40,14 @@ SLICED = domain(
 NEIGHBOURS = domain(
     "TP over CP, CP over DP, DP over PP; 8 stages, x = 2, d = 4, global batches of Table 5",
     more=(0, 1, 2), batch=(32, 64, 128), p=(8,), x=(2,), d=(4,),
+)  # fmt: skip
+# (strategy, kind, mark): TP, CP, DP by parameters, activations, optimizer states.
+MARKS = domain(
+    "the marks of TP, CP and DP; two devices, Llama 2 13B",
+    strategy_kind_mark=(
+        (0, 0, 1), (0, 1, 1), (0, 2, 1), (1, 0, 0), (1, 1, 1), (1, 2, 1), (2, 0, 0), (2, 1, 0),
+        (2, 2, 1),
+    ),
 )  # fmt: skip
 DEGREES = domain("x in 2 4 8 16", x=(2, 4, 8, 16), p=(8,), d=(4,), batch=(64,))
 
@@ -61,6 +72,20 @@ def handed_on(name: str, at: Params) -> Fraction:
     return Fraction(messages(made(name, at).problem), at["s"] if name == "svpp" else 1)
 
 
+def is_cut(at: Params) -> int:
+    """1 where a device of two that share a sample, or two, keeps less of a kind than one alone.
+
+    By the cost model, of Llama 2 13B; ZeRO cuts the optimizer states of CP and DP (level 1).
+    """
+    name, zero = (("tensor", 0), ("context", 1), ("data", 1))[at["strategy"]]
+    alone = Deployment(sequence=SEQUENCE)
+    shared = alone.with_changes(**{name: 2, "zero": zero})
+    model = known_model("llama-2-13b").model
+    one, two = (model_costs(model, each).stages[0] for each in (alone, shared))
+    kept = ("parameters", "saved_bytes", "state_bytes")[at["kind"]]
+    return int(getattr(two, kept) < getattr(one, kept))
+
+
 CLAIMS: tuple[Claim, ...] = (
     stated("mepipe.table2.pp.activations", "Table 2",
            "PP does not partition activations: with n >= p the first rank keeps A (DAPPLE's "
@@ -83,8 +108,10 @@ CLAIMS: tuple[Claim, ...] = (
            lambda at: sent("CP", at) / sent("TP", at), "==", "3/4", DEGREES),
     missing("mepipe.table2.pluses", "Table 2",
             "TP has five pluses of communication, CP three, DP two, PP and SPP one.",
-            "what a plus stands for: the model, the sizes and the measure behind the marks"),
-    missing("mepipe.table2.marks", "Table 2",
-            "Which of parameters, activations and optimizer states TP, CP and DP partition.",
-            "which tensors of a layer TP and CP cut: the marks name the strategies alone"),
+            "what a plus stands for: the model, the sizes and the measure behind the marks",
+            estimated="their order, in bytes (mepipe.table2.order)"),
+    stated("mepipe.table2.marks", "Table 2",
+           "TP partitions parameters, activations and optimizer states, CP (ZeRO) the last two, DP "
+           "(ZeRO) the last.", "1 where a device of two keeps less than one alone", is_cut, "==",
+           "mark", MARKS),
 )  # fmt: skip

@@ -21,10 +21,11 @@ from bubbleproof.papers.claims.any_order import (
     most_over_ties,
     peak_over_ties,
 )
-from bubbleproof.papers.claims.claim import Claim, Value, stated
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case
 from bubbleproof.papers.claims.measured_pipelines import idle_ratio, made, measures, peak, peak_of_a
 from bubbleproof.papers.claims.mepipe_domains import CHILDREN, GRAPHS, thin_scope
+from bubbleproof.papers.claims.reading import ABOUT, Value
 from bubbleproof.theory.families.parameters import make_parameters
 from bubbleproof.theory.families.svpp import SVPP
 from bubbleproof.theory.model.actions import NONE, Kind
@@ -50,10 +51,10 @@ def memory_drop(at: Params) -> Fraction:
     )
 
 
-def bubble_rise(at: Params) -> Fraction:
-    """Idle ratio at the least f over that at the largest f; the printed generator, as in Fig. 5."""
-    filled = idle_ratio("svpp-filled")
-    return filled({**at, "f": at["v"] * at["s"]}) / filled(at)
+def bubble_rise(name: str) -> Value:
+    """Idle ratio at the least f over that at the largest f, in a printed generator."""
+    idle = idle_ratio(name)
+    return lambda at: idle({**at, "f": at["v"] * at["s"]}) / idle(at)
 
 
 ALL = thin_scope("every n")
@@ -149,26 +150,29 @@ _FIGURES = (
            "The rescheduled form of Figure 5(a) peaks at A/2, by every tie-break.",
            "largest peak activations over A of any tie-break", peak_over_ties, "==", "1/2",
            FIGURE_5),
-    stated("mepipe.figure-6.bubble", "section 4.3, Figure 6, and Table 3",
-           "Rescheduling gives Figure 5(a) the bubble ratio of Table 3, 3/11: some tie-break does.",
-           "least idle_ratio of any tie-break", least_over_ties, "==", "3/11", FIGURE_5),
-    stated("mepipe.figure-6.bubble-every", "section 4.3, Figure 6, and Table 3",
-           "Rescheduling gives Figure 5(a) the bubble ratio of Table 3, 3/11, by every tie-break; "
-           "the text says nothing of equal numbers of children.",
-           "largest idle_ratio of any tie-break", most_over_ties, "==", "3/11", FIGURE_5,
-           "figure-6.bubble"),
+    read_as("mepipe.figure-6.bubble", "section 4.3, Figure 6, and Table 3",
+            "Rescheduling gives Figure 5(a) the bubble ratio of Table 3, 3/11.", "idle_ratio", (
+                reading("some tie-break does", "section 4.3: of equal numbers of children it says "
+                        "nothing", least_over_ties, "==", "3/11", FIGURE_5),
+                reading("every tie-break does", "of no sentence", most_over_ties, "==", "3/11",
+                        FIGURE_5, is_contrast=True),
+            )),
     stated("mepipe.figure-5.memory", "section 4.2",
            "Figure 5(c), with the least f, needs half the memory of 5(a).", "peak over peak",
            memory_drop, "==", "1/2", FIGURE_5),
-    stated("mepipe.figure-5.bubble", "section 4.2",
-           "Figure 5(c) has a bubble ratio 50% above that of 5(a), both made by the steps of "
-           "section 4.3 as we read them (16 idle ticks of 32 against 9 of 25; against Table 3's 6 "
-           "of 22 it is 83% above).", "idle_ratio over idle_ratio", bubble_rise, "==", "3/2",
-           FIGURE_5, "figure-5.bubble-to"),
-    stated("mepipe.figure-5.bubble-to", 'section 4.2, "by 50%" read as "to 50%"',
-           "Figure 5(c), with the least f, has a bubble ratio of 50%: no order within its memory "
-           "has less.", "least idle_ratio of any order",
-           least_idle_ratio("svpp", room=lambda at: at["v"] * at["s"]), "==", "1/2", FIGURE_5),
+    read_as("mepipe.figure-5.bubble", "section 4.2",
+            "Figure 5(c) has a bubble ratio 50% above that of 5(a).",
+            "idle_ratio over idle_ratio", (
+                reading("bubbles between the backwards of a sample", 'section 4.3: "between two '
+                        'consecutive backward passes of different slices"',
+                        bubble_rise("svpp-of-samples"), "==", "3/2", FIGURE_5),
+                reading("bubbles between two samples, too", "section 4.3: the bubbles are inserted "
+                        "again for later samples", bubble_rise("svpp-filled"), "==", "3/2",
+                        FIGURE_5),
+                reading("a bubble ratio of 50%", 'section 4.2: "by 50%" taken for "to 50%"; no '
+                        "order within its memory has less", lambda at: 1 + least_idle_ratio(
+                            "svpp", room=lambda at: at["v"] * at["s"])(at), "==", "3/2", FIGURE_5),
+            )),
     *(
         stated(f"mepipe.figure-1.memory-{s}", "section 1, Figure 1",
                f"With {s} slices the peak falls by more than {percent}% against the other "
@@ -199,13 +203,14 @@ _TEXT = (
            "The backward of slice k on chunk c has (k+1)(c+1) - 1 children in its sample.",
            "backwards of the sample on rank 0 that depend on it", children, "==", "(k+1)*(c+1) - 1",
            CHILDREN),
-    stated("mepipe.section-4.4.around", "section 4.4",
-           "SVPP's memory is about A/min(s,p), here taken as exact.", "peak activations over A",
-           peak_of_a("svpp"), "==", INVERSE_MIN, MANY, "section-4.4.around-below"),
-    stated("mepipe.section-4.4.around-below", "ours, for MEPipe section 4.4",
-           "SVPP's memory is at most 1 + (min(s,p)-1)/(v max(s,p)), below 2, times A/min(s,p).",
-           "peak activations over A", peak_of_a("svpp"), "<=",
-           f"{INVERSE_MIN} * (1 + (min(s, p) - 1)/(v*max(s, p)))", MANY),
+    read_as("mepipe.section-4.4.around", "section 4.4",
+            "SVPP's memory remains around A/min(s,p).", "peak activations over A", (
+                reading("below twice that", 'section 4.4: "around", beside the exact formula; at '
+                        "most 1 + (min(s,p)-1)/(v max(s,p)) times", peak_of_a("svpp"), "<=",
+                        f"{INVERSE_MIN} * (1 + (min(s, p) - 1)/(v*max(s, p)))", MANY, [ABOUT]),
+                reading("exactly that", "of no sentence", peak_of_a("svpp"), "==", INVERSE_MIN,
+                        MANY, is_contrast=True),
+            )),
     stated("mepipe.section-4.4.bubble-many", "section 4.4",
            "With n >= p, where VPP takes n, some order of SVPP (ours) has no higher a bubble ratio "
            "than any other.", "idle_ratio", idle_ratio("svpp"), "<=",

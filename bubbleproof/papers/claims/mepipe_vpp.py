@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.papers.claims.claim import Claim, stated
+from bubbleproof.papers.claims.claim import Claim, read_as, reading, stated
 from bubbleproof.papers.claims.domain import (
     RATIOS,
     Domain,
@@ -149,9 +149,12 @@ CLAIMS: tuple[Claim, ...] = (
     stated("mepipe.table3.vpp.least-memory", "ours, for MEPipe Table 3",
            "So warmed up VPP keeps A, not (1 + (p-1)/(pv)) A.",
            "peak activations of the fullest rank over A", least_peak, "==", 1, MANY),
-    stated("mepipe.table3.vpp.few", SOURCE,
-           "VPP does not support n < p (read as: its order, one group of n samples, does not run).",
-           "1 where it runs", runs, "==", 0, FEW, "table3.vpp.bubble-few"),
+    read_as("mepipe.table3.vpp.few", SOURCE, "VPP does not support n < p.", "see the readings", (
+        reading("Megatron asks for a multiple of p", "Table 3: unsupported; VPP is Megatron-LM's, "
+                "whose samples p must divide, so some are left over", "m % p", ">=", 1, FEW),
+        reading("the order does not run", "of no sentence; one group of n samples",
+                runs, "==", 0, FEW, is_contrast=True),
+    )),
     stated("mepipe.table3.vpp.bubble-few", "ours, for MEPipe Table 3",
            "With n < p one group of n samples has the bubble ratio (vp+n-1-nv)/(vp+n-1), Hanayo's, "
            "at any durations.", "idle_ratio", idle_ratio("interleaved"), "==", HANAYO_FEW, FEW),

@@ -53,32 +53,15 @@ def _few_ranks(text: str, ranks: int, chunks: int, most: int, *, filled: bool) -
     )
 
 
-def _planned(at: Params) -> list[tuple[int, int, int, int]]:
-    """Section IV-B: e_1 = q >= P, the rest as equal as can be, and as many equal dequeues."""
-    found = []
-    for q in range(at["p"], at["m"] + 1):
-        count = len(forms.planned_enqueues(q, at["m"]))
-        found.append((q, -(-at["m"] // count), count, count))
-    return found
-
-
 FILLED = _few_ranks("filled", 3, 3, 7, filled=True)
 ANY = _few_ranks("any elements", 3, 3, 4, filled=False)
-PLANNED = domain(
-    "P in 2 3, M <= 3, B <= 9, e and d of the planner for every queue size q >= P, filled",
-    p=(2, 3), m=range(2, 10), v=(1, 2, 3), e_d_R_S=_planned, where=is_filled,
-)  # fmt: skip
 
 CLAIMS: tuple[Claim, ...] = (
-    stated("pipemesh.alg1.ends", "Algorithm 1, ours: a criterion",
+    stated("pipemesh.alg1.ends", "ours, for PipeMesh Algorithm 1: a criterion",
            "For filled sequences the printed program ends exactly where (M-1) e_1 + 2(P-1) <= M B, "
            "and M = 1 or e_1 is at least q, the most microbatches in the queue when a dequeue "
            "begins.", "1 where it ends", runs_literally, "==", is_free, FILLED),
-    stated("pipemesh.alg1.ends-only", "Algorithm 1, ours: a criterion",
+    stated("pipemesh.alg1.ends-only", "ours, for PipeMesh Algorithm 1: a criterion",
            "Whatever the elements, the printed program ends nowhere else.", "1 where it ends",
            runs_literally, "<=", is_free, ANY),
-    stated("pipemesh.alg1.ends-planned", "Algorithm 1 with §IV-B, ours: a criterion",
-           "For the planner's sequences, filled, only the length matters: the printed program ends "
-           "exactly where (M-1) q + 2(P-1) <= M B.", "1 where it ends", runs_literally, "==",
-           lambda at: int(has_enough(at)), PLANNED),
 )  # fmt: skip

@@ -139,8 +139,11 @@ def _hidden(share: int) -> Choice:
     return choices
 
 
-def _is_wide(at: Params) -> bool:
-    return min(map(min, sequences(at))) >= 2 * at["p"]
+def _spared(at: Params) -> list[tuple[int, int, int]]:
+    """Ticks (tF, tB, c) of which the passes beyond P hide the messages of P."""
+    rows = product(((2, 4), (3, 5), (4, 4), (5, 3)), (1, 2, 3))
+    e, d = (min(each) - at["p"] for each in sequences(at))
+    return [(f, b, c) for (f, b), c in rows if c < f and min(e * f, d * b) >= at["p"] * c]
 
 
 def _has_chunks(at: Params) -> bool:
@@ -163,9 +166,10 @@ TIMED = mesh_scope(f"filled, {_TIMED}", is_filled, chunks=(1, 2), most=5, few=Tr
 PRINTED_TIMED = mesh_scope(
     f"{_PRINTED}; {_TIMED}", _is_printed, chunks=(1, 2), most=5, few=True, tF_tB=RATIOS
 )
-WIDE = mesh_scope(
-    "every element at least 2P, C_PP of 1 and 2, tF:tB in 3:5 4:4 5:3",
-    _is_wide, chunks=(1, 2), tF_tB=((3, 5), (4, 4), (5, 3)), c=(1, 2),
+SPARED = mesh_scope(
+    "(min e - P) C_fwd and (min d - P) C_bwd at least P C_PP, tF:tB in 2:4 3:5 4:4 5:3, C_PP of 1, "
+    "2 and 3",
+    is_filled, chunks=(1, 2), tF_tB_c=_spared,
 )  # fmt: skip
 # Collectives that operations of P microbatches hide, and one that they do not.
 COLLECTIVES = mesh_scope(

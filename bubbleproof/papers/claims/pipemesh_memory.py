@@ -10,9 +10,10 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from bubbleproof.papers.claims.claim import Claim, Exact, stated
+from bubbleproof.papers.claims.claim import Claim, contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import Params, case, domain
 from bubbleproof.papers.claims.pipemesh_schedules import sharded_peak
+from bubbleproof.papers.claims.reading import UP_TO, Exact
 
 HALF, MASK = 2, 1  # bytes of a 16-bit number and of a dropout mask's entry
 GPT3, LLAMA2, FALCON = "GPT-3", "Llama2", "Falcon"
@@ -22,7 +23,8 @@ LAYER = case("one layer", layers=1)
 _MULTI = [Fraction(1)] * 5  # query, key, value, self-attention, linear
 _GROUPED = [Fraction(1), GROUPED, GROUPED, Fraction(1), Fraction(1)]
 _GELU = [Fraction(4), Fraction(4)]  # up, GeLU
-_SWIGLU = [Fraction(8, 3)] * 4  # up, gate, SiLU, product
+_INNER = Fraction(8, 3)  # Llama2's, in h
+_ROUNDED = Fraction(22016, 8192)  # the same in multiples of 256, as Llama has it at h = 8192
 _NORMS = [Fraction(1), Fraction(1)]
 DOWN = Fraction(1)  # the last linear layer's output has width h
 
@@ -31,11 +33,17 @@ def _sum(attention: list[Fraction], mlp: list[Fraction]) -> Fraction:
     return sum([*attention, *mlp, DOWN, *_NORMS], Fraction(0))
 
 
+def _swiglu(inner: Fraction) -> list[Fraction]:
+    """Up, gate, SiLU and product."""
+    return [inner] * 4
+
+
 BYTES: dict[str, Fraction] = {
     GPT3: HALF * _sum(_MULTI, _GELU) + 2 * MASK,
-    LLAMA2: HALF * _sum(_GROUPED, _SWIGLU),
+    LLAMA2: HALF * _sum(_GROUPED, _swiglu(_INNER)),
     FALCON: HALF * _sum(_GROUPED, _GELU) - HALF,  # one output for both blocks
 }
+LLAMA2_BYTES = HALF * _sum(_GROUPED, _swiglu(_ROUNDED))  # 8/3 h is no width: 21845.3
 _AS_PRINTED = {GPT3: Fraction(8), LLAMA2: Fraction(16, 3), FALCON: Fraction(8)}
 
 SHARES = domain("2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi", D=range(2, 9),
@@ -102,18 +110,15 @@ def _saves(at: Params) -> int:
     return int(parameters(at, Fraction(1)) < HALF)
 
 
-def _sum_claims(name: str, model: str, total: str) -> tuple[Claim, Claim, Claim]:
+def _sum_claims(name: str, model: str, total: str) -> tuple[Claim, Claim]:
     return (
         stated(f"pipemesh.sec2B.{name}", "§II-B", f"A layer of {model} stores {total} sbh bytes.",
                "bytes per sbh", per_layer(model), "==", total, LAYER),
-        stated(f"pipemesh.tab2.{name}", "Tables I and II",
-               f"The stored outputs of {model} as the tables print them, norms and dropout added, "
-               f"are {total} sbh bytes.", "bytes per sbh", per_layer_as_printed(model), "==", total,
-               LAYER, f"tab2.{name}-down"),
-        stated(f"pipemesh.tab2.{name}-down",
-               "Table II, corrected: the last linear layer's output takes 2 sbh",
-               f"The stored outputs of {model}, norms and dropout added, are {total} sbh bytes.",
-               "bytes per sbh", per_layer(model), "==", total, LAYER),
+        contradicting(f"pipemesh.tab2.{name}", f"§II-B: {total} sbh", total,
+                      "Tables I and II, norms and dropout added: the last linear layer's output is "
+                      "as wide as its input", per_layer_as_printed(model),
+                      f"The outputs of {model} in the tables sum to what the text says.",
+                      "bytes per sbh", LAYER),
     )  # fmt: skip
 
 
@@ -134,17 +139,23 @@ _TABLES = (
 _STATES = (
     stated("pipemesh.sec4A.optimizer", "§IV-A", "M_o is 12/D psi bytes.", "bytes per parameter",
            "4/D + 4/D + 4/D", "==", "optimizer_bytes(D)", REPLICAS),
-    stated("pipemesh.sec4A.gradients", "§IV-A", "M_g is 2(psi - psi_g) + (2/D + 4/M) psi_g bytes.",
-           "bytes per parameter", lambda at: gradients(at, _share(at)), "==",
-           "gradient_bytes(M, D, share/36)", SHARES),
-    stated("pipemesh.sec4A.parameters", "§IV-A", "M_p is 2(psi - psi_p) + (2/D + 8/M) psi_p bytes.",
-           "bytes per parameter", lambda at: parameters(at, _share(at)), "==",
-           "parameter_bytes(M, D, share/36)", SHARES),
-    stated("pipemesh.sec4A.few-chunks", "§IV-A", "Up to M = 4 ZeRO-3 saves no parameter memory.",
-           "1 where it saves", _saves, "==", 0, FEW),
-    stated("pipemesh.sec4A.more-chunks", "§IV-A", "Above M = 4 ZeRO-3 saves parameter memory.",
-           "1 where it saves", _saves, "==", 1, MORE, "sec4A.enough-chunks"),
-    stated("pipemesh.sec4A.enough-chunks", "§IV-A, corrected: M > 4 D/(D-1)",
+    stated("pipemesh.sec4A.gradients", "§IV-A",
+           "M_g is up to 2(psi - psi_g) + (2/D + 4/M) psi_g bytes.", "bytes per parameter",
+           lambda at: gradients(at, _share(at)), "<=", "gradient_bytes(M, D, share/36)", SHARES,
+           premises=[UP_TO]),
+    stated("pipemesh.sec4A.parameters", "§IV-A",
+           "M_p is up to 2(psi - psi_p) + (2/D + 8/M) psi_p bytes.", "bytes per parameter",
+           lambda at: parameters(at, _share(at)), "<=", "parameter_bytes(M, D, share/36)", SHARES,
+           premises=[UP_TO]),
+    read_as("pipemesh.sec4A.few-chunks", "§IV-A",
+            "M_p is no smaller than 2 psi up to M = 4, so ZeRO-3 begins above it.",
+            "1 where ZeRO-3 saves parameter memory", [
+                reading("up to M = 4 it saves nothing", "§IV-A: no smaller than 2 psi", _saves,
+                        "==", 0, FEW),
+                reading("above M = 4 it always saves", "§IV-A says only where it is not enabled",
+                        _saves, "==", 1, MORE, is_contrast=True),
+            ]),
+    stated("pipemesh.sec4A.enough-chunks", "ours, for PipeMesh §IV-A: M > 4 D/(D-1)",
            "ZeRO-3 saves parameter memory exactly where 1/D + 4/M < 1.", "1 where it saves", _saves,
            "==", "1 if M*(D-1) > 4*D else 0", MORE),
 )  # fmt: skip

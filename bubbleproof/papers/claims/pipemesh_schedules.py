@@ -70,23 +70,23 @@ def _shape(at: Params) -> Shape:
 
 
 def mesh(at: Params) -> FamilyMember:
-    return _mesh(_shape(at))
+    return member_of(_shape(at))
 
 
 @lru_cache(maxsize=64)
-def _mesh(shape: Shape) -> FamilyMember:
+def member_of(shape: Shape) -> FamilyMember:
     e, d = shape.sequences
     ticks = {"tF": shape.forward, "tB": shape.backward}
     return member("pipemesh", p=shape.p, m=shape.m, v=shape.v, e=e, d=d, **ticks)
 
 
 def measured(at: Params) -> Measures:
-    return _measured(_shape(at))
+    return measured_of(_shape(at))
 
 
 @lru_cache(maxsize=4096)  # numbers only: the schedules themselves are not kept
-def _measured(shape: Shape) -> Measures:
-    made = _mesh(shape)
+def measured_of(shape: Shape) -> Measures:
+    made = member_of(shape)
     return measure(made.problem, made.schedule)
 
 
@@ -136,16 +136,16 @@ def ends_as_printed(at: Params) -> bool:
 
 def printed(at: Params) -> Measures:
     """The measures of Algorithm 1 as printed; raises where its program does not end."""
-    return _printed(_shape(at))[0]
+    return printed_of(_shape(at))[0]
 
 
 def printed_forwards(at: Params) -> int:
     """Forwards of rank r before its first backward, by Algorithm 1 as printed."""
-    return _printed(_shape(at))[1][at["r"]]
+    return printed_of(_shape(at))[1][at["r"]]
 
 
 @lru_cache(maxsize=4096)  # numbers only
-def _printed(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
+def printed_of(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
     pipeline = Pipeline(
         num_ranks=shape.p, num_microbatches=shape.m, num_chunks=shape.v,
         forward=shape.forward, backward=shape.backward,

@@ -2,7 +2,7 @@
 
 A paper's claims live in modules of this package with tuples ``CLAIMS``; to join, a module is added
 to ``_PAPERS``. Where a formula of the field is usually quoted without its condition, the
-unconditional form is a claim of its own and names the conditional one as its correction.
+unconditional form is a contrast beside the reading that has it.
 
 A theorem (``bubbleproof.papers.theorems``, known here by its id alone) implies a claim on its whole
 domain: it gives the makespan and the peaks of a family for all sizes and durations; work and idle
@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from bubbleproof.papers.claims import (
     bpipe,
+    bpipe_algorithm,
     field_bidirectional,
     field_few,
     field_first,
@@ -31,7 +32,7 @@ from bubbleproof.papers.claims import (
     pipemesh,
     tpipe,
 )
-from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.claim import AS_STATED, Claim
 
 _PAPERS = (
     bpipe,
@@ -49,15 +50,21 @@ _IMPLIED = (
     ("1f1b", "field.1f1b", "makespan idle-ratio idle-over-work peak-of-rank"),
     ("1f1b", "mepipe.table3.dapple", "bubble-many bubble-few memory-many memory-few"),
     ("terapipe", "mepipe.table3.terapipe", "bubble-many bubble-few memory-many memory-few"),
-    ("bfs", "field.bfs", "bubble-filled"),
     ("interleaved", "bpipe", "appA.mu"),
-    ("interleaved", "field.interleaved", "bubble-divided peak-bounded"),
+    ("interleaved", "field.interleaved", "peak-bounded"),
     ("interleaved", "mepipe.table3.vpp", "bubble-many memory-corrected"),
     ("pipemesh", "pipemesh.sec4A", "bubble-repaired bubble-halves peak-repaired peak-halves"),
     ("pipemesh", "pipemesh.sec4B", "recompute"),
     ("zb-h1", "field.zb-h1", "peak"),
 )
 THEOREMS = {f"{begin}.{end}": theorem for theorem, begin, ends in _IMPLIED for end in ends.split()}
+# The same for one of several readings: (claim, reading) -> theorem.
+READ_THEOREMS: dict[tuple[str, str], str] = {
+    ("bpipe.alg1.printed", bpipe_algorithm.IN_PAIRS): "bpipe-printed",
+    ("field.interleaved.bubble", "p divides m"): "interleaved",
+    ("field.interleaved.peak", "of two groups or more"): "interleaved",
+    ("field.bfs.bubble", "m >= p"): "bfs",
+}
 
 
 def claims(paper: str | None = None) -> dict[str, Claim]:
@@ -66,7 +73,7 @@ def claims(paper: str | None = None) -> dict[str, Claim]:
     Raises ``ValueError`` listing the papers when there is none of that name.
     """
     written = (claim for module in _PAPERS for claim in module.CLAIMS)
-    found = [replace(claim, theorem=THEOREMS.get(claim.id)) for claim in written]
+    found = [_with_theorems(claim) for claim in written]
     known = list(dict.fromkeys(claim.paper for claim in found))
     if paper is not None and paper not in known:
         raise ValueError(f"no claims of {paper!r}; the papers are {' '.join(known)}")
@@ -74,3 +81,12 @@ def claims(paper: str | None = None) -> dict[str, Claim]:
     if len({claim.id for claim in found}) < len(found):
         raise ValueError("two claims share an id: one of them would go undecided")
     return chosen
+
+
+def _with_theorems(claim: Claim) -> Claim:
+    known = {
+        **{(name, AS_STATED): theorem for name, theorem in THEOREMS.items()},
+        **READ_THEOREMS,
+    }
+    readings = (replace(each, theorem=known.get((claim.id, each.name))) for each in claim.readings)
+    return replace(claim, readings=tuple(readings))

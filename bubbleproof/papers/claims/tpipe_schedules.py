@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.measured_pipelines import last_end, peaks_of
+from bubbleproof.papers.claims.measured_pipelines import last_end, messages_between, peaks_of
 from bubbleproof.papers.claims.measured_pipelines import messages as messages_of
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.interleaved import Interleaved
@@ -182,6 +182,11 @@ def delay_rounds(at: Params) -> int:
 def messages(family: Family, at: Params) -> int:
     """Forward and backward messages between ranks in one step."""
     return messages_of(run(family, at).member.problem)
+
+
+def messages_on_link(family: Family, at: Params) -> int:
+    """Those between rank r and the next."""
+    return messages_between(run(family, at).member.problem, at["r"], at["r"] + 1)
 
 
 def idle_between(at: Params, left: str, right: str) -> int:

@@ -15,6 +15,7 @@ from functools import cache
 from bubbleproof.papers.theorems import (
     bounds,
     bpipe,
+    bpipe_pairs,
     frontier,
     gpipe,
     interleaved,
@@ -70,6 +71,7 @@ def theorems() -> Mapping[str, Theorem]:
         zb_h1.theorem(),
         zb_h1_durations.theorem(),
         bpipe.theorem(),
+        bpipe_pairs.theorem(),
     )
     made = {theorem.id: theorem for theorem in for_all_shapes}
     return _Library(made, {about.id: about.theorem for about in periodic_list.listed()})

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bubbleproof.papers.theorems.periodic_schedule import Line
-from bubbleproof.theory.families.tpipe import tpipe_starts
-from bubbleproof.theory.families.trecomp import trecomp_starts
+from bubbleproof.theory.families import member
+from bubbleproof.theory.families.rounds import round_starts
+from bubbleproof.theory.families.trecomp import recomputed_chunks
 from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 # (kind, stage, remainder of the microbatch) -> key by place
 Keys = Callable[[Kind, int, int], Line]
-Starts = Callable[[int, int], dict[tuple[Kind, int], int]]
 
 
 def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> Keys | None:
@@ -25,10 +26,8 @@ def keys_of(family: str, params: Mapping[str, int], repeats: int, rest: int) -> 
     ``rest`` is the remainder of m by the microbatches of a period.
     """
     p = params["p"]
-    if family == "tpipe":
-        return _rounds(tpipe_starts, p, 6)
-    if family == "trecomp":
-        return _rounds(trecomp_starts, p, 7)
+    if family in ("tpipe", "trecomp"):
+        return _rounds(member(family, **{**params, "m": 1}).pipeline)
     if family == "zb-h1":
         return _delayed(lambda rank: p - rank, lambda rank: rank)
     if family == "zb-h2":
@@ -43,10 +42,13 @@ def _require_first(remainder: int) -> None:
         raise ValueError(f"a round is one microbatch, got number {remainder} of it")
 
 
-def _rounds(starts: Starts, p: int, period: int) -> Keys:
+def _rounds(pipeline: Pipeline) -> Keys:
+    p, v, again = pipeline.num_ranks, pipeline.num_chunks, recomputed_chunks(pipeline)
+
     def key(kind: Kind, stage: int, remainder: int) -> Line:
         _require_first(remainder)
-        return Line(starts(p, stage % p)[kind, stage // p], period)
+        starts = round_starts(p, stage % p, chunks=v, recomputed=again)
+        return Line(starts[kind, stage // p], 3 * v + again)
 
     return key
 

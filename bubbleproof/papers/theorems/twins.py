@@ -14,6 +14,7 @@ from functools import cache
 from bubbleproof.papers.theorems import (
     bounds,
     bpipe,
+    bpipe_pairs,
     frontier,
     gpipe,
     interleaved,
@@ -49,6 +50,7 @@ def twins() -> tuple[Twin, ...]:
         *_zb_h1(),
         *_zb_h1_durations(),
         *_bpipe(),
+        *_bpipe_pairs(),
         *periodic_twins(),
     )
 
@@ -239,3 +241,15 @@ def _bpipe() -> Iterator[Twin]:
     yield twin("mu = ceil((p+1)/2)", down, "round with transfers: within the objective")
     yield twin("one activation less", replace(right, most=mu - 1), *within)
     yield twin("evictions one slot late", late, "warm-up: one forward more")
+
+
+def _bpipe_pairs() -> Iterator[Twin]:
+    right, twin = bpipe_pairs.Printed(), Changes(bpipe_pairs.theorem)
+    nearer = replace(right, victim=2)
+    longer = replace(right, evicts=lambda x: right.evicts(x - 1))
+    within = ("warm-up: within the objective", "a pair's forward is within the objective")
+    yield twin(
+        "line 22 names C_{i-2}", nearer, "line 22: C_{i-3} is the forward of the pair before"
+    )
+    yield twin("one activation less", replace(right, most=bpipe.MU - 1), *within)
+    yield twin("the warm-up evicts one slot late", longer, "warm-up: one forward more")

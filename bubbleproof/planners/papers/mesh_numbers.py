@@ -19,7 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from bubbleproof.planners.papers.buffer_queue import Mesh, Queue, planned_queue
+from bubbleproof.costs.pipemesh_queue import Mesh, Queue, planned_queue
 from bubbleproof.planners.papers.mesh_runs import MeshPlan
 from bubbleproof.planners.papers.paper_choice import even_candidate
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from bubbleproof.planners.papers.buffer_queue import Queue
+from bubbleproof.costs.pipemesh_queue import Queue
 from bubbleproof.planners.papers.paper_choice import Run, verified_run
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
 from bubbleproof.theory.families.pipemesh import PipeMesh

@@ -2,8 +2,8 @@
 
 As printed: the number of chunks is the largest of those listed whose forward pass is no shorter
 than a message (C_PP <= C_comp^fwd); the queue and the recomputed operations are those of Eq. 6 to 9
-(``buffer_queue``, ``recomputed_operations``). The choice is *executable* where Algorithm 1 as
-printed ends for it and adds no bubble, and the built schedule fits every rank's memory
+(``costs.pipemesh_queue``, ``recomputed_operations``). The choice is *executable* where Algorithm 1
+as printed ends for it and adds no bubble, and the built schedule fits every rank's memory
 (``mesh_runs``). Otherwise ``note`` names the q and why, and what runs is the best that does.
 
 As it should be: for every listed number of chunks and every q, the least recomputation with which

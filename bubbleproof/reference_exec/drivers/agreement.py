@@ -29,17 +29,25 @@ class Paper:
     refusal: str | None = None
 
     @classmethod
-    def from_json(cls, said: Mapping[str, object]) -> Paper:
+    def from_json(cls, said: object) -> Paper:
         """What ``asdict`` of one became on its way. Raises ``ValueError`` for what is no paper."""
-        rank, parts, refusal = said.get("rank"), said.get("parts"), said.get("refusal")
-        if not isinstance(rank, int) or not isinstance(parts, dict):
-            raise ValueError(f"a process said nothing of what it runs, got {said!r:.80}")
-        return cls(
-            rank=rank,
-            node=str(said.get("node")),
-            parts={str(name): (str(mark), str(text)) for name, (mark, text) in parts.items()},
-            refusal=None if refusal is None else str(refusal),
-        )
+        match said:
+            case {
+                "rank": int(rank),
+                "node": str(node),
+                "parts": dict(parts),
+                "refusal": None | str() as refusal,
+            }:
+                pairs = {str(name): _pair(part) for name, part in parts.items()}
+                return cls(rank=rank, node=node, parts=pairs, refusal=refusal)
+        raise ValueError(f"a process said nothing of what it runs, got {said!r:.80}")
+
+
+def _pair(part: object) -> tuple[str, str]:
+    match part:
+        case (str(mark), str(text)):
+            return mark, text
+    raise ValueError(f"a process said nothing of a part of it, got {part!r:.80}")
 
 
 def disagreement(papers: Sequence[Paper]) -> str | None:

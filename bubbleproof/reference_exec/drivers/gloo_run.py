@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from bubbleproof.reference_exec.drivers.gloo_server import uninterrupted
+from bubbleproof.reference_exec.drivers.gloo_server import Context, uninterrupted
 from bubbleproof.reference_exec.drivers.gloo_worker import Worker, serve
 from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of
 from bubbleproof.reference_exec.plans.replay_plan import Plan
@@ -33,7 +32,7 @@ class RankFailed(RuntimeError):  # noqa: N818 - what happened to the rank
 class Process:
     """One process, seen from its parent."""
 
-    def __init__(self, context: ForkServerContext, worker: Worker, number: int) -> None:
+    def __init__(self, context: Context, worker: Worker, number: int) -> None:
         """Start it; ``number`` is its rank in every plan."""
         self.connection, theirs = context.Pipe()
         self.has_served = False

@@ -29,6 +29,7 @@ from bubbleproof.reference_exec.drivers.headers import with_headers
 from bubbleproof.reference_exec.drivers.identity import Parts, require_same
 from bubbleproof.reference_exec.drivers.rank_report import Report, carried_out, seated
 from bubbleproof.reference_exec.plans.replay_plan import Plan
+from bubbleproof.reference_exec.runtime.rank import account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,6 +147,7 @@ def work(seat: Seat, line: Line) -> Report:
     transport = GroupTransport.by_default(plan, seat.rank)
     if seat.debug_headers:
         transport = with_headers(transport, seat.timeout)
-    rank = seated(plan, seat.rank, transport)
-    line.ready()
-    return carried_out(rank, transport, timeout=seat.timeout, at=line.at)
+    with account(plan):
+        rank = seated(plan, seat.rank, transport)
+        line.ready()
+        return carried_out(rank, transport, timeout=seat.timeout, at=line.at)

@@ -6,9 +6,9 @@ RECV and waited for where it is used; a send's buffer is kept, and waited for, u
 
 On NCCL a transfer is *queued* on the device, and so is the wait for it: the host goes on, and only
 the end of the run tells whether all of it went through (``unfinished``). An un-batched send or
-receive of NCCL runs in order with all others of its communicator, in both directions. With a group
-of its own for each unordered pair of ranks (``by_pairs``) that is ``pair-stream`` of ``verify``,
-whatever torch would make of one group for all.
+receive of NCCL runs in order with all others of its communicator, in both directions, here of its
+unordered pair of ranks (``by_pairs``), whatever torch would make of one group for all. What orders
+the communicators of a device ``nccl_order`` says.
 
 The replicas of a rank have a group for each direction of each pair: in a collective every member
 sends before it receives, which one stream for both directions would not let through. Computation

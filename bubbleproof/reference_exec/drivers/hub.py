@@ -7,24 +7,29 @@ Every process has one connection (``Wire``) to the hub and says on it, as JSON,
 ``ended``  that it failed, stalled, was interrupted or lost its agent, and how (``Ending``);
 ``bye``    that it is through: its connection's end means nothing any more.
 
-A connection that ends without ``bye`` is a process that died. After the first ending the hub
-listens a moment, as the first to be heard of need not be the cause, then tells all to end, and one
-process on each node to say why.
+A connection that ends without ``bye`` is a process that died, and one that says anything else has
+failed. After the first ending the hub listens a moment, as the first to be heard of need not be the
+cause, then tells all to end, and one process on each node to say why.
+
+Who connects is a stranger until it knows the token (``doorway``): nothing that a stranger says or
+leaves unsaid reaches the processes.
 """
 
 from __future__ import annotations
 
 import math
 import selectors
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bubbleproof.reference_exec.broken import one_line
+from bubbleproof.reference_exec.drivers.doorway import FIRST_LINE_SECONDS, Doorway
 from bubbleproof.reference_exec.drivers.place import named
 from bubbleproof.reference_exec.drivers.rank_report import Ending, Report, gravest_of, speakers
-from bubbleproof.reference_exec.drivers.wire import Message, Wire
+from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
+from bubbleproof.reference_exec.plans.replay_limits import LONGEST_SECONDS
 
 Made = Callable[[Sequence[object]], object]  # of all values of a topic, in rank order, what all get
 START_SECONDS = 120.0
@@ -50,17 +55,20 @@ class Hub:
         topics: Mapping[str, Made],
         *,
         token: str,
+        address: str,
         start_seconds: float = START_SECONDS,
+        stranger_seconds: float = FIRST_LINE_SECONDS,
     ) -> None:
-        self._size, self._make, self._token = size, topics, token
-        self._listener = _listener()
-        self.port = int(self._listener.getsockname()[1])
+        self._size, self._make = size, topics
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._door = Doorway(self._selector, address=address, token=token, seconds=stranger_seconds)
+        self.port = self._door.port
         self._wires: dict[int, Wire] = {}  # by rank
         self._ranks: dict[Wire, int] = {}
         self._nodes: dict[int, str] = {}
         self._left: set[int] = set()  # said bye
+        self._garbled: set[int] = set()  # said what is no message, and are heard no more
+        self._refused: list[Wire] = []
         self._ended: dict[int, Report] = {}
         self._topics: dict[str, _Topic] = {}
         self._start = time.monotonic() + start_seconds
@@ -76,15 +84,31 @@ class Hub:
         self._thread.join(LINGER_SECONDS)
 
     def _serve(self) -> None:
-        while not self._is_over():
-            for key, _ in self._selector.select(timeout=self._patience()):
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif isinstance(key.fileobj, Wire):
-                    self._read(key.fileobj)
-            if self._told is None:
-                self._look_at_the_clock()
-        self._listener.close()
+        try:
+            while not self._is_over():
+                self._turn()
+        except Exception as error:  # a fault of ours: without a word all would wait for ever
+            self._tell_to_end(f"the hub on rank 0 failed: {one_line(error)}", BROKEN)
+            time.sleep(LINGER_SECONDS)  # what was sent is lost where it is not read before
+        finally:
+            self._door.close()
+            for wire in (*self._wires.values(), *self._refused):
+                wire.close()
+            self._selector.close()
+
+    def _turn(self) -> None:
+        """Answer whoever has said something; strangers that are new come last."""
+        ready = [key.fileobj for key, _ in self._selector.select(timeout=self._patience())]
+        for wire in ready:
+            if isinstance(wire, Wire) and self._door.is_stranger(wire):
+                self._meet(wire)
+            elif isinstance(wire, Wire) and wire in self._ranks:
+                self._read(wire)
+        if self._door.listener in ready:
+            self._door.accept()
+        self._door.drop_late()
+        if self._told is None:
+            self._look_at_the_clock()
 
     def _is_over(self) -> bool:
         """Whether all that are to come have gone, and have said so or been told to."""
@@ -94,24 +118,39 @@ class Hub:
         return is_done and not self._wires and len(self._nodes) == self._size
 
     def _patience(self) -> float:
-        now, deadlines = time.monotonic(), (topic.deadline for topic in self._topics.values())
-        return max(min(now + 1.0, self._hearing, self._start, *deadlines) - now, 0.0)
+        """Until when nothing is to be done unless somebody says something, in seconds."""
+        now, deadlines = time.monotonic(), [topic.deadline for topic in self._topics.values()]
+        if self._told is None:
+            deadlines += [self._hearing, self._start]
+        else:
+            deadlines = [self._told + LINGER_SECONDS]
+        return max(min(now + 1.0, *deadlines) - now, 0.0)
 
-    def _accept(self) -> None:
-        connected, _ = self._listener.accept()
-        self._selector.register(Wire(connected), selectors.EVENT_READ)
+    def _meet(self, stranger: Wire) -> None:
+        if (hello := self._door.hello(stranger)) is None:
+            return
+        if self._greet(stranger, hello):
+            self._hear_all(stranger)  # what came with it
+        else:
+            self._selector.unregister(stranger)
 
     def _read(self, wire: Wire) -> None:
-        messages = wire.read()
-        for message in messages or ():
-            if wire in self._ranks:
-                self._hear(self._ranks[wire], message)
-            elif message.get("hello") == self._token:
-                self._greet(wire, message)
-            else:
-                messages = None  # a stranger
-        if messages is None:
+        if wire.receive():
+            self._hear_all(wire)
+        else:
             self._close(wire)
+
+    def _hear_all(self, wire: Wire) -> None:
+        """Take in what a process says, to the first thing that is no message."""
+        rank = self._ranks[wire]
+        try:
+            while rank not in self._garbled and (message := wire.take()) is not None:
+                self._hear(rank, message)
+        except NotAMessage as error:
+            self._garbled.add(rank)
+            self._end(rank, Ending.FAILED, f"failed: it sent what is no message: {error}")
+        if rank in self._garbled:
+            wire.forget()
 
     def _close(self, wire: Wire) -> None:
         self._selector.unregister(wire)
@@ -122,53 +161,65 @@ class Hub:
             if rank not in self._left:
                 self._end(rank, Ending.DIED, "died")
 
-    def _greet(self, wire: Wire, hello: Message) -> None:
+    def _greet(self, wire: Wire, hello: Message) -> bool:
+        """Count one who knows the token among the processes; False where it is to end instead."""
         rank, size, node = (hello.get(name) for name in ("rank", "size", "node"))
-        if self._told is not None:
+        if self._told is None and (why := self._refusal(rank, size, str(node))) is not None:
+            self._tell_to_end(why, UNUSABLE, everyone=True)
+        if self._told is not None or not isinstance(rank, int):
             wire.send({**self._last, "say": True})
-            return
-        if not isinstance(rank, int) or rank in self._nodes or size != self._size:
-            self._refuse(wire, rank, size, str(node))
-            return
+            self._refused.append(wire)  # closed at once it might lose what was sent
+            return False
         self._ranks[wire] = rank
         self._wires[rank] = wire
         self._nodes[rank] = str(node)
         if len(self._nodes) == self._size:
             self._start = math.inf
             self._tell({"all": {str(rank): self._nodes[rank] for rank in self._nodes}})
+        return True
 
-    def _refuse(self, wire: Wire, rank: object, size: object, node: str) -> None:
-        """End all: one was told of other processes than the first one was."""
+    def _refusal(self, rank: object, size: object, node: str) -> str | None:
+        """Why all must end where one says that it is this; None where it is one of them."""
         if size != self._size:
-            text = (
+            return (
                 f"the processes were not given the same number of processes: {self._size} on "
                 f"rank 0, {size} on rank {rank} on {node}; --nnodes and --nproc-per-node "
                 "(WORLD_SIZE) must be the same for all"
             )
-        else:
-            text = f"two processes were given rank {rank}; one is on {node}"
-        self._tell_to_end(text, UNUSABLE, everyone=True)
-        wire.send({**self._last, "say": True})
+        if type(rank) is not int or not 0 <= rank < self._size:
+            return f"a process on {node} was given rank {rank} of {self._size}"
+        if rank in self._nodes:
+            return f"two processes were given rank {rank}; one is on {node}"
+        return None
 
     def _hear(self, rank: int, message: Message) -> None:
-        if "put" in message:
-            self._put(rank, str(message["put"]), message.get("value"), message.get("seconds"))
-        elif "ended" in message:
-            self._end(rank, Ending.of(message["ended"]), str(message.get("text")))
-        elif "bye" in message:
-            self._left.add(rank)
+        """Take in a message of a process. Raises ``NotAMessage`` for what is none of ours."""
+        match message:
+            case {"put": str(name), "value": value, "seconds": seconds} if name in self._make:
+                self._put(rank, name, value, seconds)
+            case {"ended": str(label), "text": str(text)}:
+                self._end(rank, Ending.of(label), text)
+            case {"bye": True}:
+                self._left.add(rank)
+            case _:
+                raise NotAMessage(f"an object of {', '.join(message)!r:.80}")
 
     def _put(self, rank: int, name: str, value: object, seconds: object) -> None:
         topic = self._topics.setdefault(name, _Topic())
-        topic.values[rank] = value
-        if isinstance(seconds, int | float):
+        if seconds is not None:
+            if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_SECONDS:
+                raise NotAMessage(f"{seconds!r:.40} seconds for {name}")
             topic.deadline = min(topic.deadline, time.monotonic() + seconds)
+        if rank in topic.values:
+            raise NotAMessage(f"{name} twice")
+        topic.values[rank] = value
         if len(topic.values) == self._size:
             topic.deadline = math.inf
             try:
                 made = self._make[name]([topic.values[each] for each in sorted(topic.values)])
-            except (KeyError, ValueError, TypeError) as error:  # said by another version of ours
-                self._tell_to_end(f"what the processes said of {name}: {error}", UNUSABLE)
+            except Exception as error:  # said by another version of ours, or by nobody of ours
+                why = f"{type(error).__name__}: {error}"
+                self._tell_to_end(f"what the processes said of {name}: {why}", UNUSABLE)
                 return
             self._tell({"topic": name, "value": made})
 
@@ -209,10 +260,3 @@ class Hub:
     def _tell(self, message: Message) -> None:
         for wire in self._wires.values():
             wire.send(message)
-
-
-def _listener() -> socket.socket:
-    """A listening socket on a free port, of both internet protocols where there are both."""
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-    return socket.create_server(("", 0))

@@ -24,12 +24,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
+from bubbleproof.platforms import let_through
+from bubbleproof.reference_exec.broken import one_line
 from bubbleproof.reference_exec.drivers.hub import BROKEN, INTERRUPTED
 from bubbleproof.reference_exec.drivers.place import Place, at_nodes
 from bubbleproof.reference_exec.drivers.rank_report import Ending, speakers
-from bubbleproof.reference_exec.drivers.wire import Message, Wire
+from bubbleproof.reference_exec.drivers.wire import Message, NotAMessage, Wire
 
 LOOK_SECONDS = 1.0  # how often the parent is looked for
+CONNECT_SECONDS = 120.0
+MAX_NODE, MAX_TEXT = 64, 4000  # characters of a node's name, and of how a process ended
 ANSWER_SECONDS = 4.0  # how long the hub may take to answer one that ends
 SIGNALS = {signal.SIGTERM: Ending.TERMINATED, signal.SIGINT: Ending.INTERRUPTED}
 _STATUS = {Ending.INTERRUPTED: INTERRUPTED}
@@ -45,7 +49,7 @@ class End:
     """That this process is to end, and whether it is the one on its node that says why."""
 
     text: str
-    status: int
+    status: int = BROKEN
     is_speaker: bool = True
 
 
@@ -69,9 +73,10 @@ class Lifeline:
         self._last: End | None = None  # what this process says if the hub says nothing
         self._ending = 0.0  # until when it may
         self._is_left = False
-        self._wire = Wire(socket.create_connection(address, timeout=None))
+        self._wire = Wire(socket.create_connection(address, timeout=CONNECT_SECONDS))
+        node = place.node[:MAX_NODE]
         self._wire.send(
-            {"hello": token, "rank": place.rank, "size": place.world_size, "node": place.node}
+            {"hello": token, "rank": place.rank, "size": place.world_size, "node": node}
         )
         self._awake, self._bell = socket.socketpair()
         self._awake.setblocking(False)
@@ -79,7 +84,7 @@ class Lifeline:
         # one that a caller has this process ignore stays ignored
         answered = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
         self._handlers = {number: signal.signal(number, _ignore) for number in answered}
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        let_through(SIGNALS)
         self._waked = signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="lifeline", daemon=True).start()
 
@@ -103,6 +108,7 @@ class Lifeline:
         signal.set_wakeup_fd(self._waked)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        self._bell.close()
 
     def _ring(self) -> None:
         with suppress(OSError):
@@ -112,10 +118,16 @@ class Lifeline:
         """Tell the hub; where it does not answer in a while, end alone."""
         self._ending = time.monotonic() + ANSWER_SECONDS
         self._last = End(text=f"rank {self._place.rank} {text}", status=status)
-        self._wire.send({"ended": ending.label, "text": text})
+        self._wire.send({"ended": ending.label, "text": text[:MAX_TEXT]})
         self._ring()
 
     def _watch(self) -> None:
+        try:
+            self._watch_all()
+        except Exception as error:  # what rank 0 sends is no message, or a fault of ours
+            self._finish(End(text=f"rank {self._place.rank} lost the hub: {one_line(error)}"))
+
+    def _watch_all(self) -> None:
         selector = selectors.DefaultSelector()
         selector.register(self._wire, selectors.EVENT_READ)
         selector.register(self._awake, selectors.EVENT_READ)
@@ -124,12 +136,13 @@ class Lifeline:
             if self._awake in ready:
                 self._answer_signals()
             if self._wire in ready and not self._is_left:
-                self._take_in(self._wire.read())
+                self._read()
             if self._place.is_orphan and self._last is None:
                 self._tell_end(Ending.ORPHANED, _WORDS[Ending.ORPHANED])
             if self._last is not None and time.monotonic() > self._ending:
                 self._finish(self._last)
         self._wire.close()
+        self._awake.close()
 
     def _answer_signals(self) -> None:
         with suppress(OSError):
@@ -138,24 +151,24 @@ class Lifeline:
                 if ending is not None:
                     self._tell_end(ending, _WORDS[ending], _STATUS.get(ending, BROKEN))
 
-    def _take_in(self, messages: list[Message] | None) -> None:
-        if messages is None:
+    def _read(self) -> None:
+        if not self._wire.receive():
             self._lose_the_hub()
             return
-        for message in messages:
-            if "end" in message:
-                status = message.get("status")
-                self._finish(
-                    End(
-                        text=str(message["end"]),
-                        status=status if isinstance(status, int) else BROKEN,
-                        is_speaker=bool(message.get("say")),
-                    )
-                )
-            elif isinstance(nodes := message.get("all"), dict):
+        while (message := self._wire.take()) is not None:
+            self._take_in(message)
+
+    def _take_in(self, message: Message) -> None:
+        """What the hub says. Raises ``NotAMessage`` for what it never says."""
+        match message:
+            case {"end": str(text), "status": int(status), "say": bool(is_speaker)}:
+                self._finish(End(text=text, status=status, is_speaker=is_speaker))
+            case {"all": dict(nodes)}:
                 self._nodes = {int(rank): str(node) for rank, node in nodes.items()}
-            elif "topic" in message:
-                self._answers[str(message["topic"])].set_result(message["value"])
+            case {"topic": str(topic), "value": value} if topic in self._answers:
+                self._answers.pop(topic).set_result(value)
+            case _:
+                raise NotAMessage(f"an object of {', '.join(message)!r:.80}")
 
     def _lose_the_hub(self) -> None:
         """The first process is gone without a word; a signal of our own says more than that."""

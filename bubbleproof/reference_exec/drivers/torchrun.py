@@ -10,7 +10,7 @@ through groups of their own (``GroupTransport.by_pairs``) on gloo or NCCL.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TypeVar
@@ -30,7 +30,7 @@ from bubbleproof.reference_exec.drivers.rendezvous import hub_address, open_stor
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.cuda import allow_waiting_kernels, open_device
 from bubbleproof.reference_exec.runtime.device import CPU, Device
-from bubbleproof.reference_exec.runtime.rank import RankResult
+from bubbleproof.reference_exec.runtime.rank import RankResult, account
 
 BACKENDS = ("gloo", "nccl")
 PATIENCE = timedelta(hours=1)  # while the first process compares
@@ -81,8 +81,10 @@ class Processes:
         self.peak_bytes: tuple[int, ...] = ()  # of each device's allocator, on the first
         self._on_end = on_end
         self._store = open_store(place, STARTUP_SECONDS)
-        token = secrets.token_hex(8)
-        self._hub = Hub(place.world_size, _TOPICS, token=token) if place.is_first else None
+        token = secrets.token_hex(16)
+        self._hub = None
+        if place.is_first:
+            self._hub = Hub(place.world_size, _TOPICS, token=token, address=place.address)
         own = None if self._hub is None else (self._hub.port, token)
         port, token = hub_address(self._store, own, place, STARTUP_SECONDS)
         self._line = Lifeline(place, (place.address, port), token, on_end=self._finish)
@@ -125,8 +127,9 @@ class Processes:
             )
             if debug_headers:
                 transport = with_headers(transport, timeout)
-            rank = seated(plan, self.place.rank, transport, device)
-            report = carried_out(rank, transport, timeout=timeout, at=lambda _: None)
+            with account(plan):
+                rank = seated(plan, self.place.rank, transport, device)
+                report = carried_out(rank, transport, timeout=timeout, at=lambda _: None)
         except (Exception, SystemExit) as error:  # whatever it is, all have to hear of it
             report = Report.failed(error)
         if report.ending is not None:
@@ -159,7 +162,10 @@ class Processes:
 
 def _judged(said: Sequence[object]) -> object:
     """What all processes get to hear of their papers: a refusal, or nothing."""
-    papers = [Paper.from_json(each) for each in said if isinstance(each, Mapping)]
+    papers = [Paper.from_json(each) for each in said]
+    for rank, paper in enumerate(papers):
+        if paper.rank != rank:
+            raise ValueError(f"rank {rank} said that it is rank {paper.rank}")
     if (text := disagreement(papers)) is not None:
         return {"text": text, "everyone": True}
     text = refusal(papers)

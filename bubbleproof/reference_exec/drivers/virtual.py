@@ -1,14 +1,16 @@
 """The virtual driver: all ranks in one process, interleaved at random but reproducibly.
 
 A message passes when both its ends are posted and each is at the head of its queue. What shares a
-queue is the *semantics*, named as in ``verify``:
+queue is the *semantics*, named and defined as in ``verify``:
 
 - ``buffered``: one queue per ordered pair of ranks and end; a send is done as soon as it is posted;
 - ``rendezvous``: the same queues, but SEND and RECV block their rank until the message has passed;
 - ``pair-stream``: a rank keeps one queue per peer for sends and receives together;
+- ``launch-order``: the same queues, and a message passes only once all that either rank posted
+  before has come to the head of its queue;
 - ``rank-stream``: a rank keeps one queue for everything.
 
-EVICT and LOAD have queues of their own, always one per unordered pair of ranks: a link carries one
+EVICT and LOAD have queues of their own, one per unordered pair of ranks: a link carries one
 transfer at a time. The replicas of one rank have queues of their own too, always ``buffered``.
 Real channels carry no tags; here every message does, and two ends that meet with different tags,
 shapes or types are a ``MessageMismatch``. A run that cannot go on is a
@@ -27,10 +29,10 @@ import torch
 from bubbleproof.reference_exec.broken import MessageMismatch, require
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.runtime.device import CPU, Device, Lane
-from bubbleproof.reference_exec.runtime.rank import Rank, RankResult
+from bubbleproof.reference_exec.runtime.rank import Rank, RankResult, account
 from bubbleproof.reference_exec.runtime.transport import Blocked
 from bubbleproof.theory.model.actions import Action, Kind
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 
 QueueKey = tuple[int, ...]
 
@@ -48,6 +50,7 @@ class _Post:
     tag: Action
     is_send: bool
     tensor: torch.Tensor | None = field(default=None, repr=False)
+    has_started: bool = False  # under launch-order
     done: bool = False
     has_got: bool = False  # the receiver has it, whose business it is now
 
@@ -78,11 +81,12 @@ class _Post:
 
 
 def _queue(rank: int, peer: int, tag: Action, semantics: Semantics, *, is_send: bool) -> QueueKey:
-    if tag.kind in TRANSFER_KINDS:
-        return (rank, peer, 0, 0)
     if semantics is Semantics.RANK_STREAM:
         return (rank,)
-    return (rank, peer) if semantics is Semantics.PAIR_STREAM else (rank, peer, int(is_send))
+    if tag.kind in TRANSFER_KINDS:
+        return (rank, peer, 0, 0)
+    is_of_pair = semantics in (Semantics.PAIR_STREAM, Semantics.LAUNCH_ORDER)
+    return (rank, peer) if is_of_pair else (rank, peer, int(is_send))
 
 
 class Network:
@@ -91,30 +95,52 @@ class Network:
     def __init__(self, semantics: Semantics, device: Device = CPU) -> None:
         self._semantics, self._device = semantics, device
         self._queues: defaultdict[QueueKey, deque[_Post]] = defaultdict(deque)
+        self._launched: defaultdict[int, deque[_Post]] = defaultdict(deque)  # not started, by rank
 
     def post(self, post: _Post) -> None:
         """Queue one end and let every message pass that now can."""
         buffered = self._semantics is Semantics.BUFFERED and post.tag.kind not in TRANSFER_KINDS
         post.done = post.is_send and buffered
-        key = post.key(self._semantics)
-        self._queues[key].append(post)
-        self._pass(key)
+        self._queue_of(post).append(post)
+        if self._semantics is Semantics.LAUNCH_ORDER:
+            self._launched[post.rank].append(post)
+            self._start({post.rank})
+        else:
+            self._pass(post)
 
-    def _pass(self, key: QueueKey) -> None:
-        heads = [key]
+    def _queue_of(self, post: _Post) -> deque[_Post]:
+        return self._queues[post.key(self._semantics)]
+
+    def _start(self, ranks: set[int]) -> None:
+        """Start what may start on these ranks, and on those that it lets go on."""
+        while ranks:
+            launched = self._launched[ranks.pop()]
+            while launched and self._queue_of(launched[0])[0] is launched[0]:
+                post = launched.popleft()
+                post.has_started = True
+                ranks |= self._pass(post)
+
+    def _pass(self, post: _Post) -> set[int]:
+        """Let the message at the head of a post's queue pass, and those behind it; their ranks."""
+        ranks: set[int] = set()
+        heads = [self._queue_of(post)]
         while heads:
-            queue = self._queues[heads.pop()]
-            if not queue:
+            queue = heads.pop()
+            if not queue or (other_queue := self._opposite(queue[0])) is None:
                 continue
-            post = queue[0]
-            other_queue = self._queues[post.other_key(self._semantics)]
-            if not other_queue or not post.meets(other_queue[0]):
-                continue
-            other = other_queue[0]
+            post, other = queue.popleft(), other_queue.popleft()
             _transfer(*((post, other) if post.is_send else (other, post)), self._device)
-            queue.popleft()
-            other_queue.popleft()
-            heads += [post.key(self._semantics), other.key(self._semantics)]
+            heads += [queue, other_queue]
+            ranks |= {post.rank, other.rank}
+        return ranks
+
+    def _opposite(self, post: _Post) -> deque[_Post] | None:
+        """The queue at whose head the other end of a post's message is, where both can pass."""
+        queue = self._queues[post.other_key(self._semantics)]
+        if not queue or not post.meets(queue[0]):
+            return None
+        is_free = self._semantics is not Semantics.LAUNCH_ORDER
+        return queue if is_free or (post.has_started and queue[0].has_started) else None
 
 
 def _transfer(send: _Post, receive: _Post, device: Device) -> None:
@@ -175,7 +201,17 @@ def run_virtual(
     The plan is not verified here: see ``replay``. Raises ``ReplayStalled``, ``MessageMismatch``,
     and ``BrokenProgram`` where a program uses what is not there.
     """
-    ranks = _ranks(plan, semantics, device)
+    with account(plan):
+        return _run(_ranks(plan, semantics, device), plan, seed, semantics, progress)
+
+
+def _run(
+    ranks: list[Rank],
+    plan: Plan,
+    seed: int,
+    semantics: Semantics,
+    progress: Callable[[str], None] | None,
+) -> list[RankResult]:
     choice = random.Random(seed)
     running = {rank.process: rank.run() for rank in ranks}
     blocked: dict[int, Blocked] = {}

@@ -1,18 +1,28 @@
 """What a replay's ranks computed, compared with both oracles and with the predicted bytes.
 
-Gradients, losses and stepped weights must have the bits of the order-matched oracle
+Gradients, losses of every pass and stepped weights must have the bits of the order-matched oracle
 (``training_oracle.matched_training``) and lie within ``oracle.TOLERANCES`` of the ordinary one;
-peak bytes must be those that the schedule promised.
+bytes must be those that pipeline and model promised, at every action of every pass, on ranks and on
+their hosts, as ranks are made, and as each pass begins and ends.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import torch
 
-from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, are_equal, max_relative_error
+from bubbleproof.reference_exec.bits import difference
+from bubbleproof.reference_exec.evidence.accounts import (
+    births,
+    passes_of,
+    peaks_of,
+    state_moments,
+)
+from bubbleproof.reference_exec.evidence.alike import alike_data
+from bubbleproof.reference_exec.evidence.oracle import TOLERANCES, max_relative_error
 from bubbleproof.reference_exec.evidence.replay_report import NOTHING, Compared, ReplayReport
 from bubbleproof.reference_exec.evidence.training_oracle import (
     Ordinary,
@@ -20,13 +30,20 @@ from bubbleproof.reference_exec.evidence.training_oracle import (
     ordinary_training,
     with_ties,
 )
+from bubbleproof.reference_exec.evidence.weight_backward import weight_backward
+from bubbleproof.reference_exec.evidence.work_done import (
+    RankWorked,
+    uncounted_work,
+    work_dependence,
+)
+from bubbleproof.reference_exec.models.own import given_types
+from bubbleproof.reference_exec.plans.predicted_work import predicted_work
 from bubbleproof.reference_exec.plans.prepared import Prepared
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
-from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.rank import RankResult
-from bubbleproof.reference_exec.runtime.trace import RankTrace
 
 
 def compared(
@@ -39,31 +56,36 @@ def compared(
     stopped: str = "",
     device: Device = CPU,
     allocator_peak_bytes: tuple[int, ...] = (),
+    semantics_why: str = "",
 ) -> ReplayReport:
     """Compare the results of all ranks with both oracles, run on ``device``, and the prediction.
 
     ``allocator_peak_bytes`` are those of the devices that were used, where they keep count;
+    ``semantics_why`` says why the program was verified under its semantics;
     ``stopped`` is what ended an unsafe run, which then has no results.
     """
     plan = ready.plan
-    losses: dict[tuple[int, int], torch.Tensor] = {}
+    losses = Losses()
     for result in results:
         losses |= result.losses
     matched = matched_training(plan, device)
     exact = ordinary_training(plan, matched.course)
-    has_one_sum = members_agree(plan, results)
+    apart = member_difference(plan, results)
     results = whole_results(plan, results, matched.gradients)
     gradients = with_ties(plan, summed_replicas(results))
+    unlike = apart or difference(gradients, matched.gradients, _parameter)
+    unlike_losses = difference(losses, matched.losses, partial(_loss, plan))
+    unlike_weights = weight_difference(plan, results, matched.weights)
+    worked = _worked(plan, results)
     training = plan.training
-    state = Compared(tuple(r.model_state[0] for r in results), ready.model_state[0])
-    loss = sum(losses[part].item() for part in sorted(losses))
-    on_ranks, on_hosts = ready.predicted[: plan.num_ranks], ready.predicted[plan.num_ranks :]
-    hosts = [r for r in results if r.host_live_bytes or plan.hosted] if on_hosts else []
-    peaks = tuple(max(r.live_bytes, default=0) for r in results if plan.counts_bytes)
-    host_peaks = tuple(max(r.host_live_bytes, default=0) for r in hosts)
+    *earlier, (_, state, host_state) = state_moments(ready, results)
+    born, host_born = births(ready, results)
+    last = [losses[key].item() for key in sorted(losses) if key[0] == plan.num_passes - 1]
+    peaks, host_peaks = peaks_of(ready, results)
     return ReplayReport(
         backend=backend,
         semantics=ready.semantics.value,
+        semantics_why=semantics_why,
         seed=seed,
         model=plan.spec.kind,
         dtype=plan.spec.dtype,
@@ -74,16 +96,22 @@ def compared(
         zero="" if plan.parallel is None or not plan.is_sharded else str(plan.parallel.levels),
         state_bytes=Compared(*map(_without_optimizer, state)) if plan.is_sharded else NOTHING,
         model_state=state,
-        host_model_state=Compared(tuple(r.model_state[1] for r in results), ready.model_state[1]),
-        gradients_equal=has_one_sum and are_equal(gradients, matched.gradients),
-        losses_equal=are_equal(losses, matched.losses),
-        max_relative_error=_relative_error(gradients, loss, exact) if results else math.inf,
+        host_model_state=host_state,
+        earlier_state=tuple(earlier),
+        gradients_equal=not unlike,
+        gradient_difference=unlike,
+        losses_equal=not unlike_losses,
+        loss_difference=unlike_losses,
+        max_relative_error=_relative_error(gradients, sum(last), exact) if results else math.inf,
         tolerance=TOLERANCES[plan.spec.dtype],
-        loss=loss,
+        loss=sum(last),
         counts_bytes=plan.counts_bytes,
-        peak_bytes=Compared(peaks, on_ranks * plan.num_replicas),
-        host_peak_bytes=Compared(host_peaks, on_hosts * plan.num_replicas),
-        weights_equal=weights_are_equal(results, matched.weights),
+        peak_bytes=peaks,
+        host_peak_bytes=host_peaks,
+        born_bytes=born,
+        host_born_bytes=host_born,
+        weights_equal=not unlike_weights,
+        weight_difference=unlike_weights,
         max_weight_error=max(exact.drift, max_weight_error(results, exact.weights)),
         optimizer="" if training is None else training.optimizer,
         steps=0 if training is None else training.steps,
@@ -98,11 +126,20 @@ def compared(
         broken_rules=tuple(ready.broken),
         violations=tuple(ready.broken.values()),
         stopped=stopped,
-        losses=tuple(losses[part].item() for part in sorted(losses)),
-        traces=_traces(ready, results),
+        losses=tuple(last),
+        passes=passes_of(ready, results),
         left_bytes=tuple(result.left_bytes for result in results),
         kept_bytes=tuple(result.kept_bytes for result in results),
+        written_bytes=tuple(result.written_bytes for result in results),
         data_dependence=data_dependence(results) if plan.spec.kind == "own" else "",
+        weight_backward=weight_backward(plan),
+        given_types=given_types(plan.spec) if plan.spec.kind == "own" else (),
+        alike=alike_data(plan),
+        counts_work=plan.counts_work,
+        flops=Compared(*zip(*(rank.flops for rank in worked), strict=True)) if worked else NOTHING,
+        work=worked,
+        work_dependence=work_dependence(worked) if plan.spec.kind == "own" else "",
+        not_counted_work=uncounted_work(plan) if plan.counts_work else (),
     )
 
 
@@ -136,36 +173,42 @@ def _relative_error(gradients: Gradients, loss: float, exact: Ordinary) -> float
     )
 
 
-def _traces(ready: Prepared, results: list[RankResult]) -> tuple[RankTrace, ...]:
-    """What each process did, from the first one's first action on, beside the prediction."""
-    origin = min((row.begin for result in results for row in result.rows), default=0)
-    traces = []
-    for process, result in enumerate(results):
-        _, rank = ready.plan.seat(process)
-        samples = [result.live_bytes[row.first_sample :][: row.num_samples] for row in result.rows]
-        predicted = ready.live_bytes[rank] if ready.live_bytes else ()
-        pairs = zip(predicted, samples, strict=True) if predicted else ()
-        trace = RankTrace(
-            name=ready.plan.name(process),
-            actions=tuple(ready.plan.order(process)),
-            begin=tuple(row.begin - origin for row in result.rows),
-            waited=tuple(row.waited for row in result.rows),
-            end=tuple(row.end - origin for row in result.rows),
-            live_bytes=tuple(samples),
-            predicted=tuple(held[len(held) - len(own) :] for held, own in pairs),
+def _parameter(key: tuple[int, str]) -> str:
+    return "stage {} {}".format(*key)
+
+
+def _loss(plan: Plan, key: tuple[int, int, int]) -> str:
+    step, microbatch, slice_ = key
+    part = f", slice {slice_}," if slice_ else ""
+    return f"microbatch {microbatch}{part}" + (f" of pass {step}" if plan.num_passes > 1 else "")
+
+
+def _worked(plan: Plan, results: list[RankResult]) -> tuple[RankWorked, ...]:
+    """What each process did at each action, beside the prediction."""
+    if not plan.counts_work or not results:
+        return ()
+    predicted = predicted_work(plan)
+    return tuple(
+        RankWorked(
+            name=plan.name(process),
+            actions=tuple(plan.order(process)),
+            predicted=predicted[plan.seat(process)[1]],
+            passes=result.work,
+            num_passes=plan.num_passes,
         )
-        traces.append(trace)
-    return tuple(traces)
-
-
-def weights_are_equal(results: list[RankResult], expected: Gradients) -> bool:
-    """Whether all ranks together stepped what is expected, to the expected bits on each of them."""
-    stepped = {key for result in results for key in result.updated}
-    return stepped == expected.keys() and all(
-        torch.equal(weight, expected[key])
-        for result in results
-        for key, weight in result.updated.items()
+        for process, result in enumerate(results)
     )
+
+
+def weight_difference(plan: Plan, results: list[RankResult], expected: Gradients) -> str:
+    """What a rank stepped to other bits than expected, or nobody stepped; empty where all is so."""
+    stepped: Gradients = {}
+    for process, result in enumerate(results):
+        own = {key: value for key, value in expected.items() if key in result.updated}
+        if told := difference(result.updated, own, _parameter):
+            return f"{plan.name(process)}: {told}"
+        stepped |= result.updated
+    return difference(stepped, expected, _parameter)
 
 
 def max_weight_error(results: list[RankResult], expected: Gradients) -> float:
@@ -211,22 +254,26 @@ def whole_results(plan: Plan, results: list[RankResult], like: Gradients) -> lis
     return found
 
 
-def members_agree(plan: Plan, results: list[RankResult]) -> bool:
-    """Whether whole members of each group ended with the same gradients, bit for bit."""
+def member_difference(plan: Plan, results: list[RankResult]) -> str:
+    """Where a whole member of a group ended with other gradients than its first; or nothing."""
     if plan.is_sharded:
-        return True
-    firsts = results[: plan.num_ranks]
-    return all(
-        are_equal(result.gradients, firsts[number % plan.num_ranks].gradients)
-        for number, result in enumerate(results)
-    )
+        return ""
+    for process, result in enumerate(results):
+        first = results[process % plan.num_ranks].gradients
+        if told := difference(result.gradients, first, _parameter):
+            return f"on {plan.name(process)} {told}"
+    return ""
 
 
 def _joined(members: list[Gradients], like: Gradients) -> Gradients:
     """Whole tensors from the rows of all members, in their order."""
     if not members:
         return {}
-    return {
-        key: torch.cat([member[key] for member in members]).view(like[key].shape)
-        for key in members[0]
-    }
+    shared = [key for key in members[0] if all(key in member for member in members)]
+    rows = {key: torch.cat([member[key] for member in members]) for key in shared}
+    return {key: _shaped(row, like.get(key)) for key, row in rows.items()}
+
+
+def _shaped(row: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
+    """A row of all elements in the shape that it should have, if it has as many."""
+    return row if like is None or row.numel() != like.numel() else row.view(like.shape)

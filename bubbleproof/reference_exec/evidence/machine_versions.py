@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+
+from bubbleproof.platforms import installed_bytes, num_cores
 
 PACKAGES = ("bubbleproof", "numpy", "torch")
 GIBIBYTE = 1 << 30
@@ -14,7 +15,10 @@ GIBIBYTE = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What ran: processor family, ``cores`` this process may use, ``memory_bytes`` installed."""
+    """What ran: processor family, ``cores`` this process may use, ``memory_bytes`` installed.
+
+    There are 0 bytes where the system does not tell.
+    """
 
     processor: str
     cores: int
@@ -27,7 +31,8 @@ class Machine:
 
     @property
     def memory_text(self) -> str:
-        return f"{self.memory_bytes / GIBIBYTE:.1f} GiB memory"
+        known = f"{self.memory_bytes / GIBIBYTE:.1f} GiB"
+        return f"{known if self.memory_bytes else 'unknown'} memory"
 
     def to_json(self) -> dict[str, object]:
         """The fields by name."""
@@ -44,7 +49,7 @@ def this_machine(packages: Sequence[str] = PACKAGES) -> Machine:
             continue
     return Machine(
         processor=platform.machine(),
-        cores=len(os.sched_getaffinity(0)),
-        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        cores=num_cores(),
+        memory_bytes=installed_bytes(),
         versions=versions,
     )

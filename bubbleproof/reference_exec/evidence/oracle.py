@@ -8,7 +8,7 @@
   replicas reduce their gradients, each sums on one rank what one REDUCE_GRAD takes, the replicas'
   sums are added in the order of replicas, and those of several REDUCE_GRADs of a rank in the order
   in which they end. Sums depend on their order and on nothing else here, so a replay must equal
-  this bit for bit (``torch.equal``).
+  this bit for bit (``bits``).
 - *Ordinary*: one backward of the whole batch in float64, with no schedule in it at all. A replay
   must agree up to rounding, ``TOLERANCES``: some 4500 units in the last place of its type, where a
   wrong schedule is off by a good part of the gradient. Errors are relative to the largest gradient
@@ -20,10 +20,9 @@ Neither uses the weight-gradient store, the split backward or a rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import TypeVar
 
 import torch
 
@@ -34,9 +33,11 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_input,
     microbatch_loss,
     microbatch_target,
+    run_backward,
 )
 from bubbleproof.reference_exec.plans.accumulation import (
     accumulation_orders,
+    begins_at_zero,
     part_of_weights,
     summed_together,
 )
@@ -47,7 +48,6 @@ from bubbleproof.reference_exec.runtime.optimizers import LEARNING_RATE
 from bubbleproof.theory.model.actions import NONE
 
 TOLERANCES = {"float64": 1e-12, "float32": 5e-4}
-K = TypeVar("K")
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -92,7 +92,7 @@ def order_matched(
     losses = {}
     for microbatch in range(plan.num_samples):
         own = _sample_losses(plan, copies, (step, microbatch), device)
-        torch.autograd.backward(own)
+        run_backward(plan.spec, own)
         for k in slices:
             losses[microbatch, k] = own[k].detach().cpu()
             alone[microbatch, k] = _gradients(copies[k])
@@ -108,7 +108,8 @@ def order_matched(
                 plan, stage, rank, name, orders[stage, rank], part_of.get(name)
             )
             each = {part: gradients[stage, name] for part, gradients in alone.items()}
-            replica = _reduced(plan, reductions, each)
+            begins = [torch.zeros_like(each[0, 0])] if begins_at_zero(plan, stage) else []
+            replica = _reduced(plan, reductions, each, begins)
             total[stage, name] = total[stage, name] + replica if (stage, name) in total else replica
     return {key: value.cpu() for key, value in total.items()}, losses
 
@@ -131,18 +132,22 @@ def set_weights(stages: list[Stage], weights: Gradients) -> None:
 
 
 def _reduced(
-    plan: Plan, reductions: list[list[tuple[int, int]]], own: dict[tuple[int, int], torch.Tensor]
+    plan: Plan,
+    reductions: list[list[tuple[int, int]]],
+    own: dict[tuple[int, int], torch.Tensor],
+    begins: Sequence[torch.Tensor],
 ) -> torch.Tensor:
-    """One parameter's gradient on one rank: all replicas', one reduction after another."""
-    sums = [
-        _sum(
-            [
-                _sum([own[plan.sample(replica, microbatch), k] for microbatch, k in parts])
-                for replica in range(plan.num_replicas)
-            ]
-        )
-        for parts in reductions
-    ]
+    """One parameter's gradient on one rank: all replicas', one reduction after another.
+
+    ``begins`` is what a sum begins with where it does not with its first contribution.
+    """
+    sums = []
+    for parts in reductions:
+        of_replicas = []
+        for replica in range(plan.num_replicas):
+            added = [own[plan.sample(replica, microbatch), k] for microbatch, k in parts]
+            of_replicas.append(_sum([*begins, *added]))
+        sums.append(_sum(of_replicas))
     return _sum(sums)
 
 
@@ -219,26 +224,23 @@ def _ordinary_of_own(plan: Plan, stages: list[Stage], step: int) -> tuple[Gradie
         for module in stages:
             y = module(y, None)
         total = total + microbatch_loss(plan.spec, y, target, plan.num_samples)
-    torch.autograd.backward(total)
+    run_backward(plan.spec, total)
     return _gradients(stages), total.item()
-
-
-def are_equal(found: Mapping[K, torch.Tensor], expected: Mapping[K, torch.Tensor]) -> bool:
-    """Whether both hold the same tensors by the same keys, bit for bit."""
-    return found.keys() == expected.keys() and all(
-        torch.equal(found[key], expected[key]) for key in expected
-    )
 
 
 def max_relative_error(found: Gradients, expected: Gradients) -> float:
     """The largest over stages of max |found - expected| / max |expected|, over its parameters.
 
-    Infinite where anything is not finite; absolute where all that is expected is 0.
+    Infinite where anything is missing, of another shape or not finite; absolute where all that is
+    expected is 0.
     """
     error: dict[int, float] = {}
     scale: dict[int, float] = {}
     for (stage, name), value in expected.items():
-        off = (found[stage, name].double() - value).abs().max().item()
+        own = found.get((stage, name))
+        if own is None or own.shape != value.shape:
+            return math.inf
+        off = (own.double() - value).abs().max().item()
         if not math.isfinite(off):
             return math.inf
         error[stage] = max(error.get(stage, 0.0), off)

@@ -22,6 +22,7 @@ from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.replay_plan import Key, Plan
 from bubbleproof.reference_exec.runtime.compute import Compute
 from bubbleproof.reference_exec.runtime.device import CPU, Device
+from bubbleproof.reference_exec.runtime.rank import account
 from bubbleproof.theory.model.schedule import Program
 
 FINISH_SECONDS = 600.0
@@ -100,9 +101,10 @@ def _one_microbatch(spec: ModelSpec, num_stages: int) -> Plan:
 
 
 def _measured(plan: Plan, stage: int, device: Device, *, warmup: int, repeats: int) -> StageProfile:
-    rounds = _Rounds(plan, stage, device)
-    split = [rounds.run(is_split=True) for _ in range(warmup + repeats)][warmup:]
-    whole = [rounds.run(is_split=False) for _ in range(warmup + repeats)][warmup:]
+    with account(plan):
+        rounds = _Rounds(plan, stage, device)
+        split = [rounds.run(is_split=True) for _ in range(warmup + repeats)][warmup:]
+        whole = [rounds.run(is_split=False) for _ in range(warmup + repeats)][warmup:]
     if not device.finish(FINISH_SECONDS):
         raise RuntimeError(f"stage {stage} has not ended after {FINISH_SECONDS:g} s")
 
@@ -140,7 +142,7 @@ class _Rounds:
         """F, I and W, or F and B: the moments before, between and after them."""
         compute = self._compute
         if self._activation is None:  # stage 0 takes data
-            x = compute.batch.input(self._key)
+            x = compute.batch.input(self._key).clone()
         else:
             x = self._activation.clone().requires_grad_()
         gradient = None if self._gradient is None else self._gradient.clone()

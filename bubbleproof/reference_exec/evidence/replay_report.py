@@ -3,9 +3,9 @@
 Three promises: the gradients (and losses) equal the order-matched oracle bit for bit, they agree
 with the ordinary float64 backward up to rounding, and the measured peaks equal the predicted ones
 to the byte on every rank. Where the host updates stages, or they are sharded, two more: their
-weights after the step equal torch's own step on the oracle's gradients, and so do the hosts' peaks
-or the shards' bytes the predicted ones. ``live_bytes`` and the
-peaks are sampled at action boundaries (see ``rank.RankResult``).
+weights after the step equal torch's own step on the oracle's gradients, and so do the hosts' bytes
+or the shards' the predicted ones. Bytes are sampled at action boundaries (see ``rank.RankResult``),
+as ranks are made, and as passes begin and end; in a training all of this is asked of every pass.
 
 A replay that was forced (``unsafe``) names the rules that its schedule or program breaks; those are
 failures too, whatever the run showed.
@@ -18,8 +18,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Generic, NamedTuple, Never, TypeVar
 
 from bubbleproof.reference_exec.evidence.uncounted import uncounted
+from bubbleproof.reference_exec.evidence.work_done import RankWorked
 from bubbleproof.reference_exec.plans.state_bytes import StateBytes
-from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.reference_exec.runtime.trace import Account, RankTrace
 
 T = TypeVar("T", covariant=True)
 
@@ -34,11 +35,20 @@ class Compared(NamedTuple, Generic[T]):
 NOTHING: Compared[Never] = Compared()
 
 
+class Moment(NamedTuple):
+    """The model state at one moment, such as ``begins pass 1``, on ranks and on their hosts."""
+
+    name: str
+    on_ranks: Compared[StateBytes]
+    on_hosts: Compared[StateBytes]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReport:
     """The outcome of one replay.
 
-    ``semantics`` is what the communication was verified (and, on ``virtual``, run) under;
+    ``semantics`` is what the communication was verified (and, on ``virtual``, run) under, and
+    ``semantics_why``, over NCCL, why that is what holds there;
     ``live_bytes[r]`` the staircase of rank r; ``loss`` the replay's own, in ``dtype``;
     ``max_relative_error`` the largest over stages of max |found - expected| / max |expected|
     against the ordinary backward. In a training, gradients and losses are those of its last pass,
@@ -53,18 +63,30 @@ class ReplayReport:
     then given replica by replica, and ``state_bytes`` are of what is there all the time.
     ``model_state`` and ``host_model_state`` are the bytes of weights, gradients and optimizer state
     as the run ends, on each rank and on each rank's host.
+    ``gradient_difference``, ``loss_difference`` and ``weight_difference`` name the first that is
+    not equal, and how.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
-    Unless it ``counts_bytes`` there are no live bytes, measured or predicted.
-    ``losses`` are those of the (microbatch, slice), in that order; ``traces`` (of the last pass)
-    say when each rank did what, and what it held then. ``left_bytes`` are live on each process as a
-    pass has ended, ``kept_bytes`` those that a user's model may keep from one microbatch to the
-    next; ``data_dependence`` says of a user's model that it saves more for some data than for
-    other, so that no schedule has predictable bytes with it.
+    Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike``
+    says of microbatches with the same data that numbers do not tell them apart. Where it
+    ``counts_work``, ``work`` is what each action of each pass computed and was predicted to,
+    ``flops`` all of it together; ``work_dependence`` says as ``data_dependence`` that a user's
+    model's depends on its data, and ``not_counted_work`` what is not seen as work.
+    ``losses`` are those of the last pass, by (microbatch, slice) in that order; those of all passes
+    are compared. ``passes`` say when each rank did what in each pass, and what it and its host held
+    then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its host.
+    ``earlier_state`` is the model state as passes begin and end, but for the last end.
+    ``left_bytes`` are live on each process as a pass has ended, ``kept_bytes`` those that a user's
+    model may keep from one microbatch to the next, ``written_bytes`` those of what was there before
+    and its stages write into; ``data_dependence`` says of a user's model that it saves more for
+    some data than for other, so that no schedule has predictable bytes with it;
+    ``weight_backward`` which gradients W makes of it, and which I, where backwards are split;
+    ``given_types`` in which types its parameters and buffers came, all of which ran in ``dtype``.
     """
 
     backend: str
     semantics: str
+    semantics_why: str = ""
     seed: int
     model: str
     dtype: str
@@ -73,17 +95,23 @@ class ReplayReport:
     microbatches: int
     gradients_equal: bool
     losses_equal: bool
+    gradient_difference: str = ""
+    loss_difference: str = ""
+    weight_difference: str = ""
     max_relative_error: float
     tolerance: float
     loss: float
     counts_bytes: bool = True
     peak_bytes: Compared[int]
     host_peak_bytes: Compared[int] = NOTHING
+    born_bytes: Compared[int] = NOTHING
+    host_born_bytes: Compared[int] = NOTHING
     data_parallel: int = 1
     zero: str = ""
     state_bytes: Compared[int] = NOTHING
     model_state: Compared[StateBytes] = NOTHING
     host_model_state: Compared[StateBytes] = NOTHING
+    earlier_state: tuple[Moment, ...] = ()
     weights_equal: bool = True
     max_weight_error: float = 0.0
     optimizer: str = ""
@@ -100,10 +128,19 @@ class ReplayReport:
     violations: tuple[str, ...] = ()
     stopped: str = ""
     losses: tuple[float, ...] = ()
-    traces: tuple[RankTrace, ...] = ()
+    passes: tuple[tuple[RankTrace, ...], ...] = ()
     left_bytes: tuple[int, ...] = ()
     kept_bytes: tuple[int, ...] = ()
+    written_bytes: tuple[int, ...] = ()
     data_dependence: str = ""
+    weight_backward: tuple[str, ...] = ()
+    given_types: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    counts_work: bool = True
+    flops: Compared[int] = NOTHING
+    work: tuple[RankWorked, ...] = ()
+    work_dependence: str = ""
+    not_counted_work: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -120,30 +157,60 @@ class ReplayReport:
         if self.stopped:
             return (*found, f"the run stopped: {self.stopped}")
         if not self.gradients_equal:
-            found.append("gradients differ from those of each microbatch alone, summed in order")
+            alone = "gradients differ from those of each microbatch alone, summed in order"
+            found.append(_with(alone, self.gradient_difference))
         if not self.losses_equal:
-            found.append("losses differ from those of each microbatch alone")
+            alone = "losses differ from those of each microbatch alone"
+            found.append(_with(alone, self.loss_difference))
         if not self.max_relative_error <= self.tolerance:
             found.append(
                 f"gradients are off the ordinary float64 backward by {self.max_relative_error:.1e} "
                 f"(relative), more than {self.tolerance:.0e}"
             )
         if not self.weights_equal:
-            found.append("updated weights differ from a step with the expected gradients")
+            expected = "updated weights differ from a step with the expected gradients"
+            found.append(_with(expected, self.weight_difference))
         if not self.max_weight_error <= self.tolerance:
             found.append(
                 f"updated weights are off those of torch's own {self.optimizer} in float64 by "
                 f"{self.max_weight_error:.1e} (relative), more than {self.tolerance:.0e}"
             )
+        found += self.work_failures("flops", "gradients")
         found += self._peak_failures()
         found += self._state_failures()
         if not self.broken_rules:
-            found += [
-                trace.told()
-                for trace in self.traces
-                if trace.num_differing and not self.data_dependence
-            ]
+            accounts = [*self.accounts(), *self.accounts(of_hosts=True)]
+            found += [*self.told_births(), *(text for each in accounts if (text := each.told()))]
         return (*found, *self._left())
+
+    def work_failures(self, *quantities: str) -> list[str]:
+        """What is wrong with ``flops``, with ``gradients``: a sentence for each process."""
+        if self.work_dependence:
+            return [self.work_dependence]
+        told = [rank.told(quantity) for quantity in quantities for rank in self.work]
+        return [text for text in told if text]
+
+    @property
+    def traces(self) -> tuple[RankTrace, ...]:
+        """What each process did in the last pass."""
+        return self.passes[-1] if self.passes else ()
+
+    def told_births(self) -> list[str]:
+        """What each rank, or its host, held beyond the model's as it was made."""
+        told = "{name} held {measured} bytes as it was made, {predicted} were predicted"
+        hosts = self._differing(told, "the host of rank", self.host_born_bytes)
+        return self._differing(told, "rank", self.born_bytes) + hosts
+
+    def accounts(self, *, of_hosts: bool = False) -> list[Account]:
+        """What each rank, or its host, held at each action, pass by pass.
+
+        None of a model whose bytes depend on its data: nothing is predicted of it.
+        """
+        found = []
+        for step, traces in enumerate(() if self.data_dependence else self.passes):
+            moment = f" in pass {step}" if len(self.passes) > 1 else ""
+            found += [trace.account(moment, of_host=of_hosts) for trace in traces]
+        return found
 
     def _peak_failures(self) -> list[str]:
         told = "{name} held {measured} bytes at its peak, {predicted} were predicted"
@@ -171,8 +238,13 @@ class ReplayReport:
             "{name} ends with {measured} bytes of weights, gradients and optimizer state, "
             "{predicted} were predicted"
         )
-        on_ranks = self._differing(told, "rank", self.model_state)
-        return on_ranks + self._differing(told, "the host of rank", self.host_model_state)
+        last = Moment("ends", self.model_state, self.host_model_state)
+        found = []
+        for name, on_ranks, on_hosts in (*self.earlier_state, last):
+            text = told.replace("ends", name, 1)
+            found += self._differing(text, "rank", on_ranks)
+            found += self._differing(text, "the host of rank", on_hosts)
+        return found
 
     def _differing(self, told: str, name: str, compared: Compared[object]) -> list[str]:
         pairs = enumerate(zip(*compared, strict=True))
@@ -190,17 +262,17 @@ class ReplayReport:
     @property
     def not_counted(self) -> tuple[str, ...]:
         """One phrase for each thing that is not among the live bytes; none where none count."""
-        return uncounted(self.kept_bytes) if self.counts_bytes else ()
+        return uncounted(self.kept_bytes, self.written_bytes) if self.counts_bytes else ()
 
     def to_dict(self) -> dict[str, object]:
-        """All fields but ``traces``, and ``ok``, for JSON.
+        """All fields but ``passes``, ``earlier_state`` and ``work``, and ``ok``, for JSON.
 
         The claims are booleans and integers, never floats.
 
         A number that is not finite, which JSON cannot write, becomes None.
         """
-        fields = asdict(replace(self, traces=()))
-        del fields["traces"]
+        fields = asdict(replace(self, passes=(), earlier_state=(), work=()))
+        del fields["passes"], fields["earlier_state"], fields["work"]
         for name in COMPARED:
             for side, values in fields.pop(name)._asdict().items():
                 fields[f"{side}_{name}"] = values
@@ -210,12 +282,19 @@ class ReplayReport:
         found = {"ok": self.ok, "failures": list(self.failures), **fields}
         return {**found, "not_counted": list(self.not_counted)}
 
+    @property
+    def precision(self) -> str:
+        """The type in which all was computed, and the model's own where that is another."""
+        if self.given_types in ((), (self.dtype,)):
+            return self.dtype
+        return f"{self.dtype} (the model's parameters came as {', '.join(self.given_types)})"
+
     def __str__(self) -> str:
         kind = "UNSAFE " if self.unsafe else ""
         copies = f"{self.data_parallel} x " if self.data_parallel > 1 else ""
         head = (
             f"{kind}{self.backend} replay of {copies}{self.ranks} ranks, "
-            f"{self.microbatches} microbatches"
+            f"{self.microbatches} microbatches in {self.precision}"
         )
         if self.ok:
             peaks = f"peaks {list(self.peak_bytes.measured)} as predicted"
@@ -223,4 +302,13 @@ class ReplayReport:
         return f"{head}: {'; '.join(self.failures)}"
 
 
-COMPARED = ("peak_bytes", "host_peak_bytes", "state_bytes", "model_state", "host_model_state")
+def _with(what: str, first: str) -> str:
+    """A failure with the first thing that differs, where it is known."""
+    return f"{what}: {first}" if first else what
+
+
+COMPARED = (
+    *("peak_bytes", "host_peak_bytes", "born_bytes", "host_born_bytes"),
+    *("state_bytes", "model_state", "host_model_state"),
+    "flops",
+)

@@ -32,21 +32,22 @@ from bubbleproof.reference_exec.evidence.oracle import (
 from bubbleproof.reference_exec.models.reference import Stage, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import Plan
-from bubbleproof.reference_exec.runtime.compute import Gradients
+from bubbleproof.reference_exec.runtime.compute import Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.optimizers import optimizer_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Matched:
-    """What a replay must equal: gradients and losses of its last pass, and weights after it.
+    """What a replay must equal: gradients of its last pass, losses of all, and weights at its end.
 
-    ``weights`` has the stages that are stepped: all of them in a training, otherwise those that
-    the host updates. ``course`` has all weights before each step of a training, and at its end.
+    ``losses`` go by (step, number in the whole batch, slice). ``weights`` has the stages that are
+    stepped: all of them in a training, otherwise those that the host updates. ``course`` has all
+    weights before each step of a training, and at its end.
     """
 
     gradients: Gradients
-    losses: dict[tuple[int, int], torch.Tensor]
+    losses: Losses
     weights: Gradients
     course: tuple[Gradients, ...] = ()
 
@@ -68,20 +69,25 @@ def matched_training(plan: Plan, device: Device = CPU) -> Matched:
     """The order-matched oracle, carried on for the steps of the plan's training."""
     training = plan.training
     if training is None:
-        gradients, losses = order_matched(plan, device=device)
-        gradients = with_ties(plan, gradients)
+        gradients, alone = order_matched(plan, device=device)
+        gradients, losses = with_ties(plan, gradients), _of_step(0, alone)
         return Matched(gradients=gradients, losses=losses, weights=stepped(plan, gradients))
     stages = [Stage(plan.spec, g).to(stepped_on(plan, g, device)) for g in range(plan.num_stages)]
     optimizers = [optimizer_of(training, stage.parameters()) for stage in stages]
-    course = [_weights(stages)]
+    course, losses = [_weights(stages)], Losses()
     for step in range(training.steps):
-        gradients, losses = order_matched(plan, course[-1], device, step=step)
+        gradients, alone = order_matched(plan, course[-1], device, step=step)
+        losses |= _of_step(step, alone)
         gradients = with_ties(plan, gradients)
         _set_gradients(stages, gradients)
         for optimizer in optimizers:
             optimizer.step()
         course.append(_weights(stages))
     return Matched(gradients=gradients, losses=losses, weights=course[-1], course=tuple(course))
+
+
+def _of_step(step: int, losses: dict[tuple[int, int], torch.Tensor]) -> Losses:
+    return {(step, *part): loss for part, loss in losses.items()}
 
 
 def stepped_on(plan: Plan, stage: int, device: Device) -> torch.device:

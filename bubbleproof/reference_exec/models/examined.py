@@ -4,24 +4,23 @@ One dry forward and backward per stage, on microbatch 0, measures what the close
 ``footprint`` say of the reference models: the bytes held from F to B or I, and from I to W. What
 would make a replay wrong or unequal is refused: shapes that do not fit, randomness, buffers that a
 forward changes, parameters that two stages share, parameters and inputs that get no gradient, a
-factory that gives other weights each time.
+factory that gives other weights each time, and what ``own_checks`` asks. So is what raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import lru_cache, partial
-from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.births import BIRTHS, constants_of, living_storages
-from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.ledger import Ledger, keys_of
+from bubbleproof.reference_exec.bits import same_bits
+from bubbleproof.reference_exec.broken import ModelFailed, of_model, one_line
+from bubbleproof.reference_exec.flop_count import FlopCount
+from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.boundary import as_message
+from bubbleproof.reference_exec.models.dry_run import DryRun, StageFacts
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -30,67 +29,94 @@ from bubbleproof.reference_exec.models.own import (
     OwnModel,
     build,
     own_batch,
-    replaceable,
     told,
 )
-from bubbleproof.reference_exec.saved import SavedTensors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageFacts:
-    """One stage of a user's model: its input's shape and bytes, and the bytes that it holds.
-
-    ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
-    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
-    ``num_parameters`` parameters; ``kept_bytes`` what it keeps of its last microbatch, beside the
-    weights, until the next; ``sample`` is an input;
-    ``replaced`` are the linears whose gradients W computes.
-    """
-
-    input_shape: tuple[int, ...]
-    input_bytes: int
-    activation_bytes: int
-    operand_bytes: int
-    kept_bytes: int
-    sample: torch.Tensor = field(repr=False, compare=False)
-    gemm_bytes: tuple[int, ...]
-    weight_bytes: int
-    num_parameters: int
-    replaced: tuple[str, ...]
+from bubbleproof.reference_exec.models.own_checks import (
+    require_float64,
+    require_linear_hooks,
+    require_numbers,
+    require_unchanged,
+    values_before,
+)
+from bubbleproof.reference_exec.models.own_linear import deferrable
+from bubbleproof.reference_exec.reachable import constants_of
 
 
 @lru_cache(maxsize=8)
 def examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     """The facts of every stage. Raises ``ValueError`` naming the stage that cannot be replayed."""
+    try:
+        return _examined(spec)
+    except (ValueError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        why = one_line(error)
+        named = why if isinstance(error, ModelFailed) else f"model {spec.factory}: {why}"
+        raise ValueError(named) from error
+
+
+def _examined(spec: ModelSpec) -> tuple[StageFacts, ...]:
     model, again = build(spec), build(spec)
     _require_same_weights(spec, model, again)
     _require_own_parameters(model)
     x, target = own_batch(spec, 0)
+    require_numbers("input", x)
     facts = []
     with torch.random.fork_rng(devices=[]):
         for stage, module in enumerate(model.stages):
             x = as_message(x.detach()).requires_grad_(stage > 0)
             is_last = stage == len(model.stages) - 1
             y = _output(stage, module, x, DTYPES[spec.dtype])
-            replaced = replaceable(module, x)
-            layer = OwnLayer(module, replaced)
             score = partial(_score, model, target) if is_last else _itself
-            facts.append(_DryRun(stage, layer, x, score).measured(replaced))
+            with of_model(stage, "B"):
+                plain = _flops_of(module, x, score)
+            replaced = _only_here(stage, again.stages[stage], x, score)
+            shared = _shared(module, again.stages[stage])
+            run = DryRun(stage, OwnLayer(stage, module, replaced), x, score, shared)
+            facts.append(run.measured(spec, replaced, plain))
+            require_linear_hooks(stage, module, run.backward)
             x = y
+        if spec.dtype != "float64":
+            _require_float64(spec)
     return tuple(facts)
+
+
+def _only_here(
+    stage: int, module: nn.Module, x: torch.Tensor, score: Callable[[torch.Tensor], torch.Tensor]
+) -> tuple[str, ...]:
+    """The linears that can be deferred: the gradients of their weights come from nothing else."""
+    names = deferrable(module, x)
+    layer = OwnLayer(stage, module, names)
+    store = WeightGradStore(Ledger())
+    store.is_deferring = True
+    DryRun(stage, layer, x, score).backward(store=store)
+    weights = zip(names, layer.gemm_weights().values(), strict=True)
+    found = tuple(name for name, weight in weights if weight.grad is None)
+    module.zero_grad(set_to_none=True)
+    return found
 
 
 def own_layer(spec: ModelSpec, stage: int) -> OwnLayer:
     """A new build of one stage, its linears replaced."""
-    return OwnLayer(build(spec).stages[stage], examined(spec)[stage].replaced)
+    return OwnLayer(stage, build(spec).stages[stage], examined(spec)[stage].replaced)
 
 
 def _require_same_weights(spec: ModelSpec, model: OwnModel, again: OwnModel) -> None:
-    pairs = zip(model.stages, again.stages, strict=True)
-    for stage, (first, second) in enumerate(pairs):
+    if len(model.stages) != len(again.stages):
+        raise ValueError(
+            f"model {spec.factory} has {len(model.stages)} stages, the second time "
+            f"{len(again.stages)}; it must be the same each time"
+        )
+    for stage, (first, second) in enumerate(zip(model.stages, again.stages, strict=True)):
         named = dict(second.named_parameters())
         for name, parameter in first.named_parameters():
-            if not torch.equal(parameter, named[name]):
+            other = named.get(name)
+            if other is parameter:
+                raise ValueError(
+                    f"model {spec.factory} gives stage {stage} {name} in one place both times; "
+                    "each rank has its own: build the modules in the function"
+                )
+            if other is None or not same_bits(parameter, other):
                 raise ValueError(
                     f"model {spec.factory} gives stage {stage} {name} other values the second "
                     "time; draw them from a seed of its own"
@@ -109,16 +135,29 @@ def _require_own_parameters(model: OwnModel) -> None:
                 )
 
 
+def _require_float64(spec: ModelSpec) -> None:
+    """The oracle's computation runs: of another build, on the first microbatch."""
+    model = build(spec)
+    x, target = (t.double() if t.is_floating_point() else t for t in own_batch(spec, 0))
+    require_float64(model.stages, x, partial(_score, model, target))
+
+
+def _shared(module: nn.Module, again: nn.Module) -> list[torch.Tensor]:
+    """The tensors that two builds of a stage have in common: those of its classes, of its file."""
+    of_second = {id(tensor) for tensor in constants_of([again])}
+    return [tensor for tensor in constants_of([module]) if id(tensor) in of_second]
+
+
 def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The output of a stage, after two forwards that must agree and leave its buffers alone."""
     given = f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
-    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    before = values_before(module)
     outputs: list[torch.Tensor] = []
     for seed in range(2):
         torch.manual_seed(seed)
         try:
             y = module(x)
-        except Exception as error:  # a user's module may raise anything
+        except (Exception, SystemExit) as error:  # a user's module may raise anything
             whose = f"what stage {stage - 1} gives, " if stage else "the input, "
             raise ValueError(
                 f"model stage {stage} cannot take {whose}{given}: {told(error)}"
@@ -127,13 +166,9 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
             found = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
             raise ValueError(f"model stage {stage} must give one tensor of {dtype}, got {found}")
         outputs.append(y.detach())
-    for name, buffer in module.named_buffers():
-        if not torch.equal(buffer, before[name]):
-            raise ValueError(
-                f"model stage {stage} changes its buffer {name} in a forward; ranks see "
-                "microbatches in the schedule's order, so it must not"
-            )
-    if not torch.equal(*outputs):
+    require_unchanged(stage, module, before)
+    require_numbers(f"stage {stage}: its output", outputs[0])
+    if not same_bits(*outputs):
         raise ValueError(
             f"model stage {stage} gives another output the second time; dropout and other "
             "randomness must be off (p = 0 or eval())"
@@ -141,90 +176,18 @@ def _output(stage: int, module: nn.Module, x: torch.Tensor, dtype: torch.dtype) 
     return outputs[0]
 
 
-class _Reading(NamedTuple):
-    """The bytes that something in a ledger needs, and those that live without."""
-
-    needed: int
-    unneeded: int
-
-    @classmethod
-    def of(cls, ledger: Ledger) -> _Reading:
-        BIRTHS.leave_to(ledger)
-        unneeded = ledger.unneeded_bytes()
-        return cls(ledger.needed_bytes, unneeded)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _DryRun:
-    """One stage on one input, ``score`` its loss where it is the last."""
-
-    stage: int
-    layer: OwnLayer
-    x: torch.Tensor
-    score: Callable[[torch.Tensor], torch.Tensor]
-
-    def measured(self, replaced: Sequence[str]) -> StageFacts:
-        """The bytes that live after a forward, after an I and after each GEMM.
-
-        The stage runs twice: what it keeps from one microbatch to the next, and no more of the
-        second, is its own (``kept_bytes``); what grows is nobody's and is not predicted.
-        """
-        ledger = Ledger()
-        ledger.exclude([*self.layer.parameters(), *self.layer.buffers()])
-        ledger.exclude_storages(living_storages())
-        ledger.follow(constants_of([self.layer]))
-        ledger.elsewhere.append(
-            lambda: keys_of(parameter.grad for parameter in self.layer.parameters())
-        )
-        try:
-            with BIRTHS.watched():
-                BIRTHS.forget()
-                first = self._readings(ledger)
-                second = self._readings(ledger)
-        except BrokenProgram as error:
-            raise ValueError(f"model stage {self.stage}: {error}") from error
-        kept = first[-1].unneeded
-        held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
-        for name, parameter in self.layer.module.named_parameters():
-            if parameter.grad is None or not parameter.requires_grad:
-                raise ValueError(f"model stage {self.stage}: its parameter {name} gets no gradient")
-        return StageFacts(
-            sample=self.x.detach(),
-            input_shape=tuple(self.x.shape),
-            input_bytes=self.x.numel() * self.x.element_size(),
-            activation_bytes=held[0],
-            operand_bytes=held[1],
-            gemm_bytes=tuple(before - after for before, after in pairwise(held[1:-1])),
-            kept_bytes=max(2 * kept - max(second[-1].unneeded, kept), 0),
-            weight_bytes=sum(p.numel() * p.element_size() for p in self.layer.parameters()),
-            num_parameters=len([*self.layer.parameters()]),
-            replaced=tuple(replaced),
-        )
-
-    def _readings(self, ledger: Ledger) -> list[_Reading]:
-        """After F, after I, after each GEMM of W, and at the end."""
-        store = WeightGradStore(ledger)
-        store.is_deferring = True
-        given = self.x.detach().clone().requires_grad_(self.stage > 0)
-        with SavedTensors(ledger) as saved:
-            root = self.layer(given, store)
-            if not root.requires_grad:
-                raise ValueError(
-                    f"model stage {self.stage}: its output has no gradient; a stage needs "
-                    "parameters, or an input of the stage before that it does not cut off"
-                )
-            root = self.score(root)
-        saved.end_with(root, given)
-        found = [_Reading.of(ledger)]
-        torch.autograd.backward([root], [torch.ones_like(root)])
-        if self.stage and given.grad is None:
-            raise ValueError(f"model stage {self.stage}: its input gets no gradient to send back")
-        del root, given
-        found.append(_Reading.of(ledger))
-        for weight in filter(store.has, reversed(self.layer.gemm_weights())):
-            store.run([weight])
-            found.append(_Reading.of(ledger))
-        return [*found, _Reading.of(ledger)]
+def _flops_of(
+    module: nn.Module, x: torch.Tensor, score: Callable[[torch.Tensor], torch.Tensor]
+) -> tuple[int, int]:
+    """The floating-point operations of a module as it is, forth and back."""
+    given = x.detach().clone().requires_grad_(x.requires_grad)
+    with FlopCount() as count:
+        root = score(module(given))
+        forward = count.flops
+        if root.requires_grad:
+            torch.autograd.backward([root], [torch.ones_like(root)])
+    module.zero_grad(set_to_none=True)
+    return forward, count.flops - forward
 
 
 def _itself(output: torch.Tensor) -> torch.Tensor:
@@ -235,10 +198,11 @@ def _score(model: OwnModel, target: torch.Tensor, output: torch.Tensor) -> torch
     """The loss of an output as a replay takes it. Raises ``ValueError`` where it is none."""
     try:
         loss = model.loss(output, target.clone())
-    except Exception as error:  # whatever the user's function raises
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise ValueError(f"model loss failed: {told(error)}") from error
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         raise ValueError("model loss must be one number")
     if not loss.requires_grad:
         raise ValueError("model loss has no gradient; it must be computed from the output")
+    require_numbers("loss", loss)
     return loss / 1  # a replay divides it by the number of microbatches

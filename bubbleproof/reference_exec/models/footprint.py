@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 
 if TYPE_CHECKING:
-    from bubbleproof.reference_exec.models.examined import StageFacts
+    from bubbleproof.reference_exec.models.dry_run import StageFacts
 
 WORD_BYTES = 8
 
@@ -91,7 +91,7 @@ class Footprint:
 
 def require_stages(spec: ModelSpec, num_stages: int) -> None:
     """Raise ``ValueError`` where the model is not one of so many stages."""
-    if spec.kind == "own" and (found := len(_all_facts(spec))) != num_stages:
+    if spec.kind == "own" and (found := len(facts_of(spec))) != num_stages:
         raise ValueError(f"model {spec.factory} has {found} stages, the schedule {num_stages}")
     spec.require_stages(num_stages)
 
@@ -105,7 +105,7 @@ def weight_bytes(spec: ModelSpec, stage: int) -> int:
     V d and a norm to the last.
     """
     if spec.kind == "own":
-        return _all_facts(spec)[stage].weight_bytes
+        return facts_of(spec)[stage].weight_bytes
     d, e, f = spec.hidden, spec.kv_width, spec.inner
     layer = {
         "mlp": 8 * d**2 + 7 * d,
@@ -129,7 +129,7 @@ def parameter_tensors(spec: ModelSpec, stage: int) -> int:
     to the first stage, and one and a norm to the last.
     """
     if spec.kind == "own":
-        return _all_facts(spec)[stage].num_parameters
+        return facts_of(spec)[stage].num_parameters
     tensors = spec.layers_of(stage) * {"mlp": 6, "transformer": 10, "llama": 9}[spec.kind]
     tensors += spec.is_embedding(stage)
     if spec.is_head(stage):
@@ -137,12 +137,32 @@ def parameter_tensors(spec: ModelSpec, stage: int) -> int:
     return tensors
 
 
+def constant_bytes(spec: ModelSpec, stage: int) -> int:
+    """The bytes of what a stage holds beside its parameters, whatever it has run.
+
+    A layer of the transformer has a mask, T^2 elements for sequence T; one of llama also cosines
+    and sines of T positions in a head of width w, 2 T w; the mlp has nothing.
+    """
+    if spec.kind == "own":
+        facts = facts_of(spec)[stage]
+        return facts.resident_bytes - facts.weight_bytes
+    tokens, width = spec.sequence, spec.hidden // spec.heads
+    layer = {"mlp": 0, "transformer": tokens**2, "llama": tokens**2 + 2 * tokens * width}
+    return spec.layers_of(stage) * layer[spec.kind] * spec.element_bytes
+
+
+def target_bytes(spec: ModelSpec, *, slice_index: int = 0, num_slices: int = 1) -> int:
+    """The bytes of what a reference model's last stage should put out, or of the words instead."""
+    tokens = spec.batch * spec.slice_length(slice_index, num_slices)
+    return tokens * (WORD_BYTES if spec.vocabulary else spec.hidden * spec.element_bytes)
+
+
 def input_bytes(
     spec: ModelSpec, stage: int = 0, *, slice_index: int = 0, num_slices: int = 1
 ) -> int:
     """The bytes of the input of a stage, which is kept where the stage is recomputed: N d b."""
     if spec.kind == "own":
-        return _all_facts(spec)[stage].input_bytes
+        return facts_of(spec)[stage].input_bytes
     tokens = spec.batch * spec.slice_length(slice_index, num_slices)
     return tokens * (WORD_BYTES if spec.is_embedding(stage) else spec.hidden * spec.element_bytes)
 
@@ -152,7 +172,7 @@ def footprint(
 ) -> Footprint:
     """The footprint of one slice of ``num_slices`` on ``stage`` of ``num_stages``, see above."""
     if spec.kind == "own":
-        facts = _all_facts(spec)[stage]
+        facts = facts_of(spec)[stage]
         return Footprint(activation_bytes=facts.activation_bytes, gemm_bytes=facts.gemm_bytes)
     length = spec.slice_length(slice_index, num_slices)
     attended = spec.slice_start(slice_index, num_slices) + length
@@ -210,7 +230,8 @@ def _gemms_of_one_layer(spec: ModelSpec) -> tuple[int, ...]:
     }[spec.kind]
 
 
-def _all_facts(spec: ModelSpec) -> tuple[StageFacts, ...]:
+def facts_of(spec: ModelSpec) -> tuple[StageFacts, ...]:
+    """The facts of every stage of a user's own model."""
     from bubbleproof.reference_exec.models.examined import examined  # loads torch
 
     return examined(spec)

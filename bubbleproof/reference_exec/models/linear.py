@@ -5,6 +5,9 @@ dW = dy^T x, which nobody waits for. A full backward (B) does both; a split one 
 and leaves the second, with its two operands, in a ``WeightGradStore`` until W, or until the part of
 W that runs it (``weight_parts``). Either way the same kernel sees the same operands, so the
 gradient has the same bits.
+
+Under autocast both see operands of its type, as torch's own linear does, and the gradient is cast
+to the weight's type.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ class WeightGradStore:
         require(now, "a weight-gradient store ran without work")
         self._left = later
         for weight, output_gradient, x in now:
-            gradient = weight_gradient(output_gradient.tensor, x.tensor)
+            gradient = weight_gradient(output_gradient.tensor, x.tensor).to(weight.dtype)
             if weight.grad is None:
                 weight.grad = gradient
             else:
@@ -67,22 +70,25 @@ class _DeferrableProduct(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx, x: torch.Tensor, weight: nn.Parameter, store: WeightGradStore
     ) -> torch.Tensor:
-        ctx.save_for_backward(x, weight)
+        operand = _cast(weight)
+        is_asked = ctx.needs_input_grad[0]  # type: ignore[attr-defined]  # absent from torch's stubs
+        ctx.save_for_backward(x, *([operand] if is_asked else []))
         ctx.store, ctx.weight = store, weight  # type: ignore[attr-defined]  # torch's idiom
-        return nn.functional.linear(x, weight)
+        return nn.functional.linear(x, operand)
 
     @staticmethod
     def backward(
         ctx: FunctionCtx, *output_gradients: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
-        x, weight = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
+        x, *operands = ctx.saved_tensors  # type: ignore[attr-defined]  # absent from torch's stubs
         store: WeightGradStore = ctx.store  # type: ignore[attr-defined]  # set in forward
+        weight: nn.Parameter = ctx.weight  # type: ignore[attr-defined]  # set in forward
         (output_gradient,) = output_gradients
-        input_gradient = output_gradient @ weight
+        input_gradient = output_gradient @ operands[0] if operands else None
         if store.is_deferring:
-            store.put(ctx.weight, output_gradient, x)  # type: ignore[attr-defined]  # set in forward
+            store.put(weight, output_gradient, x)
             return input_gradient, None, None
-        return input_gradient, weight_gradient(output_gradient, x), None
+        return input_gradient, weight_gradient(output_gradient, x).to(weight.dtype), None
 
 
 def deferrable_product(
@@ -91,8 +97,18 @@ def deferrable_product(
     """x W^T; without a store it is torch's own."""
     if store is None:
         return nn.functional.linear(x, weight)
-    product: torch.Tensor = _DeferrableProduct.apply(x, weight, store)  # type: ignore[no-untyped-call]  # torch's stub
+    product: torch.Tensor = _DeferrableProduct.apply(_cast(x), weight, store)  # type: ignore[no-untyped-call]  # torch's stub
     return product
+
+
+def _cast(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor as autocast hands it to a product: float64 and integers stay what they are."""
+    kind = tensor.device.type
+    if not torch.amp.is_autocast_available(kind) or tensor.dtype == torch.float64:
+        return tensor
+    if not torch.is_autocast_enabled(kind):
+        return tensor
+    return tensor.to(torch.get_autocast_dtype(kind)) if tensor.is_floating_point() else tensor
 
 
 class DeferredLinear(nn.Module):

@@ -5,10 +5,9 @@ A *factory* is a function without arguments that returns an ``OwnModel``. It is 
 a process of its own. It must return the same weights and data each time: draw them from seeds of
 its own. What does not hold is refused by ``examined``.
 
-As a rank runs it, linears of a module can leave their weight gradients for W. Replaced is an
-``nn.Linear`` (no subclass) that the stage calls once per forward and whose weight no other module
-has. Its bias, and every other parameter, gets its gradient in B or I: for a module without such
-linears I is the whole backward and W does nothing.
+As a rank runs it, linears of a module can leave their weight gradients for W (``own_linear`` says
+which). Their biases, and every other parameter, get their gradients in B or I: for a module without
+such linears I is the whole backward and W does nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,10 +25,12 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from bubbleproof.reference_exec.broken import BrokenProgram, first_line
+from bubbleproof.reference_exec.broken import BrokenProgram, first_line, of_model
 from bubbleproof.reference_exec.models.layers import DTYPES, Prefix
-from bubbleproof.reference_exec.models.linear import WeightGradStore, deferrable_product
+from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.own_checks import require_plain
+from bubbleproof.reference_exec.models.own_linear import Current, defer, restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,7 +51,10 @@ class OwnModel:
     @property
     def has_steps(self) -> bool:
         """Whether each optimizer step has a batch of its own."""
-        return "step" in inspect.signature(self.batch).parameters
+        try:
+            return "step" in inspect.signature(self.batch).parameters
+        except ValueError:  # a function of C, which does not tell its parameters
+            return False
 
 
 def build(spec: ModelSpec) -> OwnModel:
@@ -66,19 +69,35 @@ def build(spec: ModelSpec) -> OwnModel:
         raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
     if not isinstance(model, OwnModel):
         raise ValueError(f"model {spec.factory} must return an OwnModel, got {type(model)}")
+    _require_parts(spec, model)
     if not model.stages:
         raise ValueError(f"model {spec.factory} has no stages")
-    _require_parts(spec, model)
     for stage in model.stages:
         stage.to(DTYPES[spec.dtype])
     return model
 
 
+@lru_cache(maxsize=8)
+def given_types(spec: ModelSpec) -> tuple[str, ...]:
+    """The types of floating point that the factory's parameters and buffers have, by name."""
+    factory, _ = _factory(spec.factory)
+    model = factory()
+    if not isinstance(model, OwnModel):  # as ``build`` tells
+        return ()
+    every = [t for stage in model.stages for t in (*stage.parameters(), *stage.buffers())]
+    found = {str(t.dtype).removeprefix("torch.") for t in every if t.is_floating_point()}
+    return tuple(sorted(found))
+
+
 def _require_parts(spec: ModelSpec, model: OwnModel) -> None:
+    if not isinstance(model.stages, Sequence | nn.ModuleList | nn.Sequential):
+        found = type(model.stages).__name__
+        raise ValueError(f"model {spec.factory}: its stages must be a list of modules, got {found}")
     for stage, module in enumerate(model.stages):
         if not isinstance(module, nn.Module):
             found = type(module).__name__
             raise ValueError(f"model {spec.factory}: stage {stage} must be a module, got {found}")
+        require_plain(stage, module)
     for name, value in (("batch", model.batch), ("loss", model.loss)):
         if not callable(value):
             found = type(value).__name__
@@ -168,46 +187,22 @@ def told(error: BaseException) -> str:
     return first_line(error, default=kind)
 
 
-class _Current:
-    """The weight-gradient store of the forward or backward that runs, or ran last.
+class OwnLayer(nn.Module):
+    """The module of a user's stage, whose linears of the names ``deferred`` alone are deferred.
 
-    In a backward too, because a checkpoint of torch runs parts of the forward again there.
+    What it raises in a forward is told as that stage's (``ModelFailed``).
     """
 
-    store: WeightGradStore | None = None
-
-    def begin(self, store: WeightGradStore | None) -> None:
-        self.store = store
-
-
-class ReplacedLinear(nn.Module):
-    """x W^T + b in the place of an ``nn.Linear``, with its very parameters."""
-
-    def __init__(self, linear: nn.Linear, current: _Current) -> None:
+    def __init__(self, stage: int, module: nn.Module, deferred: Collection[str]) -> None:
         super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.weight, self.bias = linear.weight, linear.bias
-        self._current = current
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        product = deferrable_product(x, self.weight, self._current.store)
-        return product if self.bias is None else product + self.bias
-
-
-class OwnLayer(nn.Module):
-    """A user's module, the linears named in ``replaced`` replaced in it."""
-
-    def __init__(self, module: nn.Module, replaced: Collection[str]) -> None:
-        super().__init__()
-        self._current = _Current()
-        holder = nn.ModuleDict({"module": module})
-        for name in replaced:
-            path = f"module.{name}".rstrip(".")
-            parent, _, last = path.rpartition(".")
-            linear, owner = holder.get_submodule(path), holder.get_submodule(parent)
-            assert isinstance(linear, nn.Linear)
-            owner.add_module(last, ReplacedLinear(linear, self._current))
-        self.module = holder["module"]
+        self._stage, self.module = stage, module
+        self._current = Current()
+        self._weights = [f"module.{name}.weight".replace("..", ".") for name in deferred]
+        for name, linear in module.named_modules():
+            if isinstance(linear, nn.Linear):
+                restore(linear)
+                if name in deferred:
+                    defer(linear, self._current)
 
     def forward(
         self, x: torch.Tensor, store: WeightGradStore | None, prefix: Prefix | None = None
@@ -216,31 +211,12 @@ class OwnLayer(nn.Module):
             raise BrokenProgram("a user's own stage takes whole samples, got a slice")
         current = self._current
         current.begin(store)
-        result: torch.Tensor = self.module(x)
+        with of_model(self._stage, "F"):
+            result: torch.Tensor = self.module(x)
         if result.requires_grad:
             result.register_hook(lambda _: current.begin(store))  # type: ignore[no-untyped-call]  # torch's stub
         return result
 
-    def gemm_weights(self) -> list[torch.Tensor]:
-        """The weights of the replaced linears, in the module's order."""
-        return [m.weight for m in self.modules() if isinstance(m, ReplacedLinear)]
-
-
-def replaceable(module: nn.Module, x: torch.Tensor) -> tuple[str, ...]:
-    """The names of the linears in ``module`` (itself is ``""``) that can be replaced, see above.
-
-    Runs its forward once, on ``x``.
-    """
-    linears = {n: m for n, m in module.named_modules() if type(m) is nn.Linear}
-    calls: Counter[str] = Counter()
-    handles = [
-        linear.register_forward_pre_hook(lambda *_, name=name: calls.update([name]))
-        for name, linear in linears.items()
-    ]
-    module(x)
-    for handle in handles:
-        handle.remove()
-    owners = Counter(
-        id(parameter) for part in module.modules() for parameter in part.parameters(recurse=False)
-    )
-    return tuple(n for n, m in linears.items() if calls[n] == 1 and owners[id(m.weight)] == 1)
+    def gemm_weights(self) -> dict[str, nn.Parameter]:
+        """The weights of the deferred linears by their names here, in the module's order."""
+        return {name: self.get_parameter(name) for name in self._weights}

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 from torch import nn
 from torch.autograd.function import FunctionCtx
 
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, of_model
 from bubbleproof.reference_exec.models.examined import examined, own_layer
 from bubbleproof.reference_exec.models.layers import DTYPES, MLPLayer, Prefix, TransformerLayer
 from bubbleproof.reference_exec.models.linear import DeferredLinear, WeightGradStore
 from bubbleproof.reference_exec.models.llama import LlamaLayer
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
-from bubbleproof.reference_exec.models.own import ReplacedLinear, description, own_batch
+from bubbleproof.reference_exec.models.own import OwnLayer, description, own_batch
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD, Embedding, Head
 
 Named = dict[tuple[int, str], torch.Tensor]  # by (stage, parameter name)
@@ -79,11 +80,12 @@ class Stage(nn.Module):
 
         They stand in the order of ``shares``, from the last parameter to the first.
         """
-        forward = [
-            f"{name}.weight"
-            for name, module in self.named_modules()
-            if isinstance(module, DeferredLinear | ReplacedLinear)
-        ]
+        forward: list[str] = []
+        for name, module in self.named_modules():
+            if isinstance(module, DeferredLinear):
+                forward.append(f"{name}.weight")
+            elif isinstance(module, OwnLayer):
+                forward += (f"{name}.{weight}" for weight in module.gemm_weights())
         return tuple(reversed(forward))
 
 
@@ -116,11 +118,18 @@ def microbatch_loss(
     number of microbatches.
     """
     if spec.kind == "own":
-        return description(spec).loss(y, target) / num_microbatches
+        with of_model(None, "its loss"):
+            return description(spec).loss(y, target) / num_microbatches
     if spec.vocabulary:
         scale = 1.0 / (num_microbatches * spec.batch * spec.sequence)
         return cross_entropy(y, target, scale)
     return squared_error(y, target, 1.0 / (num_microbatches * math.prod(spec.shape)))
+
+
+def run_backward(spec: ModelSpec, losses: torch.Tensor | Sequence[torch.Tensor]) -> None:
+    """Torch's ordinary backward; what a user's model raises in it is told as that."""
+    with of_model(None, "B") if spec.kind == "own" else nullcontext():
+        torch.autograd.backward(losses)
 
 
 def microbatch_input(

@@ -41,6 +41,15 @@ def accumulation_orders(plan: Plan, part: int = NONE) -> tuple[Orders, Orders]:
     return _completed(gemm, whole), _completed(other, whole)
 
 
+def begins_at_zero(plan: Plan, stage: int) -> bool:
+    """Whether a stage's sums begin at 0.0 and not with their first contribution.
+
+    So it is where there is room for them before, of shards or of a stage that comes from a host. A
+    sum of nothing but -0.0 tells the two apart.
+    """
+    return plan.is_sharded or stage in plan.hosted
+
+
 def _parts(plan: Plan, stage: int, rank: int) -> list[tuple[int, int]]:
     """The (microbatch, slice) that a rank runs of a stage."""
     own = [j for j in range(plan.num_microbatches) if plan.rank_of(stage, j) == rank]

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from bubbleproof.reference_exec.models.footprint import parameter_tensors
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import Stage
 from bubbleproof.reference_exec.plans.replay_plan import Key
@@ -153,7 +154,16 @@ class DataParallel:
 def layouts_of(
     spec: ModelSpec, num_stages: int, levels: ZeroLevels | None, members: int
 ) -> dict[int, StageLayout]:
-    """The layout of every stage, if any is sharded. Raises ``ValueError`` for other names."""
+    """The layout of every stage, if any is sharded.
+
+    Raises ``ValueError`` for other names, and for a stage without parameters.
+    """
+    for stage in range(num_stages):
+        if not parameter_tensors(spec, stage):
+            raise ValueError(
+                f"model stage {stage} has no parameters; replicas (--data-parallel, --zero) reduce "
+                "the gradients of every stage: join it to one that has"
+            )
     if levels is None:
         return {}
     found, names = {}, set[str]()

@@ -13,12 +13,18 @@ import numpy as np
 from bubbleproof.reference_exec.models.footprint import require_stages
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.reference import require_steps
-from bubbleproof.reference_exec.plans.predicted_live_bytes import LiveBytes, predicted_live_bytes
+from bubbleproof.reference_exec.plans.birth_bytes import Births, predicted_births
+from bubbleproof.reference_exec.plans.predicted_live_bytes import (
+    LiveBytes,
+    host_stores,
+    predicted_host_bytes,
+    predicted_live_bytes,
+)
 from bubbleproof.reference_exec.plans.prediction import runs_beside
 from bubbleproof.reference_exec.plans.replay_limits import require_size
 from bubbleproof.reference_exec.plans.replay_plan import HOST_KINDS, TRANSFER_KINDS, Plan
 from bubbleproof.reference_exec.plans.replicated import Replicated, replicated
-from bubbleproof.reference_exec.plans.state_bytes import StateBytes, predicted_state
+from bubbleproof.reference_exec.plans.state_bytes import States, predicted_states
 from bubbleproof.reference_exec.plans.stepping import with_steps, without_steps, without_training
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.reference_exec.plans.transfer_rows import (
@@ -43,7 +49,7 @@ from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import UntimedProgram
 from bubbleproof.verify.check import check
-from bubbleproof.verify.communication.matching import Semantics
+from bubbleproof.verify.communication.semantics import Semantics
 from bubbleproof.verify.verdict import Verdict, join
 
 
@@ -51,20 +57,25 @@ from bubbleproof.verify.verdict import Verdict, join
 class Prepared:
     """A schedule ready to run.
 
-    ``predicted`` has the peak bytes of each rank, then of each host (``Replicated.peak_bytes``);
+    ``predicted`` has the peak bytes of each rank, ``predicted_hosts`` those of its host, if any
+    rank's has a part in the schedule (``Replicated.peak_bytes``);
     ``semantics`` is what the communication was verified under; ``broken`` the rules that
     verification found broken, with the first violation of each, empty unless ``is_unsafe``;
-    ``live_bytes`` those of each action (``predicted_live_bytes``), ``model_state`` those of
-    what stays between steps (``predicted_state``).
+    ``live_bytes`` those of each action, ``host_bytes`` those of its rank's host then
+    (``predicted_live_bytes``), ``states`` the model state as passes begin and end
+    (``predicted_states``), ``births`` what ranks and hosts begin with (``predicted_births``).
     """
 
     plan: Plan
     predicted: tuple[int, ...]
+    predicted_hosts: tuple[int, ...] = ()
     semantics: Semantics
     is_unsafe: bool
     broken: Mapping[str, str]
     live_bytes: LiveBytes = ()
-    model_state: tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]] = ((), ())
+    host_bytes: tuple[tuple[int, ...], ...] = ()
+    states: tuple[States, ...] = ()
+    births: Births = ((), ())
 
 
 def prepared(
@@ -79,10 +90,11 @@ def prepared(
     data_parallel: int = 1,
     zero: ZeroLevels | None = None,
     count_bytes: bool = True,
+    count_work: bool = True,
 ) -> Prepared:
     """Verify a schedule and its program; the plan to run, and what it promises.
 
-    Unless ``count_bytes`` it promises nothing of live bytes.
+    Unless ``count_bytes`` it promises nothing of live bytes; ``count_work`` is for the ranks.
     Raises ``NotVerified`` unless ``unsafe``, and ``ValueError`` for what ranks cannot run.
     """
     problem = pipeline.problem()
@@ -103,19 +115,20 @@ def prepared(
     bare = lowered if training is None else without_steps(lowered)
     of_program = verify_program(without_messages(problem), whole, bare, semantics)
     _judge(verdicts, [of_program], unsafe=unsafe)
-    plan = replace(replay_plan(whole, lowered, training), counts_bytes=count_bytes)
+    plan = replay_plan(whole, lowered, training)
+    plan = replace(plan, counts_bytes=count_bytes, counts_work=count_work)
     of_plan = verify_plan(whole.problem, plan, semantics)
     of_collectives = verify_collectives(whole.problem, whole.schedule, without_training(plan))
     _judge(verdicts, [of_plan, of_collectives], unsafe=unsafe)
-    return Prepared(
+    ready = Prepared(
         plan=plan,
-        predicted=_predicted(whole) if count_bytes else (),
+        predicted=(),
         semantics=semantics,
         is_unsafe=unsafe,
         broken=first_violations(join(verdicts)),
-        model_state=predicted_state(plan),
-        live_bytes=_live_bytes(whole, plan) if count_bytes else (),
+        states=predicted_states(plan),
     )
+    return _promising_bytes(ready, whole) if count_bytes else ready
 
 
 def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> None:
@@ -125,16 +138,26 @@ def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> Non
         require_ok(join(verdicts))
 
 
-def _live_bytes(whole: Replicated, plan: Plan) -> LiveBytes:
-    """The predicted bytes of each action."""
+def _promising_bytes(ready: Prepared, whole: Replicated) -> Prepared:
+    """With what is predicted of live bytes."""
+    plan, peaks = ready.plan, _predicted(whole)
     orders = [plan.order(rank) for rank in range(plan.num_ranks)]
-    parallel = whole.parallel
+    parallel, hosts = whole.parallel, host_stores(whole.sized)
     rooms = {} if parallel is None else parallel.rooms(orders)
-    return predicted_live_bytes(whole.sized, orders, rooms)
+    live_bytes = predicted_live_bytes(whole.sized, orders, rooms)
+    ranks = range(plan.num_ranks if peaks and hosts else 0)
+    return replace(
+        ready,
+        predicted=peaks[: plan.num_ranks],
+        predicted_hosts=tuple(peaks[hosts[r]] if r in hosts else 0 for r in ranks),
+        live_bytes=live_bytes,
+        host_bytes=predicted_host_bytes(whole.sized, orders) if live_bytes else (),
+        births=predicted_births(plan),
+    )
 
 
 def _predicted(whole: Replicated) -> tuple[int, ...]:
-    """The predicted peaks; none of a schedule that lacks tasks or waits for itself."""
+    """The predicted peaks of stores; none of a schedule that lacks tasks or waits for itself."""
     try:
         return whole.peak_bytes()
     except UntimedProgram:

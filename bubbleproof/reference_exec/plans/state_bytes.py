@@ -1,7 +1,9 @@
 """Model state: the bytes of weights, gradients and optimizer state, as the shapes have them.
 
-What a rank and its host hold as a pass ends, so what stays from one optimizer step to the next.
-With w the bytes of a stage's parameters (``footprint.weight_bytes``), t its parameter tensors,
+What a rank and its host hold as a pass ends. As one begins there are no gradients but those that a
+member has shards of, and before the first STEP no optimizer state: what stays from one step to the
+next is weights and optimizer state. With w the bytes of a stage's parameters
+(``footprint.weight_bytes``), t its parameter tensors,
 
                            weights    gradients   optimizer
     on its rank            w          w           sgd 0, momentum w, adam 2 w + 4 t
@@ -18,7 +20,7 @@ Loads no torch unless stages are sharded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bubbleproof.reference_exec.models.footprint import parameter_tensors, weight_bytes
 from bubbleproof.reference_exec.plans.replay_plan import Plan
@@ -55,8 +57,35 @@ class StateBytes:
         return f"{self.weights}+{self.gradients}+{self.optimizer}"
 
 
-def predicted_state(plan: Plan) -> tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]]:
-    """The model state of each process, and of each process's host."""
+StateAt = tuple[StateBytes, StateBytes]  # on a rank and on its host, at one moment
+States = tuple[tuple[StateBytes, ...], tuple[StateBytes, ...]]  # of all processes, of their hosts
+
+
+def predicted_states(plan: Plan) -> tuple[States, ...]:
+    """The model state of each process, and of each process's host, as passes begin and end.
+
+    These moments stand in the order of time, two for each pass.
+    """
+    ended = predicted_state(plan)
+    first, later = _begun(plan, ended, is_first=True), _begun(plan, ended, is_first=False)
+    return tuple(
+        states for step in range(plan.num_passes) for states in (later if step else first, ended)
+    )
+
+
+def _begun(plan: Plan, ended: States, *, is_first: bool) -> States:
+    """The state as a pass begins, of that as it ends."""
+    ranks, hosts = (
+        [replace(state, optimizer=0 if is_first else state.optimizer) for state in states]
+        for states in ended
+    )
+    if not plan.is_sharded:
+        ranks = [replace(state, gradients=0) for state in ranks]
+    return tuple(ranks), tuple(hosts)
+
+
+def predicted_state(plan: Plan) -> States:
+    """The model state of each process, and of each process's host, as a pass ends."""
     ranks, hosts = [], []
     for process in range(plan.num_processes):
         replica, rank = plan.seat(process)

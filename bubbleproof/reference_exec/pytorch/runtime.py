@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
+from bubbleproof.reference_exec.bits import are_equal, same_bits
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
-from bubbleproof.reference_exec.evidence.oracle import are_equal, order_matched, single_threaded
+from bubbleproof.reference_exec.evidence.oracle import order_matched, single_threaded
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.prepared import replay_plan
 from bubbleproof.reference_exec.plans.replay_limits import require_time_limit
@@ -35,7 +36,8 @@ from bubbleproof.reference_exec.runtime.rank import RankResult
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.lowering import lower
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from bubbleproof.verify.communication.matching import Semantics, compute_part
+from bubbleproof.verify.communication.matching import compute_part
+from bubbleproof.verify.communication.semantics import Semantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ def compare_with_torch_runtime(
     results = run_torch_runtime(told, timeout=timeout, progress=progress)
     seconds = time.perf_counter() - begun
     gradients = summed_replicas(results)
-    losses = {part: loss for result in results for part, loss in result.losses.items()}
+    losses = {key[1:]: loss for result in results for key, loss in result.losses.items()}
     with single_threaded():
         expected, expected_losses = order_matched(plan)
         as_added, _ = order_matched(as_pytorch_adds(plan))
@@ -148,5 +150,5 @@ def _differing(found: Gradients, expected: Gradients) -> tuple[str, ...]:
     return tuple(
         f"stage {key[0]} {key[1]}"
         for key in sorted(expected)
-        if key not in found or not torch.equal(found[key], expected[key])
+        if key not in found or not same_bits(found[key], expected[key])
     )

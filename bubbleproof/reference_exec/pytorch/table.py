@@ -21,11 +21,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import torch
 
 from bubbleproof.reference_exec.plans.accumulation import accumulation_orders
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, Kind
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pytorch_runtime import (
+    SINCE,
+    Version,
+    completed,
+    shown,
+    torch_version,
+)
 
 COMPUTE_KINDS = (Kind.F, Kind.B, Kind.I, Kind.W, Kind.OVERLAP_F_B)
 
@@ -35,11 +43,22 @@ def has_communication(plan: Plan) -> bool:
     return bool(plan.program.actions.is_kind(*COMMUNICATION_KINDS).any())
 
 
-def table_text(plan: Plan) -> str:
-    """The table of a plan. Raises ``ValueError`` naming what a table cannot say."""
+def table_text(plan: Plan, *, is_completed: bool = True) -> str:
+    """The table of a plan, with messages completed by what the runtime of this torch needs.
+
+    Raises ``ValueError`` naming what a table cannot say.
+    """
     require_sayable(plan)
-    orders = plan.program.orders(plan.num_ranks)
+    program = plan.program
+    if is_completed and has_communication(plan):
+        program = completed(program, this_version())
+    orders = program.orders(plan.num_ranks)
     return "".join(",".join(map(str, order)) + "\n" for order in orders)
+
+
+def this_version() -> Version:
+    """That of the torch that is loaded. Raises ``ValueError`` where its tables are not known."""
+    return torch_version(torch.__version__)
 
 
 def require_sayable(plan: Plan) -> None:
@@ -49,7 +68,11 @@ def require_sayable(plan: Plan) -> None:
             "PyTorch's runtime is compared on the reference models, without a vocabulary; "
             f"got kind {plan.spec.kind}, vocabulary {plan.spec.vocabulary}"
         )
-    actions = plan.program.actions
+    actions, version = plan.program.actions, this_version()
+    newer = [kind for kind, since in SINCE.items() if since > version and kind in COMPUTE_KINDS]
+    if actions.is_kind(*newer).any():
+        label = actions.label(int(np.argmax(actions.is_kind(*newer))))
+        raise ValueError(f"torch {shown(version)} knows no {newer[0].name}; got {label}")
     foreign = ~actions.is_kind(*COMPUTE_KINDS, *COMMUNICATION_KINDS)
     if foreign.any():
         said = ", ".join(kind.name for kind in COMPUTE_KINDS)

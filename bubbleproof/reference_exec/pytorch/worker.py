@@ -1,16 +1,19 @@
 """What each process of the second executor runs: one rank of PyTorch's own pipeline runtime.
 
 The rank reads its table from a file, as PyTorch's users would have it do, and runs one step with
-the model, data and loss of a replay; of our own runtime nothing is used. Gradients are not scaled
-(``scale_grads=False``), since a replay's losses add up to that of the batch.
+the model, data and loss of a replay; of our own runtime nothing is used. A replay's losses add up
+to that of the batch, so that gradients are not to be scaled (``scale_grads=False``); what becomes
+of them where they are is the business of ``work_scaled``.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any  # arguments of torch's, each of its own type
 
 import torch
 from torch import nn
@@ -29,8 +32,13 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.plans.replay_plan import Plan
-from bubbleproof.reference_exec.pytorch.table import has_communication, table_text
+from bubbleproof.reference_exec.pytorch.table import (
+    has_communication,
+    table_text,
+    this_version,
+)
 from bubbleproof.reference_exec.runtime.rank import RankResult
+from bubbleproof.theory.pipelines.pytorch_runtime import OUTPUTS_SINCE, SCALES_SINCE
 
 
 class _PlainStage(nn.Module):
@@ -70,9 +78,31 @@ class _Watched(list[_Action]):
 
 def work(seat: Seat, line: Line) -> Report:
     """Run one rank in a process group of the plan's own, which is there when this returns."""
+    return _reported(seat, line, Asked())
+
+
+def work_scaled(seat: Seat, line: Line) -> Report:
+    """The same with ``scale_grads=True``, PyTorch's default: gradients are divided by m."""
+    return _reported(seat, line, Asked(is_scaled=True))
+
+
+def work_scaled_as_it_stands(seat: Seat, line: Line) -> Report:
+    """The same on a table with the plan's own rows alone, without REDUCE_GRAD and waits."""
+    return _reported(seat, line, Asked(is_scaled=True, is_completed=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How PyTorch's runtime is asked to run a plan."""
+
+    is_scaled: bool = False
+    is_completed: bool = True
+
+
+def _reported(seat: Seat, line: Line, asked: Asked) -> Report:
     logging.disable()  # the runtime logs its whole schedule beside the error that it raises
     try:
-        return _run(seat, line)
+        return _run(seat, line, asked)
     except Exception as error:  # whatever it is, the parent has to hear of it, and where it was
         return Report.failed(error, _place(seat, line))
 
@@ -82,14 +112,14 @@ def _place(seat: Seat, line: Line) -> str:
     return f" at {order[position]}" if 0 <= position < len(order) else ""
 
 
-def _run(seat: Seat, line: Line) -> Report:
+def _run(seat: Seat, line: Line, asked: Asked) -> Report:
     join_group(seat, timedelta(seconds=seat.timeout))
-    rank = TorchRank(seat, line)
+    rank = TorchRank(seat, line, asked)
     line.ready()
     losses = rank.step()
     result = RankResult(
         gradients=rank.gradients(),
-        losses={(j, 0): loss.detach() for j, loss in enumerate(losses)},
+        losses={(0, j, 0): loss.detach() for j, loss in enumerate(losses)},
         live_bytes=(),
     )
     return Report(result=result)
@@ -101,10 +131,10 @@ class TorchRank:
     Precondition: the process group is there.
     """
 
-    def __init__(self, seat: Seat, line: Line | None = None) -> None:
+    def __init__(self, seat: Seat, line: Line | None = None, asked: Asked | None = None) -> None:
         plan = seat.plan
         self._modules = {stage: Stage(plan.spec, stage) for stage in plan.stages_of(seat.rank)}
-        self._runtime = _runtime(seat, self._modules)
+        self._runtime = _runtime(seat, self._modules, asked or Asked())
         if line is not None:
             actions = self._runtime.pipeline_order_with_comms[seat.rank]
             watched = _Watched(actions, seat, line)
@@ -115,7 +145,10 @@ class TorchRank:
     def step(self) -> list[torch.Tensor]:
         """One training step; the losses of the microbatches, on the last stage's rank."""
         losses: list[torch.Tensor] = []
-        self._runtime.step(*self._inputs, target=self._target, losses=losses, return_outputs=False)
+        wanted: dict[str, Any] = (
+            {"return_outputs": False} if this_version() >= OUTPUTS_SINCE else {}
+        )
+        self._runtime.step(*self._inputs, target=self._target, losses=losses, **wanted)
         return losses
 
     def gradients(self) -> Named:
@@ -128,7 +161,7 @@ class TorchRank:
             module.zero_grad(set_to_none=True)
 
 
-def _runtime(seat: Seat, modules: dict[int, Stage]) -> _PipelineScheduleRuntime:
+def _runtime(seat: Seat, modules: dict[int, Stage], asked: Asked) -> _PipelineScheduleRuntime:
     """PyTorch's runtime with the table loaded."""
     plan = seat.plan
     example = torch.empty(plan.spec.shape, dtype=DTYPES[plan.spec.dtype])
@@ -148,12 +181,19 @@ def _runtime(seat: Seat, modules: dict[int, Stage]) -> _PipelineScheduleRuntime:
         return microbatch_loss(plan.spec, y, target, plan.num_microbatches)
 
     runtime = _PipelineScheduleRuntime(  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        stages, plan.num_microbatches, loss_fn=loss, scale_grads=False
+        stages, plan.num_microbatches, loss_fn=loss, **_of_version(plan, asked)
     )
     path = Path(seat.rendezvous).with_name(f"table-{seat.rank}.csv")
-    path.write_text(table_text(plan), encoding="ascii")
+    path.write_text(table_text(plan, is_completed=asked.is_completed), encoding="ascii")
     runtime._load_csv(str(path), "compute_comms" if has_communication(plan) else "compute_only")
     return runtime
+
+
+def _of_version(plan: Plan, asked: Asked) -> dict[str, Any]:
+    """Arguments that not all versions have: before 2.7 nothing is scaled, and ranks are told."""
+    if this_version() < SCALES_SINCE:
+        return {"stage_index_to_group_rank": dict(enumerate(plan.stage_ranks))}
+    return {"scale_grads": asked.is_scaled}
 
 
 def _data(plan: Plan, modules: dict[int, Stage]) -> tuple[torch.Tensor, ...]:

@@ -32,6 +32,10 @@ class Batch:
                 wanted = microbatch_target(plan.spec, *part, step=step)
                 self._targets[step, key] = device.put(wanted)
 
+    def tensors(self) -> list[torch.Tensor]:
+        """The data of all steps."""
+        return [*self._inputs.values(), *self._targets.values()]
+
     def begin_pass(self, step: int) -> None:
         """From now on the data are those of an optimizer step, counted from 0."""
         self.step = step

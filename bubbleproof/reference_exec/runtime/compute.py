@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bubbleproof.reference_exec.births import BIRTHS, constants_of, living_storages
-from bubbleproof.reference_exec.broken import BrokenProgram, require
-from bubbleproof.reference_exec.ledger import Hold, Ledger, keys_of, storage_key
-from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.births import BIRTHS
+from bubbleproof.reference_exec.broken import BrokenProgram, of_model, require
+from bubbleproof.reference_exec.ledger import Hold, Ledger
 from bubbleproof.reference_exec.models.layers import Prefix
 from bubbleproof.reference_exec.models.linear import WeightGradStore
 from bubbleproof.reference_exec.models.reference import Named, Stage, gradients_of, microbatch_loss
 from bubbleproof.reference_exec.plans.replay_plan import Key, Plan, label
 from bubbleproof.reference_exec.runtime.batch import Batch
+from bubbleproof.reference_exec.runtime.birth import Birth
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.host import Host
 from bubbleproof.reference_exec.runtime.sliced import SlicedSample
@@ -34,6 +34,7 @@ from bubbleproof.reference_exec.saved import SampleStorages, SavedTensors
 from bubbleproof.theory.model.actions import NONE, Kind
 
 Gradients = Named
+Losses = dict[tuple[int, int, int], torch.Tensor]  # by (step, number in the whole batch, slice)
 Forward = tuple[int, int, int, int]  # (step, stage, number in the whole batch, slice)
 
 
@@ -59,19 +60,22 @@ class Compute:
         self._plan = plan
         self.replica, self.rank = replica, rank = plan.seat(process)
         self.device = device
+        self.ledger = Ledger()
+        self.birth = Birth(plan, self.ledger)
         self.stages = {
             stage: Stage(plan.spec, stage).to(device.torch_device) for stage in plan.stages_of(rank)
         }
+        self.birth.note_stages(self.stages, device)
         self._gemm_weights = {
             g: [m.get_parameter(name) for name in m.gemms()] for g, m in self.stages.items()
         }
         self._parameters = [p for module in self.stages.values() for p in module.parameters()]
+        # what a user's model raises is its stage's, what a reference model raises a fault of ours
+        self._told = of_model if plan.spec.kind == "own" else lambda *_: nullcontext()
         self._recomputed = plan.recomputed()
         self._split = plan.split()
         self.batch = Batch(plan, rank, device, replica)
-        self.ledger = Ledger()
-        if plan.counts_bytes and plan.spec.kind == "own":
-            self._make_constants()
+        self.birth.note_data(self.batch.tensors())
         updated = {g: module for g, module in self.stages.items() if g in plan.hosted}
         self.host = Host(self.ledger, updated, device, plan.training)
         self.shards: dict[int, StageShards] = {}
@@ -88,13 +92,14 @@ class Compute:
         self._deferred: dict[Key, DeferredWeight] = {}
         self._away: dict[Key, tuple[_Forwarded, SampleStorages]] = {}
         self._sliced: dict[tuple[int, int], SlicedSample] = {}
-        self.losses: dict[tuple[int, int], torch.Tensor] = {}
+        self.losses: Losses = {}
         self.saved_bytes: dict[Forward, int] = {}
         self.ledger.elsewhere.append(self._elsewhere)
-        if plan.counts_bytes:
-            self._exclude_constants({*updated, *self.shards})
+        self.ledger.others.append(self.host.ledger.needed_keys)
         self._leaving = {*plan.acceptors, *plan.offloaded()}
+        self._has_host = bool(plan.hosted or plan.offloaded())
         self.live_bytes: list[int] = []
+        self.host_live_bytes: list[int] = []
         self.allocated_bytes: list[int] = []
 
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
@@ -111,7 +116,7 @@ class Compute:
         output = forwarded.root.detach()
         sample = self._plan.sample(self.replica, key[1])
         if self._is_last(key):
-            self.losses[sample, key[2]] = output.clone()
+            self._keep_loss(sample, key[2], output)
         if forwarded.saved is not None:
             self.saved_bytes[self.batch.step, key[0], sample, key[2]] = forwarded.saved.num_bytes
         self._forwarded[key] = forwarded
@@ -158,7 +163,10 @@ class Compute:
             sample = self._sliced[key[:2]]
             require(sample.num_forwarded == key[2] + 1, f"{label(key, 'B')} before a later slice's")
             roots += sample.pop()
-        torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
+        with self._told(key[0], "I" if is_split else "B"):
+            torch.autograd.backward(
+                [root for root, _ in roots], [gradient for _, gradient in roots]
+            )
         del roots
         if key[0] in self.shards:
             self.shards[key[0]].unbind()
@@ -176,7 +184,8 @@ class Compute:
         name = label(key, "W") + ("" if part == NONE else f"#{part}")
         require(key in self._deferred, f"{name} without its I, or again")
         self._begin_gradient(Kind.W, key, part)
-        self._deferred[key].run(name, part)
+        with self._told(key[0], "W"):
+            self._deferred[key].run(name, part)
         if key[0] in self.shards:
             self.shards[key[0]].unbind()
         if not self._deferred[key].left:
@@ -206,11 +215,16 @@ class Compute:
         self._forwarded[key] = self._away.pop(key)[0]
 
     def sample(self) -> None:
-        """Note the live bytes, and the allocator's where it keeps count; nothing if none should."""
+        """Note the live bytes here and on the host, and the allocator's where it keeps count.
+
+        Nothing if none should be.
+        """
         if not self._plan.counts_bytes:
             return
         BIRTHS.leave_to(self.ledger)
         self.live_bytes.append(self.ledger.live_bytes)
+        if self._has_host:
+            self.host_live_bytes.append(self.host.ledger.live_bytes)
         if (allocated := self.device.allocated_bytes()) is not None:
             self.allocated_bytes.append(allocated)
 
@@ -233,35 +247,19 @@ class Compute:
             *self.host.left_over(),
         ]
 
-    def _make_constants(self) -> None:
-        """Run a user's stages once, so that what they make once is there."""
-        for stage, module in self.stages.items():
-            facts = examined(self._plan.spec)[stage]
-            self.ledger.forgiven_bytes += facts.kept_bytes
-            module(self.device.put(facts.sample.clone()), None)
+    def _keep_loss(self, sample: int, slice_: int, output: torch.Tensor) -> None:
+        """Keep a loss to be compared, which is no activation."""
+        loss = self.losses[self.batch.step, sample, slice_] = output.clone()
+        self.ledger.set_apart(loss)
 
-    def _exclude_constants(self, moving: set[int]) -> None:
-        """Do not count what stages hold now, but what becomes of it.
-
-        The parameters of stages that are ``moving`` count while they are here.
-        """
-        tensors = constants_of(self.stages.values())
-        counted = {storage_key(p) for g in moving for p in self.stages[g].parameters()}
-        storages = [t.untyped_storage() for t in tensors]
-        if self._plan.spec.kind == "own":
-            storages = living_storages()
-        self.ledger.exclude_storages(s for s in storages if s._cdata not in counted)
-        self.ledger.follow(tensors)
-
-    def _elsewhere(self) -> Iterator[int]:
-        """The storages here that are no activations: gradients, results, and those of ledgers."""
-        yield from keys_of(parameter.grad for parameter in self._parameters)
-        yield from keys_of(self.losses.values())
+    def _elsewhere(self) -> Iterator[torch.Tensor | None]:
+        """What is here and no activation: gradients, and what the host and shards keep."""
+        yield from (parameter.grad for parameter in self._parameters)
         for sample in self._sliced.values():
-            yield from keys_of(sample.sent_back())
-        yield from self.host.keys()
+            yield from sample.sent_back()
+        yield from self.host.tensors()
         for shards in self.shards.values():
-            yield from keys_of((*shards.weights(), *shards.sums()))
+            yield from (*shards.weights(), *shards.sums())
 
     def _is_last(self, key: Key) -> bool:
         return key[0] == self._plan.num_stages - 1

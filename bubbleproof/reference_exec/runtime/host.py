@@ -54,7 +54,6 @@ class Host:
         training: Training | None = None,
     ) -> None:
         self.ledger = Ledger()
-        self.live_bytes: list[int] = []
         self.gradients: Named = {}
         self._rank_ledger = rank_ledger
         self._device = device
@@ -76,8 +75,6 @@ class Host:
             self._optimizers[stage] = optimizer_of(training, stepped)
             for parameter in module.parameters():
                 parameter.untyped_storage().resize_(0)
-        if stages:
-            self._sample()
 
     def require_present(self, stage: int) -> None:
         """Assert that a stage's weights are on the rank, if they are ever elsewhere."""
@@ -97,12 +94,10 @@ class Host:
         }
         handlers[action.kind, ends](action.stage)
         (self._begun.discard if ends else self._begun.add)(action)
-        self._sample()
 
     def keep(self, key: Key, content: torch.Tensor) -> None:
         """Take an activation as bytes."""
         self._kept[key] = Hold(self.ledger, content)
-        self._sample()
 
     def kept(self, key: Key) -> torch.Tensor:
         """The bytes that ``keep`` took."""
@@ -111,7 +106,6 @@ class Host:
     def drop(self, key: Key) -> None:
         """Free the bytes that ``keep`` took."""
         del self._kept[key]
-        self._sample()
 
     def stepped(self) -> Named:
         """The master weights by (stage, name). Precondition: the program has ended."""
@@ -126,11 +120,10 @@ class Host:
         weights = _tensors(self._master, self._upload)
         return walked(weights, _tensors(self._down), self._optimizers.values())
 
-    def keys(self) -> Iterator[int]:
-        """The storages that are the host's, or taken to be compared."""
-        yield from self.ledger.needed_keys()
-        yield from keys_of(self.gradients.values())
-        yield from keys_of(kept_by(self._optimizers.values()))
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """What was taken to be compared, and the optimizers' state; the rest is in the ledger."""
+        yield from self.gradients.values()
+        yield from kept_by(self._optimizers.values())
 
     def left_bytes(self) -> int:
         """The bytes here that are no model state: of activations that the rank has back."""
@@ -196,9 +189,6 @@ class Host:
         for name, room in rooms.items():
             room.copy_(tensors[name], non_blocking=True)
         return _held(self.ledger, rooms)
-
-    def _sample(self) -> None:
-        self.live_bytes.append(self.ledger.live_bytes)
 
 
 def _held(ledger: Ledger, tensors: Mapping[str, torch.Tensor]) -> Held:

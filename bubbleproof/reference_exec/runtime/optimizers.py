@@ -36,9 +36,12 @@ Optimizer = torch.optim.Optimizer | Descent
 
 
 def optimizer_of(training: Training | None, parameters: Tensors) -> Optimizer:
-    """Torch's own optimizer, one tensor at a time; plain descent without a training."""
+    """Torch's own optimizer, one tensor at a time; plain descent without a training.
+
+    So it is without parameters, which torch's refuse: a user's stage need not have any.
+    """
     given = list(parameters)
-    if training is None:
+    if training is None or not given:
         return Descent(given)
     if training.optimizer == "adam":
         return torch.optim.Adam(given, lr=training.rate, foreach=False)

@@ -15,18 +15,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
 
 from bubbleproof.reference_exec.births import BIRTHS
-from bubbleproof.reference_exec.broken import BrokenProgram
+from bubbleproof.reference_exec.broken import BrokenProgram, ModelFailed
+from bubbleproof.reference_exec.plans.predicted_work import Work
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan, key_of
-from bubbleproof.reference_exec.plans.state_bytes import StateBytes
-from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients
+from bubbleproof.reference_exec.plans.state_bytes import StateAt
+from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients, Losses
 from bubbleproof.reference_exec.runtime.device import CPU, Device
 from bubbleproof.reference_exec.runtime.evict_load import EvictLoad
 from bubbleproof.reference_exec.runtime.rank_messages import Messages, tag_of
+from bubbleproof.reference_exec.runtime.rank_work import RankWork
 from bubbleproof.reference_exec.runtime.replica_collectives import Collectives
 from bubbleproof.reference_exec.runtime.trace import Row
 from bubbleproof.reference_exec.runtime.transport import Blocked, Transport
@@ -38,31 +41,46 @@ from bubbleproof.theory.model.actions import Action, Kind
 class RankResult:
     """What a rank has to show for its program.
 
-    ``gradients`` by (stage, parameter name); ``losses`` by (microbatch, slice), on the last stage's
+    ``gradients`` by (stage, parameter name); ``losses`` of all passes, on the last stage's
     rank; ``live_bytes`` after each F, R, B, I and W (an overlapped pair counts as its two parts, a
-    recomputed forward as itself and its drop) and after each post and wait of what runs beside
-    them. ``updated`` are the weights by (stage, parameter name) that the rank or its host has
-    stepped, ``host_live_bytes`` the host's own at the start and after each of its tasks' ends.
+    recomputed forward as itself and its drop), after each post and wait of what runs beside them,
+    and after each STEP and exchange of a training; ``host_live_bytes`` those of the rank's host at
+    the same moments, empty where no host has a part in the plan. ``born_bytes`` are what had been
+    made, here and on the host, when the rank was. ``updated`` are the weights by (stage, parameter
+    name) that the rank or its host has stepped.
     ``allocated_bytes`` is what torch's allocator has given out on the device, where ``live_bytes``
     is read; empty on devices that keep no count. Where stages are sharded ``gradients`` and
     ``updated`` have this member's row of each parameter, ``losses`` go by the number in the whole
-    batch. ``model_state`` is what the rank, and its host, hold at the end. ``rows``
-    are those of the last pass, by action. ``left_bytes`` are live here and on the host after a
-    pass, and no model state, ``saved_bytes`` what each forward needed for its backward,
-    ``kept_bytes`` what stages of a user's model may keep beside that.
+    batch. ``states`` are the model state that the rank, and its host, hold as each pass begins and
+    as it ends. ``passes`` have the rows of each, by action. ``left_bytes`` are live here and on the
+    host after a pass, and no model state, ``saved_bytes`` what each forward needed for its
+    backward, ``kept_bytes`` what stages of a user's model may keep beside that, ``written_bytes``
+    what was there before and they write into. ``work`` is what each action of each pass computed,
+    with that after the last one (``RankWork``); empty where none is counted.
     """
 
     gradients: Gradients
-    losses: dict[tuple[int, int], torch.Tensor]
+    losses: Losses
     live_bytes: tuple[int, ...]
     updated: Gradients = field(default_factory=dict)
     host_live_bytes: tuple[int, ...] = ()
     allocated_bytes: tuple[int, ...] = ()
-    model_state: tuple[StateBytes, StateBytes] = (StateBytes(), StateBytes())
-    rows: tuple[Row, ...] = ()
+    born_bytes: tuple[int, int] = (0, 0)
+    states: tuple[StateAt, ...] = ()
+    passes: tuple[tuple[Row, ...], ...] = ()
     left_bytes: int = 0
     kept_bytes: int = 0
+    written_bytes: int = 0
     saved_bytes: Mapping[Forward, int] = field(default_factory=dict)
+    work: tuple[tuple[Work, ...], ...] = ()
+
+
+def account(plan: Plan) -> AbstractContextManager[None]:
+    """The context in which ranks of a plan are made and run, where its bytes are counted.
+
+    Ranks that share a process share it, so that no rank's tensors are old to another.
+    """
+    return BIRTHS.watched() if plan.counts_bytes else nullcontext()
 
 
 class Rank:
@@ -84,36 +102,50 @@ class Rank:
         self.actions = plan.order(process)
         self.position = 0
         self._plan = plan
-        self._compute = Compute(plan, process, device)
-        self._transfers = EvictLoad(plan, self._compute, transport)
-        self._collectives = Collectives(plan, self._compute, group)
-        self._updates = Updates(plan, self._compute, transport)
-        self._messages = Messages(plan, self.rank, transport, device)
-        self._rows: list[Row] = []
+        self._passes: list[list[Row]] = []
+        self._states: list[StateAt] = []
         self._left_bytes = 0
-        sources = (self._message_keys, self._updates.keys, self._collectives.keys)
-        self._compute.ledger.elsewhere[:0] = sources
+        with account(plan):
+            self._compute = Compute(plan, process, device)
+            self._transfers = EvictLoad(plan, self._compute, transport)
+            self._collectives = Collectives(plan, self._compute, group)
+            self._updates = Updates(plan, self._compute, transport)
+            self._messages = Messages(plan, self.rank, transport, device)
+            host = self._compute.host.ledger
+            here = self._compute.birth.end(host.needed_keys())
+            self._born_bytes = here, host.live_bytes
+        self._work = RankWork(self._compute) if plan.counts_work else None
+        ledger = self._compute.ledger
+        ledger.elsewhere[:0] = (self._under_way, self._updates.tensors)
+        ledger.others += (self._messages.in_hand, self._collectives.keys)
         self._handlers: dict[Kind, Callable[[Action], Iterator[Blocked]]] = {
             Kind.F: self._forward,
             Kind.OVERLAP_F_B: self._overlap,
             Kind.STEP: self._step,
             Kind.REDUCE_GRAD: self._reduce,
+            Kind.WAIT_REDUCE_GRAD: self._refuse,
             **dict.fromkeys((Kind.B, Kind.I), self._backward),
             **dict.fromkeys((Kind.W, Kind.R), self._alone),
             **dict.fromkeys((*TRANSFER_KINDS, Kind.OFFLOAD, Kind.RELOAD), self._transfers.run),
             **dict.fromkeys((Kind.UNSHARD, Kind.RESHARD), self._collective),
             **dict.fromkeys((Kind.SEND_F, Kind.SEND_B), self._messages.send),
             **dict.fromkeys((Kind.RECV_F, Kind.RECV_B), self._messages.receive),
+            **dict.fromkeys((Kind.WAIT_SEND_F, Kind.WAIT_SEND_B), self._messages.wait),
         }
 
     def run(self) -> Iterator[Blocked | None]:
         """Run the program, once per step of a training; see the module for what is yielded."""
+        events = self._run_passes()
+        if self._work is not None:
+            events = self._work.counted(events)
+        self._passes.clear()
+        self._states.clear()
         if not self._plan.counts_bytes:
-            yield from self._run_passes()
+            yield from events
             return
-        with BIRTHS.watched():
+        with account(self._plan):
             BIRTHS.forget()
-            for event in self._run_passes():
+            for event in events:
                 BIRTHS.leave_to(self._compute.ledger)  # another rank may go on here
                 yield event
                 del event  # it keeps its message
@@ -124,19 +156,25 @@ class Rank:
             self._compute.batch.begin_pass(step)
             self._updates.begin_pass()
             self._collectives.begin_pass()
+            self._passes.append([])
+            self._note_state()
+            if self._work is not None:
+                self._work.begin_pass()
             yield from self._run_once()
             if self._plan.training is None:
                 yield from self._updates.step_shards()
+            self._end_work()
+            self._note_state()
 
     def _run_once(self) -> Iterator[Blocked | None]:
-        self._rows.clear()
         for position, action in enumerate(self.actions):
             self.position = position
             try:
                 yield from self._timed(action)
                 self._messages.let_go()
-            except BrokenProgram as error:
-                raise BrokenProgram(self._at(str(error))) from error
+                self._end_work()
+            except (BrokenProgram, ModelFailed) as error:
+                raise type(error)(self._at(str(error))) from error
             yield None
         yield from self._messages.until_sent()
         self._assert_nothing_left()
@@ -151,7 +189,7 @@ class Rank:
             del blocked  # or it would keep the message
             waited += time.monotonic_ns() - since
         end, new = time.monotonic_ns(), len(self._compute.live_bytes) - samples
-        self._rows.append(Row(begin, waited, end, samples, new))
+        self._passes[-1].append(Row(begin, waited, end, samples, new))
 
     def drop_gradients(self) -> None:
         """Forget the gradients, so that the program can be run again."""
@@ -166,13 +204,16 @@ class Rank:
             losses={key: value.cpu() for key, value in compute.losses.items()},
             live_bytes=tuple(compute.live_bytes),
             updated=compute.host.stepped() | self._updates.weights() | self._collectives.weights(),
-            host_live_bytes=tuple(compute.host.live_bytes),
+            host_live_bytes=tuple(compute.host_live_bytes),
             allocated_bytes=tuple(compute.allocated_bytes),
-            model_state=(self._updates.state(), compute.host.state()),
-            rows=tuple(self._rows),
+            born_bytes=self._born_bytes,
+            states=tuple(self._states),
+            passes=tuple(map(tuple, self._passes)),
             left_bytes=self._left_bytes,
             kept_bytes=compute.ledger.forgiven_bytes,
+            written_bytes=compute.birth.written_bytes,
             saved_bytes=compute.saved_bytes,
+            work=() if self._work is None else tuple(map(tuple, self._work.passes)),
         )
 
     def _forward(self, action: Action) -> Iterator[Blocked]:
@@ -218,19 +259,34 @@ class Rank:
         self._compute.sample()
 
     def _step(self, action: Action) -> Iterator[Blocked]:
-        is_hosted = action.stage in self._plan.hosted
-        yield from (self._transfers if is_hosted else self._updates).run(action)
+        if action.stage in self._plan.hosted:
+            yield from self._transfers.run(action)
+        else:
+            yield from self._updates.run(action)
+            self._compute.sample()
 
     def _reduce(self, action: Action) -> Iterator[Blocked]:
         """Sum gradients: among replicas, or with another rank of this one."""
         parallel = self._plan.parallel
         if parallel is None or action not in parallel.homes:
             yield from self._updates.run(action)
+            self._compute.sample()
         else:
             yield from self._collective(action)
 
-    def _message_keys(self) -> Iterator[int]:
-        return self._messages.keys(self._transfers.posted())
+    def _note_state(self) -> None:
+        """Note the model state that is here and on the host."""
+        self._states.append((self._updates.state(), self._compute.host.state()))
+
+    def _under_way(self) -> Iterator[torch.Tensor]:
+        return self._messages.tensors(self._transfers.posted())
+
+    def _end_work(self) -> None:
+        if self._work is not None:
+            self._work.end_action()
+
+    def _refuse(self, action: Action) -> Iterator[Blocked]:
+        raise BrokenProgram(f"{action} is for PyTorch's runtime: here a reduction ends by itself")
 
     def _at(self, message: str) -> str:
         return f"{self._plan.name(self.process)}, action {self.position}: {message}"

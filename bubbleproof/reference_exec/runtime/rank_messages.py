@@ -1,7 +1,8 @@
 """The messages of one rank: activations and gradients between its stages and their neighbours.
 
 SEND and RECV only post (unless the transport is blocking); the action that consumes a message waits
-for it. A message is known by its tag, the RECV that takes it in (``transport``).
+for it, a WAIT_SEND for what its rank sent. A message is known by its tag, the RECV that takes it in
+(``transport``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import lru_cache
 import torch
 
 from bubbleproof.reference_exec.broken import require
-from bubbleproof.reference_exec.ledger import keys_of
+from bubbleproof.reference_exec.ledger import Keys, keys_of
 from bubbleproof.reference_exec.models.layers import DTYPES
 from bubbleproof.reference_exec.models.reference import message_shape
 from bubbleproof.reference_exec.plans.replay_plan import Plan
@@ -26,6 +27,8 @@ from bubbleproof.reference_exec.runtime.transport import (
     until_done,
 )
 from bubbleproof.theory.model.actions import Action, Kind
+from bubbleproof.theory.pipelines.messages import as_kind
+from bubbleproof.verify.communication.send_waits import SEND_OF
 
 
 class Messages:
@@ -38,6 +41,7 @@ class Messages:
         self._in_hand: list[torch.Tensor] = []  # what the action that runs takes or gives
         self._arriving: dict[Action, Blocked] = {}
         self._leaving: list[Blocked] = []
+        self._sent: set[Action] = set()  # in this pass, unless it was waited for
 
     def send(self, action: Action) -> Iterator[Blocked]:
         """Post the send of what is ready."""
@@ -48,10 +52,20 @@ class Messages:
         peer = self._plan.rank_of(action.stage + step, action.microbatch)
         own = posted(self._transport, tag, self._ready.pop(tag), peer, is_send=True)
         sent = replace(own, action=action)
+        self._sent.add(action)
         self._leaving = still_used(self._leaving)
         self._leaving.append(sent)
         if self._transport.is_blocking:
             yield from until_done(sent)
+
+    def wait(self, action: Action) -> Iterator[Blocked]:
+        """Wait until what a SEND has posted has left."""
+        sent = as_kind(action, SEND_OF[action.kind])
+        require(sent in self._sent, f"{action} waits for {sent}, which is not posted")
+        self._sent.discard(sent)
+        for leaving in self._leaving:
+            if leaving.action == sent:
+                yield from until_done(replace(leaving, action=action))
 
     def receive(self, action: Action) -> Iterator[Blocked]:
         """Post a receive into memory of its own."""
@@ -69,14 +83,16 @@ class Messages:
         """Make a tensor ready for its SEND, or for its consumer on this rank.
 
         The latter gets a copy, as a message is one: its bytes are the consumer's own. So does the
-        SEND of what leaves the rank: its storage is freed, perhaps before the message is through.
+        SEND of what leaves the rank: its storage is freed, perhaps before the message is through;
+        and of a part of a larger storage, which the message would keep.
         """
         require(tag not in self._ready, f"{tag} is ready twice")
         stays = self._plan.rank_of(tag.stage, tag.microbatch) == self._rank
         leaves = (tag.stage - 1, tag.microbatch, tag.slice) in self._moved
         message = tensor.contiguous()
         self._in_hand.append(tensor)
-        is_shared = message is tensor and (stays or leaves)
+        is_part = message.nbytes < message.untyped_storage().nbytes()
+        is_shared = is_part or (message is tensor and (stays or leaves))
         self._ready[tag] = message.clone() if is_shared else message
 
     def take(self, action: Action, kind: Kind) -> Generator[Blocked, None, torch.Tensor]:
@@ -98,6 +114,7 @@ class Messages:
 
     def until_sent(self) -> Iterator[Blocked]:
         """Wait until all that was sent has left."""
+        self._sent.clear()
         for sent in self._leaving:
             yield from until_done(sent)
         self._leaving = still_used(self._leaving)
@@ -107,11 +124,15 @@ class Messages:
         unused = [f"{tag} never used" for tag in self._arriving]
         return [*(f"{tag} never sent or used" for tag in self._ready), *unused]
 
-    def keys(self, others: Iterable[Blocked]) -> Iterator[int]:
-        """The storages of messages on their way here or from here, and of ``others``."""
-        yield from keys_of((*self._in_hand, *self._ready.values()))
+    def in_hand(self) -> Keys:
+        """The storages of what the action that runs takes or gives."""
+        return keys_of(self._in_hand)
+
+    def tensors(self, others: Iterable[Blocked]) -> Iterator[torch.Tensor]:
+        """The messages on their way here or from here, and ``others``."""
+        yield from self._ready.values()
         for one in (*self._arriving.values(), *self._leaving, *others):
-            yield from keys_of(one.transfer.buffers())
+            yield from one.transfer.buffers()
 
     def _buffer(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Memory to receive a message into, for which nothing computed before has a use."""

@@ -32,7 +32,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.broken import BrokenProgram
-from bubbleproof.reference_exec.ledger import keys_of
+from bubbleproof.reference_exec.ledger import Keys, keys_of
 from bubbleproof.reference_exec.models.reference import Named, gradients_of
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.reference_exec.runtime.compute import Compute
@@ -118,16 +118,15 @@ class Collectives:
             found |= {key: row.cpu() for key, row in shards.pieces(shards.shard).items()}
         return found
 
-    def keys(self) -> Iterator[int]:
-        """The storages of what is on its way among the members."""
+    def keys(self) -> Keys:
+        """The storages of what is on its way among the members: parts of what a stage has whole."""
         self._sent = still_used(self._sent)
-        for sent in self._sent:
-            yield from keys_of(sent.transfer.buffers())
-        for now in self._under_way.values():
-            for piece in now.pieces.values():
-                yield from keys_of(piece.rooms)
-            for coming in now.headers.values():
-                yield from keys_of(coming.transfer.buffers())
+        sent = [buffer for one in self._sent for buffer in one.transfer.buffers()]
+        under_way = self._under_way.values()
+        rooms = [room for now in under_way for piece in now.pieces.values() for room in piece.rooms]
+        headers = [coming for now in under_way for coming in now.headers.values()]
+        coming = [buffer for one in headers for buffer in one.transfer.buffers()]
+        return keys_of([*sent, *rooms, *coming])
 
     def left_over(self) -> list[str]:
         """What was begun and not ended, or is still here or not reduced; one phrase each."""

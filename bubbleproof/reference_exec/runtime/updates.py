@@ -25,7 +25,6 @@ from itertools import combinations
 import torch
 
 from bubbleproof.reference_exec.broken import BrokenProgram, require
-from bubbleproof.reference_exec.ledger import keys_of
 from bubbleproof.reference_exec.models.reference import Named, gradients_of, weights_of
 from bubbleproof.reference_exec.models.words import EMBEDDING, HEAD
 from bubbleproof.reference_exec.plans.replay_plan import Plan
@@ -92,15 +91,15 @@ class Updates:
             yield from self._add_replicas(action)
         self._done.add(action)
 
-    def keys(self) -> Iterator[int]:
-        """The storages of sums, of optimizers, and of what is on its way to other ranks."""
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """The sums, the optimizers' state, and what is on its way to other ranks."""
         self._sent = still_used(self._sent)
-        yield from keys_of(self._totals.values())
+        yield from self._totals.values()
         for levels in self._of_shards.values():
-            yield from keys_of(levels.values())
-        yield from keys_of(kept_by(self._all_optimizers()))
+            yield from levels.values()
+        yield from kept_by(self._all_optimizers())
         for sent in self._sent:
-            yield from keys_of(sent.transfer.buffers())
+            yield from sent.transfer.buffers()
 
     def left_over(self) -> list[str]:
         """The stages that a pass has not stepped, one phrase each."""

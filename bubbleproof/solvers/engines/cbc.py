@@ -6,12 +6,12 @@ when the search is complete.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bubbleproof.platforms import ask_to_end
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.milp import Answer, Values
 from bubbleproof.solvers.engines.pulp_alone import pulp
@@ -60,7 +60,7 @@ def _wait_for(command: list[str], folder: str, budget: Budget) -> None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(POLL)
                 return
-        process.send_signal(signal.SIGINT)
+        ask_to_end(process)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
     finally:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
+from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.bpipe import BPipe, BPipeInterleaved
 from bubbleproof.theory.families.chimera import Chimera
@@ -15,6 +17,7 @@ from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import Parameters, make_parameters, parse_parameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
+from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.registration import register, registered
 from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.toffload import TOffload
@@ -42,7 +45,8 @@ __all__ = [
 ]
 
 _FAMILIES: tuple[Family, ...] = (
-    GPipe(), OneForwardOneBackward(), Interleaved(), BreadthFirst(), TeraPipe(), Hanayo(),
+    GPipe(), OneForwardOneBackward(), RecomputedOneForwardOneBackward(), AdaPipe(),
+    Interleaved(), BreadthFirst(), TeraPipe(), Hanayo(),
     ZeroBubbleH1(), ZeroBubbleH2(), ZeroBubbleV(), VHalf(), VMin(),
     Chimera(), DualPipe(), DualPipeV(),
     BPipe(), BPipeInterleaved(), SVPP(), SVPPWeights(),
@@ -76,7 +80,9 @@ def family(name: str) -> Family:
     """
     known = {**families(), **printed()}
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"no family {name!r}; the families are {' '.join(known)}")
+        close = get_close_matches(str(name), known, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"no family {name!r}{hint}; the families are {' '.join(known)}")
     return known[name]
 
 

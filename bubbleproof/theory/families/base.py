@@ -53,6 +53,11 @@ class Family(ABC):
     cuts_weights: ClassVar[bool] = False
     adds: ClassVar[frozenset[str]] = frozenset()  # the choices (``Choices.added``) that it orders
 
+    def places(self, pipeline: Pipeline) -> str | tuple[int, ...]:
+        """Where it wants the stages of a pipeline of so many ranks and chunks."""
+        del pipeline
+        return self.placement
+
     @abstractmethod
     def program(self, pipeline: Pipeline) -> Program:
         """The order on each rank. Precondition: ``refusal(pipeline)`` is None."""
@@ -65,9 +70,11 @@ class Family(ABC):
             return f"{self.name} has one chunk per rank, got v={pipeline.num_chunks}"
         if pipeline.num_slices != 1 and "s" not in self.options:
             return f"{self.name} does not slice samples, got s={pipeline.num_slices}"
-        expected = pipeline.with_changes(choices=Choices(placement=self.placement))
+        placement = self.places(pipeline)
+        expected = pipeline.with_changes(choices=Choices(placement=placement))
         if (pipeline.rank_grid != expected.rank_grid).any():
-            return f"{self.name} places stages as {self.placement}: {expected.stage_ranks}"
+            word = placement if isinstance(placement, str) else "blocks"
+            return f"{self.name} places stages as {word}: {expected.stage_ranks}"
         if pipeline.split_backward is not self.is_split:
             kind = "split" if self.is_split else "full"
             return f"{self.name} has {kind} backwards (split_backward = {self.is_split})"
@@ -88,7 +95,7 @@ class Family(ABC):
         fitting = pipeline if self.cuts_weights else pipeline.with_whole_weights()
         return fitting.with_changes(
             choices=Choices(
-                placement=self.placement,
+                placement=self.places(pipeline),
                 split_backward=self.is_split,
                 weight_parts=fitting.weight_parts,
             )
@@ -103,23 +110,23 @@ class Family(ABC):
 
     def pipeline(self, params: Parameters) -> Pipeline:
         """The pipeline the parameters describe. Raises ``ValueError`` for one it cannot take."""
-        for name in ("v", "s", "f", "e", "d"):
+        for name in ("v", "s", "f", "R", "e", "d"):
             value = getattr(params, name)
             if name not in self.options and value is not None and not (name in "vs" and value == 1):
                 raise ValueError(f"{self.name} takes no parameter {name}, got {name}={value}")
         input_ticks, weight_ticks = params.split_ticks if self.is_split else (1, 1)
-        return Pipeline(
+        made = Pipeline(
             num_ranks=params.p,
             num_microbatches=params.m,
             num_chunks=params.v or self.default_chunks,
             num_slices=params.s or 1,
-            placement=self.placement,
             split_backward=self.is_split,
             forward=params.tF,
             backward=input_ticks + weight_ticks if self.is_split else params.full_ticks,
             input_backward=input_ticks,
             weight_backward=weight_ticks,
         )
+        return made.with_changes(placement=self.places(made))
 
     def schedule(self, pipeline: Pipeline, problem: Problem | None = None) -> Schedule:
         """The left-shifted schedule on a pipeline. Raises ``ValueError`` quoting ``refusal``."""

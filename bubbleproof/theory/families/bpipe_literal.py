@@ -1,15 +1,21 @@
-"""BPipe's Algorithm 1 as printed, and what goes wrong with it.
+"""BPipe's Algorithm 1 as printed, on the computation schedule C that its section 3.4 describes.
 
-T_i runs beside C_i: it starts and ends with that slot. Where the index of a victim is taken from a
-slot that is a bubble there is no victim; ``microbatch`` is None then. Difference from the shipped
-``bpipe_plan``: line 22 names its victim by position, C_{i-3}.idx. The text means the latest saved
-microbatch, the one needed furthest in the future, and C_{i-3} is its forward except where bubbles
-lie between the warm-up and the first backward. That is the case exactly for backward 1, so for
-p = 4, section 3.4's own example (Figure 4, m = 8): C_9 = B1 loads beside C_8, and C_6 is a bubble.
-Where p is not 4 and C has its bubbles, it gives the shipped plan.
-Read without bubbles (``dense``), the victims are right for every p; but then a load in the cooldown
-runs beside a backward that has not made room yet, and the stage holds mu_opt + 1 (first at p = 4,
-m = 4, s = 0). So neither reading keeps the objective; the shipped one does.
+T_i runs beside C_i: it starts and ends with that slot. Line 22 names its victim by position,
+C_{i-3}.idx, so it matters how C is drawn at tF = tB = 1, of which the paper shows one example. Two
+drawings have the same order of computations, the same makespan and all that the text says of its
+length and of two of its slots:
+
+- ``paired``, as Megatron-LM runs 1F1B, on which BPipe is built: rank s runs p-s-1 forwards as early
+  as it can, and each later one right before the backward that it makes a pair with. Then C_6 of
+  stage 0 in Figure 4 is F3, line 22 evicts 3 and then 5, as the text has it, and the algorithm is
+  right for all p, s and m (theorem ``bpipe-printed``).
+- ``bpipe_plan.computation_slots``: every forward as early as it can, the last of the warm-up too.
+  Then bubbles lie between the warm-up and the first backward, and C_{i-3} is one for backward 1
+  where p = 4: line 22 names no microbatch. For every other p the transfers are the same.
+
+Where the index of a victim is taken from a slot that is a bubble there is no victim;
+``microbatch`` is None then. Without bubbles (``dense``), which C has by the text, a load in the
+cooldown would run beside a backward that has not made room yet.
 
 Source: BPipe (ICML 2023) section 3.4, Algorithm 1; line numbers are the paper's.
 """
@@ -52,6 +58,24 @@ def literal(slots: Slots, p: int, s: int, m: int) -> tuple[Decision, ...]:
                 transfer[i - 2] = Kind.EVICT, _index(slots, i - 3)
                 evicted.add(_index(slots, i - 3))
     return tuple(Decision(slot=i, kind=k, microbatch=j) for i, (k, j) in sorted(transfer.items()))
+
+
+def paired(slots: tuple[Slots, ...]) -> tuple[Slots, ...]:
+    """1F1B's computation schedules, each forward behind a warm-up of p-s-1 beside its backward.
+
+    Forward j of rank s >= p-s-1 moves to the slot before backward j-(p-s-1), which is free: the
+    order on the rank stays.
+    """
+    return tuple(_paired(row, len(slots) - s - 1) for s, row in enumerate(slots))
+
+
+def _paired(slots: Slots, warm_up: int) -> Slots:
+    moved: list[Action | None] = list(slots)
+    backwards = [i for i, action in enumerate(slots) if action and action.kind is Kind.B]
+    forwards = [i for i, action in enumerate(slots) if action and action.kind is Kind.F]
+    for i, behind in zip(forwards[warm_up:], backwards, strict=False):
+        moved[i], moved[behind - 1] = None, slots[i]
+    return tuple(moved)
 
 
 def dense(slots: Slots) -> Slots:

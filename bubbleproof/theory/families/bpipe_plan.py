@@ -13,8 +13,9 @@ Rules, with K the objective (most activations a rank may hold):
 3. where one slot would need two transfers, an eviction moves up to the last earlier free slot.
 
 Source: BPipe (ICML 2023) section 3.4 and Appendix A. Rules 1 and 2 are Algorithm 1 with the victim
-of its line 22 named by what it means; ``bpipe_literal`` has the printed one and what goes wrong.
-Rule 3 is needed by interleaved schedules only, where backwards follow each other without a bubble.
+of its line 22 named by what it means, so that the plan does not depend on how C is drawn;
+``bpipe_literal`` has the printed one, which names it by its slot. Rule 3 is needed by interleaved
+schedules only, where backwards follow each other without a bubble.
 
 Room for transfers (``room_waits``): precedences that keep a rank within its objective at any
 durations.

@@ -1,8 +1,9 @@
 """Family parameters: the short names of the command line, read and checked.
 
 Symbols: ``p`` ranks, ``m`` microbatches, ``v`` chunks per rank, ``s`` slices, ``f`` forwards before
-the first backward, ``e``/``d`` enqueue and dequeue sequences, ``tF tB tI tW`` ticks of one action
-at the schedule's own granularity (defaults 1, 2, 1, 1; tB = tI + tW when the backward is split).
+the first backward, ``R`` per cent of a rank's layers that are recomputed, ``e``/``d`` enqueue and
+dequeue sequences, ``tF tB tI tW`` ticks of one action at the schedule's own granularity (defaults
+1, 2, 1, 1; tB = tI + tW when the backward is split).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 COUNTS = ("p", "m", "v", "s", "f")
+SHARES = ("R",)  # per cent
 SEQUENCES = ("e", "d")
 TICKS = ("tF", "tB", "tI", "tW")
 LONGEST_NUMBER, LONGEST_SEQUENCE_NUMBER = 15, 9  # digits
-NAMES = (*COUNTS, *SEQUENCES, *TICKS)
+NAMES = (*COUNTS, *SHARES, *SEQUENCES, *TICKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,7 @@ class Parameters:
     v: int | None = None
     s: int | None = None
     f: int | None = None
+    R: int | None = None
     e: tuple[int, ...] | None = None
     d: tuple[int, ...] | None = None
     tF: int = 1  # noqa: N815 - the command's names
@@ -39,10 +42,12 @@ class Parameters:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be 1 or more, got {value}")
-        for name in TICKS:
+        for name in (*SHARES, *TICKS):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must be 0 or more, got {value}")
+            if value is not None and name in SHARES and value > 100:
+                raise ValueError(f"{name} must be at most 100 per cent, got {value}")
 
     @property
     def split_ticks(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ does not list them, for they need not be as good as their papers say, and some n
 
     svpp-printed      MEPipe section 4.3, with the rescheduling of its last step
     svpp-filled       the same without that step, as Figure 5
+    svpp-of-samples   svpp-filled with bubbles between the backwards of one sample alone
     pipemesh-printed  PipeMesh Algorithm 1; a program that waits for itself is an error
 
 Beside them stands ``interleaved-spread``, Megatron's order with a remainder of m by p spread over
@@ -31,9 +32,15 @@ class PrintedSVPP(SVPP):
     title = "SVPP as printed"
     source = "MEPipe (EuroSys 2025) section 4.3"
     is_rescheduled = True
+    is_of_samples = False
 
     def program(self, pipeline: Pipeline) -> Program:
-        return svpp_literal(pipeline, self.limit(pipeline), rescheduled=self.is_rescheduled)
+        return svpp_literal(
+            pipeline,
+            self.limit(pipeline),
+            rescheduled=self.is_rescheduled,
+            of_samples=self.is_of_samples,
+        )
 
 
 class FilledSVPP(PrintedSVPP):
@@ -42,6 +49,14 @@ class FilledSVPP(PrintedSVPP):
     name = "svpp-filled"
     title = "SVPP as printed, not rescheduled"
     is_rescheduled = False
+
+
+class SampledSVPP(FilledSVPP):
+    """The same with bubbles between the backwards of one sample, none between two samples'."""
+
+    name = "svpp-of-samples"
+    title = "SVPP as printed, bubbles within samples"
+    is_of_samples = True
 
 
 class PrintedPipeMesh(PipeMesh):
@@ -73,5 +88,5 @@ class PrintedPipeMesh(PipeMesh):
 
 def printed() -> dict[str, Family]:
     """The printed generators by name."""
-    generators = (PrintedSVPP(), FilledSVPP(), PrintedPipeMesh(), DepthFirst())
+    generators = (PrintedSVPP(), FilledSVPP(), SampledSVPP(), PrintedPipeMesh(), DepthFirst())
     return {family.name: family for family in generators}

@@ -6,8 +6,9 @@ The paper fills a table of equal ticks, one sample after another. As we read it:
    inputs (so later samples fall into the bubbles between the chunks of the first). On rank 0,
    forward number q >= f also waits for the end of backward number q - f.
 2. Backwards of a sample go from the highest chunk and the last slice down, each into the first free
-   tick after its inputs and, on each rank, one bubble after the backward before it, also that of
-   the sample before.
+   tick after its inputs and, on each rank, one bubble after the backward before it. The text asks
+   for bubbles between consecutive backwards "of different slices": of one sample (``of_samples``),
+   so that those of the next sample may fall into them, or also between two samples.
 3. The bubbles behind the last forward are removed: the program is left-shifted.
 4. ``rescheduled``: on the last rank, the ticks that hold a backward before the last forward keep
    one, and every later tick may; each takes, of the backwards whose inputs are there, the one with
@@ -23,8 +24,9 @@ f on the range tested, but not Table 3's bubble. Steps 1 to 3 first miss it at p
 (11 ticks, not 10), because a sample's backwards wait for those of the sample before; step 4 mends
 that and first misses at p=3, m=1, v=2, s=4 (21, not 20), where late slices of chunk 0 have more
 children than early slices of chunk 1 and delay them. In the paper's own example (p=4, s=2, v=2,
-n=2, Figures 5(a) and 6) the steps give 25 and 23 ticks; Table 3 says 22, which ``svpp`` takes and
-step 4 with its one tie broken the other way.
+n=2, Figures 5(a) and 6) the steps give 25 and 23 ticks, with bubbles within samples 24 and 23, and
+at the least f, Figure 5(c), 32 either way. Table 3 says 22, which ``svpp`` takes and step 4 with
+its one tie broken the other way.
 """
 
 from __future__ import annotations
@@ -38,9 +40,14 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 Place = tuple[int, int, int]  # (microbatch, slice, stage)
 
 
-def svpp_literal(pipeline: Pipeline, forwards: int, *, rescheduled: bool) -> Program:
-    """The printed generator's orders. Preconditions: loop placement, full backwards, f >= v*s."""
-    table = _Table(pipeline, forwards)
+def svpp_literal(
+    pipeline: Pipeline, forwards: int, *, rescheduled: bool, of_samples: bool = False
+) -> Program:
+    """The printed generator's orders. Preconditions: loop placement, full backwards, f >= v*s.
+
+    ``of_samples`` puts the bubbles of step 2 within each sample alone.
+    """
+    table = _Table(pipeline, forwards, of_samples=of_samples)
     if rescheduled:
         table.reschedule(_first)
     return _program(table)
@@ -108,7 +115,7 @@ def _tied(ready: Sequence[Place]) -> list[Place]:
 class _Table:
     """Ticks of all forwards and backwards, filled sample after sample (steps 1 and 2)."""
 
-    def __init__(self, pipeline: Pipeline, forwards: int) -> None:
+    def __init__(self, pipeline: Pipeline, forwards: int, *, of_samples: bool = False) -> None:
         self.p, self.v, self.s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
         self.m, self.limit = pipeline.num_microbatches, forwards
         self.forward: dict[Place, int] = {}
@@ -118,6 +125,8 @@ class _Table:
         self.backward_ends: list[int] = []  # on rank 0, in order
         for microbatch in range(self.m):
             self._place_forwards(microbatch)
+            if of_samples:
+                self.latest_backward = [-2] * self.p
             self._place_backwards(microbatch)
 
     def _free(self, rank: int, earliest: int) -> int:

@@ -1,8 +1,8 @@
-"""T-Pipe: two chunks per rank, backwards as early as they can be, at most about 3/4 of A.
+"""T-Pipe: chunks whose backwards come as early as they can, about (v+1)/2v of A.
 
-Every rank repeats the same round: with forwards of 1 unit and backwards of 2, a round of 6 units
-holds the forward and the backward of the shallow chunk 1 (stages 0..p-1) and of the deep chunk 2
-(stages p..2p-1). In units, microbatch j on rank r starts its
+Every rank repeats the same round (``rounds``): with forwards of 1 unit and backwards of 2, 3v units
+hold one forward and one backward of each of its v chunks. With two chunks, in units, microbatch j
+on rank r starts its
 
     forward 1    6j + r
     forward 2    6j + r + 3 + 6 x                        x = max(0, ceil((p-3)/6))
@@ -13,73 +13,52 @@ holds the forward and the backward of the shallow chunk 1 (stages 0..p-1) and of
 by y rounds backwards.) These starts do not overlap on any rank and keep all dependencies, so their
 order per rank is free of deadlock whatever the durations are; ``program`` gives the order, and the
 schedule is left-shifted from it. Where tB = 2 tF the left shift closes the gaps that the rounds
-leave in warm-up and cool-down (3 + 6x - p and 3 + 6y - 2p): the makespan is 6(m+p-1) tF (swept),
-where the starts above end at 6(m+x+y) + 3p, which is 3, 6 or 9 units later. At other durations the
+leave in warm-up and cool-down: the makespan is 3v(m+p-1) tF (swept), 1F1B's. At other durations the
 same order has gaps in every round: first at p=3, m=2 it takes longer than 2(m+p-1)(tF+tB).
 
+More than two chunks are evaluated (Figure 14) and not drawn; ``rounds`` says what is the paper's
+and what is ours. A chunk c lives about 3p(v-c) units, p(v-c)/v rounds of them, so that for large p
+the peak comes from above to (v+1)/2v of A: 3/4, 2/3, 5/8 for 2, 3, 4 chunks.
+
 Source: T-Pipe ("Chronos-aware pipeline parallelism") section 4.1, Appendix A. Legal range: any p
-and m; v = 2 only. The peak depends on the order alone.
+and m, v >= 2. The peak depends on the order alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
-from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.parameters import Parameters
+from bubbleproof.theory.families.rounds import round_program
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-Starts = Callable[[int, int], dict[tuple[Kind, int], int]]  # of p and the rank
 
-
-class TwoChunks(Family):
-    """A family of two chunks per rank, shallow and deep, whose order follows from start times."""
+class ManyChunks(Family):
+    """A family of two or more chunks per rank, from shallow to deep."""
 
     options = frozenset({"v"})
     default_chunks = 2
-    has_two_chunks = True
+
+    def pipeline(self, params: Parameters) -> Pipeline:
+        if params.v is not None and params.v < 2:
+            raise ValueError(self._too_few(params.v))
+        return super().pipeline(params)
+
+    def refusal(self, pipeline: Pipeline) -> str | None:
+        if pipeline.num_chunks < 2:
+            return self._too_few(pipeline.num_chunks)
+        return super().refusal(pipeline)
+
+    def _too_few(self, chunks: int) -> str:
+        return f"{self.name} has two chunks per rank or more, got v={chunks}"
 
 
-class TPipe(TwoChunks):
-    """Rounds of forward 1, forward 2, backward 2 and backward 1 on every rank."""
+class TPipe(ManyChunks):
+    """Rounds of a forward and a backward of every chunk on every rank."""
 
     name = "tpipe"
     title = "T-Pipe"
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.1, Appendix A"
 
     def program(self, pipeline: Pipeline) -> Program:
-        return periodic_program(pipeline, tpipe_starts, 6)
-
-
-def tpipe_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
-    """Start of microbatch 0 by (kind, chunk), in units; microbatch j comes 6j units later."""
-    second = 3 + 6 * _rounds(p - 3)
-    deep_back = second + p + 2 * (p - 1 - rank)
-    return {
-        (Kind.F, 0): rank,
-        (Kind.F, 1): rank + second,
-        (Kind.B, 1): deep_back,
-        (Kind.B, 0): deep_back + 3 + 6 * _rounds(2 * p - 3),
-    }
-
-
-def _rounds(units: int) -> int:
-    """The least number of rounds of 6 units that last as long."""
-    return max(0, -(-units // 6))
-
-
-def periodic_program(pipeline: Pipeline, starts: Starts, period: int) -> Program:
-    """Each rank's tasks in the order of their starts, one ``period`` per microbatch."""
-    p, m = pipeline.num_ranks, pipeline.num_microbatches
-    index, rows = np.arange(m), []
-    for rank in range(p):
-        found = starts(p, rank)
-        start = np.concatenate([first + period * index for first in found.values()])
-        kind = np.repeat([int(kind) for kind, _ in found], m)
-        stage = np.repeat([rank + p * chunk for _, chunk in found], m)
-        order = np.argsort(start, kind="stable")
-        rows.append((kind[order], stage[order], np.tile(index, len(found))[order]))
-    return program_of_ranks(rows)
+        return round_program(pipeline)

@@ -1,7 +1,8 @@
-"""T-Recomp: the shallow chunk is recomputed, in tasks R of their own, right before its backward.
+"""T-Recomp: shallow chunks are recomputed, in tasks R of their own, right before their backward.
 
-Half of A has the longest life and costs one forward to make again. Recomputing chunk 1 (stages
-0..p-1) lengthens the round of T-Pipe from 6 to 7 units. In units, microbatch j on rank r starts its
+What is held longest costs one forward to make again. Recomputing k of v chunks lengthens the round
+of T-Pipe from 3v to 3v + k units (``rounds``). With two chunks, in units, microbatch j on rank r
+starts its
 
     forward 2    7j - 1 - i - ceil(i/2)                  i = p-1-r
     backward 2   7j + 2i
@@ -13,66 +14,98 @@ so that forwards wait one unit on every second rank (T-Pipe Appendix C) and chun
 by x rounds, the least that its dependencies allow: x - ceil((p-3)/6) is the paper's delay k
 (Appendix B). As in ``tpipe`` the order per rank is that of these starts; times are left-shifted.
 
-``trecomp-interleaved`` is Megatron's order with an R right before each backward of chunk 1
-(T-Pipe section 4.2, Figure 6(e)).
+Which chunks: "strategically prioritizes recomputation of shallower layers" (section 4.2), so the k
+first, those of the longest lives. R says how many in per cent of the layers (``recomputed_share``);
+without it half of them, rounded down but at least one. Figure 14 goes through all R at two, three
+and four chunks. For large p what is kept comes to (v-k)(v-k+1)/2v^2 of A, from above.
+
+``trecomp-interleaved`` is Megatron's order with an R right before each backward of those chunks
+(T-Pipe section 4.2, Figure 6(e), which draws two chunks).
 
 A recomputed activation costs a unit while its forward runs and from R on; its boundary input is
 neglected, as in the paper (``recompute.Recompute.kept`` counts it).
-Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m; v = 2 only.
+Source: T-Pipe section 4.2, Appendices B and C. Legal range: any p, m, v >= 2, 1 <= k <= v.
 """
 
 from __future__ import annotations
 
 from bubbleproof.theory.families.interleaved import Interleaved
 from bubbleproof.theory.families.parameters import Parameters
-from bubbleproof.theory.families.tpipe import TwoChunks, periodic_program
+from bubbleproof.theory.families.recomputed_share import chunks_of_share, share_of_chunks
+from bubbleproof.theory.families.rounds import round_program
+from bubbleproof.theory.families.tpipe import ManyChunks
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
 
 
-class Recomputing(TwoChunks):
-    """Two chunks per rank, of which the shallow one is recomputed."""
+class Recomputing(ManyChunks):
+    """Two chunks per rank or more, of which shallow ones are recomputed."""
 
+    options = frozenset({"v", "R"})
     adds = frozenset({"recompute"})
 
     def pipeline(self, params: Parameters) -> Pipeline:
-        return self.recomputing(super().pipeline(params))
+        pipeline = super().pipeline(params)
+        if params.R is None:
+            return self.recomputing(pipeline)
+        chunks = chunks_of_share(params.R, pipeline.num_chunks)
+        if not chunks:
+            raise ValueError(f"{self.name} recomputes one chunk or more, got R={params.R}")
+        return self.recomputing(pipeline, chunks=chunks)
 
     def prepared(self, pipeline: Pipeline) -> Pipeline:
-        """The shallow chunk recomputed, nothing of it kept."""
+        """The shallow half recomputed, nothing of it kept."""
         return self.recomputing(pipeline)
 
     def recomputing(
-        self, pipeline: Pipeline, *, kept: int = 0, duration: int | None = None
+        self,
+        pipeline: Pipeline,
+        *,
+        chunks: int | None = None,
+        kept: int = 0,
+        duration: int | None = None,
     ) -> Pipeline:
-        """The pipeline with its shallow chunk recomputed; see ``Recompute`` for the numbers."""
-        stages = tuple(range(pipeline.num_ranks))
+        """The pipeline with its ``chunks`` shallowest (None: half) recomputed.
+
+        ``kept`` and ``duration`` as in ``Recompute``.
+        """
+        count = max(1, pipeline.num_chunks // 2) if chunks is None else chunks
+        stages = tuple(range(count * pipeline.num_ranks))
         choice = Recompute(stages=stages, kept=kept, duration=duration)
         return pipeline.with_changes(recompute=choice)
 
     def refusal(self, pipeline: Pipeline) -> str | None:
         if (why := super().refusal(pipeline)) is not None:
             return why
+        count = recomputed_chunks(pipeline)
         choice = pipeline.choices.recompute
-        if choice is None or set(choice.stages) != set(range(pipeline.num_ranks)):
+        p = pipeline.num_ranks
+        if choice is None or not count or set(choice.stages) != set(range(count * p)):
+            which = f"stages 0..{p - 1}" + (" or more chunks" if pipeline.num_chunks > 2 else "")
             return (
-                f"{self.name} recomputes stages 0..{pipeline.num_ranks - 1}; make the pipeline "
+                f"{self.name} recomputes {which}; make the pipeline "
                 f"with family({self.name!r}).recomputing(pipeline)"
             )
         return None
 
+    def full_params(
+        self, params: Parameters, pipeline: Pipeline
+    ) -> dict[str, int | tuple[int, ...]]:
+        share = share_of_chunks(recomputed_chunks(pipeline), pipeline.num_chunks)
+        return {**super().full_params(params, pipeline), "R": share}
+
 
 class TRecomp(Recomputing):
-    """Rounds of T-Pipe's four tasks and the recomputation of the shallow chunk."""
+    """Rounds of T-Pipe's tasks and the recomputations of shallow chunks."""
 
     name = "trecomp"
     title = "T-Pipe with T-Recomp"
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.2, Appendices B and C"
 
     def program(self, pipeline: Pipeline) -> Program:
-        return periodic_program(pipeline, trecomp_starts, 7)
+        return round_program(pipeline, recomputed_chunks(pipeline))
 
 
 class TRecompInterleaved(Recomputing):
@@ -83,39 +116,22 @@ class TRecompInterleaved(Recomputing):
     source = "T-Pipe (Chronos-aware pipeline parallelism) section 4.2, Figure 6(e)"
 
     def program(self, pipeline: Pipeline) -> Program:
-        p = pipeline.num_ranks
-        plain = Interleaved().program(pipeline).orders(p)
-        return Program.from_orders([with_recomputations(order, p) for order in plain])
+        plain = Interleaved().program(pipeline).orders(pipeline.num_ranks)
+        stages = recomputed_chunks(pipeline) * pipeline.num_ranks
+        return Program.from_orders([with_recomputations(order, stages) for order in plain])
 
 
-def trecomp_starts(p: int, rank: int) -> dict[tuple[Kind, int], int]:
-    """Start of microbatch 0 by (kind, chunk), in units; microbatch j comes 7j units later."""
-    hops = p - 1 - rank
-    again = 2 * hops + 3 + 7 * _rounds(2 * p - 4)
-    return {
-        (Kind.F, 0): 2 - 7 * (forward_rounds(p) + 1) - hops - hops // 2,
-        (Kind.F, 1): -1 - hops - (hops + 1) // 2,
-        (Kind.B, 1): 2 * hops,
-        (Kind.R, 0): again,
-        (Kind.B, 0): again + 1,
-    }
+def recomputed_chunks(pipeline: Pipeline) -> int:
+    """k: as many whole chunks as its recomputed stages are, rounded down."""
+    choice = pipeline.choices.recompute
+    return 0 if choice is None else len(choice.stages) // pipeline.num_ranks
 
 
-def forward_rounds(p: int) -> int:
-    """x: rounds by which chunk 2 follows chunk 1 forwards."""
-    return _rounds(p + p // 2 - 4)
-
-
-def _rounds(units: int) -> int:
-    """The least number of rounds of 7 units that last as long."""
-    return max(0, -(-units // 7))
-
-
-def with_recomputations(order: list[Action], p: int) -> list[Action]:
-    """A rank's order with an R right before each backward of stages 0..p-1."""
+def with_recomputations(order: list[Action], stages: int) -> list[Action]:
+    """A rank's order with an R right before each backward of the first ``stages`` stages."""
     result: list[Action] = []
     for action in order:
-        if action.kind is Kind.B and action.stage < p:
+        if action.kind is Kind.B and action.stage < stages:
             result.append(Action(stage=action.stage, kind=Kind.R, microbatch=action.microbatch))
         result.append(action)
     return result

@@ -60,12 +60,15 @@ class Kind(IntEnum):
     SEND_B = 15
     RECV_B = 16
     OVERLAP_F_B = 17
+    WAIT_SEND_F = 18
+    WAIT_SEND_B = 19
+    WAIT_REDUCE_GRAD = 20
 
 
 FORWARD_KINDS = (Kind.F, Kind.OVERLAP_F_B)
 BACKWARD_KINDS = (Kind.B, Kind.I, Kind.OVERLAP_F_B)
-COMMUNICATION_KINDS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
-STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP)
+COMMUNICATION_KINDS = tuple(kind for kind in Kind if "SEND" in kind.name or "RECV" in kind.name)
+STAGE_KINDS = (Kind.UNSHARD, Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.WAIT_REDUCE_GRAD)
 
 _TEXT = re.compile(r"([0-9]{1,9})([A-Z_]+?)([0-9]{1,9})?(?:\.([0-9]{1,9}))?(?:#([0-9]{1,9}))?")
 _OVERLAP = re.compile(r"\(([^();]+);([^();]+)\)OVERLAP_F_B")
@@ -87,17 +90,12 @@ class Action:
     partner: Action | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.stage <= MAX_STAGE:
-            raise ValueError(f"stage must be 0 to {MAX_STAGE}, got {self.stage}")
+        for name, low, high in _INDICES:
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} must be 0 to {high}, got {getattr(self, name)}")
         if (self.microbatch == NONE) != (self.kind in STAGE_KINDS):
             wants = "no microbatch" if self.kind in STAGE_KINDS else "a microbatch"
             raise ValueError(f"{self.kind.name} takes {wants}, got {self.microbatch}")
-        if not NONE <= self.microbatch <= MAX_MICROBATCH:
-            raise ValueError(f"microbatch must be 0 to {MAX_MICROBATCH}, got {self.microbatch}")
-        if not 0 <= self.slice <= MAX_SLICE:
-            raise ValueError(f"slice must be 0 to {MAX_SLICE}, got {self.slice}")
-        if not NONE <= self.part <= MAX_PART:
-            raise ValueError(f"part must be 0 to {MAX_PART}, got {self.part}")
         if self.part != NONE and self.kind is not Kind.W:
             raise ValueError(f"only W is cut into parts, got part {self.part} of {self.kind.name}")
         if (self.partner is None) == (self.kind is Kind.OVERLAP_F_B):
@@ -150,6 +148,7 @@ _RANGES = {
     "slice": (0, MAX_SLICE),
     "part": (NONE, MAX_PART),
 }
+_INDICES = [("stage", 0, MAX_STAGE), *((n, *_RANGES[n]) for n in ("microbatch", "slice", "part"))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,7 +21,12 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.extension import backwards_of, extended, numbered
+from bubbleproof.theory.pipelines.extension import (
+    backwards_of,
+    extended,
+    host_memory,
+    numbered,
+)
 from bubbleproof.theory.pipelines.transfers import left_behind
 
 ENGINES = ("download engine", "upload engine")
@@ -71,7 +76,7 @@ def with_activation_offloads(
     engines, new_engines = numbered(
         problem.resources, [f"{name} of rank {r}" for r in used for name in ENGINES]
     )
-    hosts, new_hosts = numbered(problem.stores, [f"host memory of rank {r}" for r in used])
+    hosts, new_hosts = numbered(problem.stores, [*map(host_memory, used.tolist())])
     host = hosts[row]
     units = left_behind(problem, forward, rank)
     return extended(

@@ -90,6 +90,11 @@ def numbered(present: Sequence[Resource | Store], names: Sequence[str]) -> tuple
     return np.array([known[name] for name in names], dtype=np.int64), new
 
 
+def host_memory(rank: int) -> str:
+    """The name of the store of a rank's host."""
+    return f"host memory of rank {rank}"
+
+
 def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     """The problem with more memory events; changes of 0 are left out."""
     return replace(problem, events=more_events(problem.events, changes))

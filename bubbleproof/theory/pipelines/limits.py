@@ -11,6 +11,10 @@ MAX_TASKS = 4_000_000
 MAX_RANKS = 4096
 
 
+class OversizeError(ValueError):
+    """What was asked for may have an answer, but is larger than we take."""
+
+
 def oversize(
     *, ranks: int, chunks: int = 1, microbatches: int, slices: int = 1, tasks_each: int = 2
 ) -> tuple[str, int, int] | None:
@@ -26,15 +30,14 @@ def oversize(
 
 
 def require_size(*, tasks_each: int = 2, **shape: int) -> None:
-    """Raise ``ValueError`` for a shape, named as in ``oversize``, beyond the limits.
+    """Raise ``OversizeError`` for a shape, named as in ``oversize``, beyond the limits.
 
-    >>> require_size(ranks=4, microbatches=10**9)
+    >>> require_size(ranks=5000, microbatches=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-        ...
-    ValueError: a pipeline has at most 4000000 actions, got 8000000000 (4 ranks, 10...
+    bubbleproof.theory.pipelines.limits.OversizeError: a pipeline has at most 4096 ranks, got ...
     """
     if (found := oversize(tasks_each=tasks_each, **shape)) is not None:
         what, limit, asked = found
         names = ("ranks", "microbatches", "chunks", "slices")
         words = ", ".join(f"{shape[name]} {name}" for name in names if shape.get(name, 1) > 1)
-        raise ValueError(f"a pipeline has at most {limit} {what}, got {asked} ({words})")
+        raise OversizeError(f"a pipeline has at most {limit} {what}, got {asked} ({words})")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.pipelines.allowed import Allowed
 from bubbleproof.theory.pipelines.layer_cuts import Cut, Layers
-from bubbleproof.theory.pipelines.limits import require_size
+from bubbleproof.theory.pipelines.limits import OversizeError, require_size
 from bubbleproof.theory.pipelines.pipeline import TICKS, Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, stage_ranks
 from bubbleproof.theory.pipelines.plan_space import SPLIT, WHOLE, Backward, Candidate, PlanSpace
@@ -31,7 +31,14 @@ _UNUSED = {WHOLE: ("input_backward", "weight_backward"), SPLIT: ("backward",)}
 
 
 class NotLegalError(ValueError):
-    """There is no such candidate: the number that does not divide, or what has no meaning."""
+    """There is no such candidate: the number that does not divide, or what has no meaning.
+
+    ``is_too_large``: there may be one, larger than we take.
+    """
+
+    def __init__(self, why: str, *, is_too_large: bool = False) -> None:
+        super().__init__(why)
+        self.is_too_large = is_too_large
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +70,7 @@ def shaped(space: PlanSpace, candidate: Candidate) -> Shaped:
     except NotLegalError:
         raise
     except ValueError as error:
-        raise NotLegalError(str(error)) from None
+        raise NotLegalError(str(error), is_too_large=isinstance(error, OversizeError)) from None
     return Shaped(pipeline=pipeline, allowed=None if pipeline.is_bidirectional else allowed)
 
 

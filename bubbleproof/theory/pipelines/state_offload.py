@@ -26,7 +26,12 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem, Resource, Store
-from bubbleproof.theory.pipelines.extension import extended, numbered, tasks_of_stage
+from bubbleproof.theory.pipelines.extension import (
+    extended,
+    host_memory,
+    numbered,
+    tasks_of_stage,
+)
 
 ENGINES = ("download engine", "host", "upload engine")
 
@@ -74,7 +79,7 @@ def with_state_offload(problem: Problem, choice: StateOffload) -> Problem:
     engines, new_engines = numbered(
         problem.resources, [f"{name} of rank {r}" for r in range(p) for name in ENGINES]
     )
-    hosts, new_hosts = numbered(problem.stores, [f"host memory of rank {r}" for r in range(p)])
+    hosts, new_hosts = numbered(problem.stores, [*map(host_memory, range(p))])
     host = hosts[rank]
     state = np.bincount(rank, minlength=p) * (choice.state + choice.weight)
     updated = extended(

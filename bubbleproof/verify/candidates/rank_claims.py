@@ -21,8 +21,15 @@ capacity less its weights; where it has one stage, no more than as many whole ac
 
     makespan >= min head + m sum of activation(g) life(g) / room + min tail.
 
-``NoRoom``: at the end of a microbatch's last forward, rank r holds its stages' weights and all that
-they keep of that microbatch. Where that is more than its capacity, there is no schedule at all.
+``NoRoom``: take the last slice of a microbatch, and t the start of its F on stage h of rank r. The
+rank's F of that microbatch on the stages up to h, of every slice, have begun by t; of what they
+acquired nothing is given back before the B (or I) of this slice on stage h ends, life(h) later.
+**Hypothesis: life(h) is more than 0.** Then after all changes of the instant t, when releases count
+before acquisitions, rank r holds its stages' weights and all that the stages up to h keep of the
+microbatch. Where that is more than its capacity, there is no schedule at all. A stage of life 0 may
+give back at t what it acquires at t. life(g) falls along the stages, so h is the highest with one,
+and stages without are left out.
+
 Choices that take activations away are not for these two, bidirectional pipelines are for none.
 """
 
@@ -107,15 +114,8 @@ def rank_bounds(pipeline: Pipeline) -> list[int]:
 
 
 def memory_bounds(pipeline: Pipeline) -> list[int]:
-    """Ticks of ``RankMemory``, by rank; 0 without a limit. Precondition: not bidirectional, and
-    each rank has room for a microbatch."""
-    ticks, columns = pipeline.ticks, pipeline.per_stage
-    back = ticks.backward
-    if pipeline.split_backward is not False:
-        back = np.minimum(back, ticks.input_backward)
-    life = np.cumsum((ticks.forward + back)[::-1], axis=0)[::-1].sum(axis=1)
-    behind = np.cumsum([0, *_messages(pipeline)[::-1]])[::-1]
-    life = life + pipeline.num_slices * 2 * behind
+    """Ticks of ``RankMemory``, by rank; 0 without a limit. Precondition: not bidirectional."""
+    columns, life = pipeline.per_stage, _lives(pipeline).sum(axis=1)
     found = []
     for rank, (own, ends) in enumerate(zip(_stages_of(pipeline), _ends(pipeline), strict=True)):
         held = sum(int(columns.activation[g]) * int(life[g]) for g in own)
@@ -127,6 +127,17 @@ def memory_bounds(pipeline: Pipeline) -> list[int]:
             room -= room % int(columns.activation[own[0]])
         found.append(ends + -(-pipeline.num_microbatches * held // room) if room > 0 else 0)
     return found
+
+
+def _lives(pipeline: Pipeline) -> Ints:
+    """Ticks at least from the start of F to the end of B or I, shape (num_stages, num_slices)."""
+    ticks = pipeline.ticks
+    back = ticks.backward
+    if pipeline.split_backward is not False:
+        back = np.minimum(back, ticks.input_backward)
+    behind = np.cumsum([0, *_messages(pipeline)[::-1]])[::-1]
+    lives: Ints = np.cumsum((ticks.forward + back)[::-1], axis=0)[::-1] + 2 * behind[:, None]
+    return lives
 
 
 def _backward(pipeline: Pipeline) -> Ints:
@@ -169,9 +180,9 @@ def _room(pipeline: Pipeline, rank: int, static: int) -> int | None:
 
 
 def rank_room(pipeline: Pipeline) -> list[int | None]:
-    """Memory units that each rank has beside its weights and one microbatch; None: no limit."""
-    columns = pipeline.per_stage
-    of_stage = (columns.static + pipeline.num_slices * columns.activation).tolist()
+    """Memory units that each rank has beside what ``NoRoom`` counts; None: no limit."""
+    columns, has_life = pipeline.per_stage, _lives(pipeline)[:, -1] > 0
+    of_stage = (columns.static + pipeline.num_slices * columns.activation * has_life).tolist()
     return [
         _room(pipeline, rank, sum(of_stage[g] for g in own))
         for rank, own in enumerate(_stages_of(pipeline))

@@ -9,8 +9,8 @@ if any does (a lowered program leaves them all to their links), and
 - the peer waits for EVICT before it posts LOAD;
 - for each ordered pair of ranks the k-th transfer sent is the k-th received.
 
-Under every semantics the transfers of an unordered pair of ranks are one in-order stream: a link
-carries one at a time.
+The transfers of an unordered pair of ranks are one in-order stream at least: a link carries one at
+a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from bubbleproof.theory.model.problem import Problem
@@ -145,13 +144,11 @@ class PeerTransfers:
         return {transfer.post[transfer.channel[1]]: transfer.node for transfer in self._transfers}
 
     def edges(self) -> list[tuple[int, int]]:
-        """(before, after): each transfer before its waits and after the one before it."""
-        found = [(each.node, row) for each in self._transfers for row in each.wait.values()]
-        streams: dict[tuple[int, frozenset[int]], list[tuple[int, int]]] = {}
-        for transfer in self._transfers:
-            pair = frozenset((transfer.home, transfer.peer))
-            for rank in pair:
-                streams.setdefault((rank, pair), []).append((transfer.post[rank], transfer.node))
-        for posts in streams.values():
-            found += pairwise(node for _, node in sorted(posts))
-        return found
+        """(before, after): each transfer before its waits."""
+        return [(each.node, row) for each in self._transfers for row in each.wait.values()]
+
+    def ends(self) -> Iterator[tuple[int, int, int]]:
+        """(row of a post, home, peer) for both posts of each transfer."""
+        for each in self._transfers:
+            for row in each.post.values():
+                yield row, each.home, each.peer

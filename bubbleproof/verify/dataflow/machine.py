@@ -43,6 +43,8 @@ class Machine:
         """What is checked before a kind of work, changed as it begins, and as it ends."""
         activations, gradients = self._activations, self._gradients
         messages, parameters = self._messages, self._parameters
+        if kind in (Kind.WAIT_SEND_F, Kind.WAIT_SEND_B, Kind.WAIT_REDUCE_GRAD):
+            return [], [], []
         if kind in SENDS + RECVS:
             return [messages.of_message], [], [messages.transfer]
         if kind in _COLLECTIVES:

@@ -13,6 +13,7 @@ from proofs_tests.verify.program_mutations import (  # noqa: F401 - defining one
     faults,
     moves,
     transfers,
+    waits,
 )
 from proofs_tests.verify.program_mutations.operators import (
     PROGRAM_OPERATORS,

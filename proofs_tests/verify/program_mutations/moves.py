@@ -10,6 +10,7 @@ from proofs_tests.verify.program_mutations.operators import (
     RECVS,
     SENDS,
     Orders,
+    channel,
     consumer,
     operator,
     other_end,
@@ -86,6 +87,25 @@ def swapped_neighbouring_transfers(random: Random, wiring: Wiring, orders: Order
     for r, i in random.sample(sorted(pairs), min(len(pairs), random.randint(1, 3))):
         orders[r][i : i + 2] = orders[r][i : i + 2][::-1]
     return orders if pairs else None
+
+
+@operator("either")
+def transfers_across_pairs(random: Random, wiring: Wiring, orders: Orders) -> Orders | None:
+    """One to twelve transfers move back, none past another of its pair of ranks."""
+    for _ in range(random.randint(1, 12)):
+        rank, i = random.choice(places(orders))
+        row = orders[rank]
+        pair = {*channel(wiring, rank, row[i])}
+        end = consumer(wiring, row, row[i]) if row[i].kind in RECVS else len(row)
+        last = i
+        while last + 1 < end and not _is_of_pair(wiring, rank, row[last + 1], pair):
+            last += 1
+        row.insert(random.randint(i, last), row.pop(i))
+    return orders
+
+
+def _is_of_pair(wiring: Wiring, rank: int, action: Action, pair: set[int]) -> bool:
+    return action.kind in SENDS + RECVS and {*channel(wiring, rank, action)} == pair
 
 
 @operator("either")

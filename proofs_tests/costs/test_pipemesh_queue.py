@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bubbleproof.planners.papers.buffer_queue import Mesh, planned_queue
+from bubbleproof.costs.pipemesh_queue import Mesh, planned_queue
 from bubbleproof.planners.papers.mesh_numbers import static_of_rank
 from bubbleproof.planners.papers.mesh_runs import built
 from bubbleproof.planners.papers.pipemesh import printed_plan
@@ -25,7 +25,9 @@ def test_sequences_and_shares_are_those_of_section_4b(seed: int) -> None:
         reducing, front, gathering = queue.buckets
         # Eq. 3 to 5 vanish, each collective hidden by its own passes ...
         assert len(d) == 1 or late * queue.gradients <= reducing * back
-        assert late * queue.sharded <= min(front * mesh.forward, gathering * back)
+        assert late * queue.sharded <= gathering * back
+        if mesh.forward:  # of forwards that take no time the paper's B_Z3^fwd says nothing
+            assert late * queue.sharded <= front * mesh.forward
         # ... and no larger share of ZeRO-3 would be.
         if m * back >= len(d) * late:
             assert queue.gradients == 1

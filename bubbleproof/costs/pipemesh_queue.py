@@ -30,6 +30,7 @@ from math import ceil, floor
 
 from bubbleproof.costs.pipemesh_formulas import (
     bubble_ticks,
+    equal_parts,
     gradient_bytes,
     message_ticks,
     optimizer_bytes,
@@ -158,15 +159,6 @@ def planned_queue(mesh: Mesh, size: int) -> Queue:
         sharded=sharded,
         buckets=(reducing, int(front), gathering),
     )
-
-
-def equal_parts(total: int, count: int) -> tuple[int, ...]:
-    """The total in so many parts as equal as can be, the larger first.
-
-    >>> equal_parts(10, 4), equal_parts(0, 0)
-    ((3, 3, 2, 2), ())
-    """
-    return tuple(total // count + (k < total % count) for k in range(count)) if count else ()
 
 
 def _hidden_share(mesh: Mesh, backwards: int) -> Fraction:

@@ -1,0 +1,161 @@
+"""Decisions: what becomes of a claim when every case of every reading is measured.
+
+``decide_reading`` is the only place where a reading holds or fails, and ``Decision.verdict`` the
+only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
+finding has a standing (``papers.claims.standing``): whether ``measured`` built a schedule at all,
+or both sides are arithmetic.
+
+A claim is proved, or holds, where a reading that the paper can mean does. It is refuted only where
+all of these fail, each by its smallest counterexample; where the claim is that two places of the
+paper agree, it then contradicts itself. Where one of them cannot be measured and the others fail,
+nothing is known. What the paper cannot mean is measured and decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from bubbleproof.papers.claims.claim import Claim
+from bubbleproof.papers.claims.domain import Domain, Params, Points
+from bubbleproof.papers.claims.reading import Reading
+from bubbleproof.papers.claims.standing import Standing, watched
+
+
+class ClaimVerdict(Enum):
+    """What became of a claim; the values are the sentences shown to the reader."""
+
+    HOLDS = "holds in every case of the domain of a reading that the paper can mean"
+    REFUTED = "refuted: every reading that the paper can mean has a counterexample"
+    CONTRADICTS_ITSELF = "contradicts itself: two places of the paper exclude each other"
+    NOT_REPRODUCIBLE = "not reproducible: an input is missing"
+    PROVED = "proved for all parameters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterexample:
+    """A case in which a reading fails, with both values."""
+
+    params: Params
+    predicted: Fraction
+    measured: Fraction
+
+    def __str__(self) -> str:
+        where = " ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"{where}: claimed {self.predicted}, measured {self.measured}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What became of a reading: ``checked`` of ``total`` cases of ``domain``, smallest first.
+
+    ``surviving`` holds the mutants of a reading that holds which no checked case refutes.
+    ``is_proved`` is whether a theorem that implies it was proved anew.
+    """
+
+    reading: Reading
+    domain: Domain
+    checked: int
+    total: int
+    standing: Standing
+    counterexample: Counterexample | None = None
+    surviving: frozenset[int] = frozenset()
+    is_proved: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether no case that was looked at contradicts it."""
+        return self.counterexample is None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole domain was looked at, or a counterexample made that needless."""
+        return self.checked == self.total or not self.holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What became of a claim: a finding for each of its readings, in their order."""
+
+    claim: Claim
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> ClaimVerdict:
+        """What the findings make of the claim."""
+        deciding = self.deciding
+        if deciding is not None and deciding.holds:
+            return ClaimVerdict.PROVED if deciding.is_proved else ClaimVerdict.HOLDS
+        if self.claim.missing is not None:
+            return ClaimVerdict.NOT_REPRODUCIBLE
+        is_of_two_places = self.claim.against is not None
+        return ClaimVerdict.CONTRADICTS_ITSELF if is_of_two_places else ClaimVerdict.REFUTED
+
+    @property
+    def deciding(self) -> Finding | None:
+        """The first admissible reading that is proved, else that holds, else the first at all."""
+        admissible = [each for each in self.findings if each.reading.is_admissible]
+        proved = (each for each in admissible if each.holds and each.is_proved)
+        holding = (each for each in admissible if each.holds)
+        return next(proved, None) or next(holding, None) or next(iter(admissible), None)
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """That of the deciding reading, where the claim does not hold."""
+        return None if self.deciding is None else self.deciding.counterexample
+
+    @property
+    def checked(self) -> int:
+        """How many cases were looked at, in all readings."""
+        return sum(each.checked for each in self.findings)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every reading is decided on its whole domain, or by a counterexample."""
+        return all(each.is_complete for each in self.findings)
+
+
+def decide(claim: Claim, *, limit: int | None = None, is_wide: bool = False) -> Decision:
+    """Decide each reading of a claim, looking at the ``limit`` smallest cases at most.
+
+    Raises ``ValueError`` when the domain of a reading has no case.
+    """
+    findings = (
+        decide_reading(each, limit=limit, is_wide=is_wide, claim=claim.id)
+        for each in claim.readings
+    )
+    return Decision(claim=claim, findings=tuple(findings))
+
+
+def cases_of(domain: Domain, claim: str) -> Points:
+    """The cases of a domain. Raises ``ValueError``, naming the claim, where there is none."""
+    if not len(domain.points):
+        raise ValueError(f"{claim}: the domain ({domain.text}) has no case")
+    return domain.points
+
+
+def decide_reading(
+    reading: Reading, *, limit: int | None = None, is_wide: bool = False, claim: str = ""
+) -> Finding:
+    """Measure the cases of a reading, at most ``limit``, smallest first, up to one that fails."""
+    domain = reading.domain_for(is_wide=is_wide)
+    points = cases_of(domain, claim or reading.name)
+    standing = watched(reading.measured, points[0])
+    checked, found, surviving = 0, None, reading.mutants
+    for params in points[:limit]:
+        checked += 1
+        predicted, measured = reading.values(params)
+        if not reading.accepts(predicted, measured):
+            found = Counterexample(params=params, predicted=predicted, measured=measured)
+            break
+        surviving -= reading.refuted_mutants(predicted, measured)
+    return Finding(
+        reading=reading,
+        domain=domain,
+        checked=checked,
+        total=len(points),
+        standing=standing,
+        counterexample=found,
+        surviving=surviving if found is None else frozenset(),
+    )

@@ -1,0 +1,65 @@
+"""What Linux has and other systems lack, each asked for here alone, with what serves instead.
+
+macOS tells no cores of a process; Windows besides has no signals to hold back, no server to fork
+processes from, and no SIGINT for a program that runs. (``socket`` options that a system lacks are
+left out where they are set: ``reference_exec.drivers.wire``.)
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+
+def num_cores() -> int:
+    """The CPU cores that this process may use; those of the machine where that is not told."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def installed_bytes() -> int:
+    """The bytes of memory of this machine; 0 where they are not told."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+@contextmanager
+def held_back(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back from this thread; a process that is started meanwhile never gets it.
+
+    Where signals cannot be held back, they come.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def let_through(numbers: Iterable[signal.Signals]) -> None:
+    """Let signals come that whoever started this process may have held back."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
+def ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    """Have a program write down what it has and end; it is ended where it cannot be asked."""
+    if os.name == "posix":
+        process.send_signal(signal.SIGINT)
+    else:
+        process.terminate()
+
+
+def has_fork_server() -> bool:
+    """Whether processes can be forked from a server that has loaded what they need."""
+    return "forkserver" in multiprocessing.get_all_start_methods()

@@ -1,0 +1,39 @@
+"""Which gradients of a user's model W makes, and which I: in a sentence for each stage.
+
+A schedule plans W as the backward for the weights. Of somebody else's module that is what
+``models.own_linear`` can defer; a replay says so, as times are to be read with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bubbleproof.reference_exec.models.dry_run import StageFacts
+from bubbleproof.reference_exec.models.examined import examined
+from bubbleproof.reference_exec.plans.replay_plan import Plan
+
+MOST_NAMES = 4
+
+
+def weight_backward(plan: Plan) -> tuple[str, ...]:
+    """One sentence per stage that has a W; none for the reference models, where it is known."""
+    if plan.spec.kind != "own":
+        return ()
+    split = sorted({key[0] for key in plan.split()})
+    facts = examined(plan.spec)
+    return tuple(f"stage {stage}: {_told(facts[stage])}" for stage in split)
+
+
+def _told(facts: StageFacts) -> str:
+    names = [f"{name}.weight".removeprefix(".") for name in facts.replaced]
+    if names:
+        count = f"{len(names)} of {facts.num_parameters}"
+        told = f"W makes {count} gradients ({_listed(names)}), I the others"
+    else:
+        told = f"I makes all {facts.num_parameters} gradients, W none"
+    return told + (f"; hooks watch {_listed(facts.watched)}" if facts.watched else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,197 @@
+"""Dry runs of a user's stages: what one holds, computes and keeps, measured on one input.
+
+A stage runs forth and back on microbatch 0, which measures what ``footprint`` says of the reference
+models in closed form; a new build of it, after one forward, what is there from the start.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+
+from bubbleproof.reference_exec.births import BIRTHS, living_storages, settled_bytes
+from bubbleproof.reference_exec.broken import BrokenProgram, of_model
+from bubbleproof.reference_exec.flop_count import FlopCount
+from bubbleproof.reference_exec.ledger import Ledger
+from bubbleproof.reference_exec.models.linear import WeightGradStore
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.models.own import OwnLayer, build
+from bubbleproof.reference_exec.models.own_checks import (
+    require_dense_gradients,
+    require_gradients,
+)
+from bubbleproof.reference_exec.models.own_linear import watched
+from bubbleproof.reference_exec.reachable import constants_of
+from bubbleproof.reference_exec.saved import SavedTensors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFacts:
+    """One stage of a user's model: its input's shape and bytes, and the bytes that it holds.
+
+    ``activation_bytes`` from F to B or I, ``operand_bytes`` from I to W, of which each of the GEMMs
+    of W lets go ``gemm_bytes``, in the order of ``shares``; ``weight_bytes`` of its
+    ``num_parameters`` parameters; ``kept_bytes`` what it keeps of its last microbatch, beside the
+    weights, until the next; ``resident_bytes`` what is there of a new build after one forward, the
+    weights included; ``sample`` is an input;
+    ``replaced`` are the linears whose weights' gradients W computes, ``watched`` the parameters
+    whose gradients hooks see, which I computes. ``forward_flops`` and ``backward_flops`` are the
+    floating-point operations of the module as it is, ``input_flops`` and ``gemm_flops`` those of I
+    and of each GEMM of W.
+    ``shared`` are the tensors that all builds have in common, ``written`` those from before the dry
+    run that it has changed.
+    """
+
+    input_shape: tuple[int, ...]
+    input_bytes: int
+    activation_bytes: int
+    operand_bytes: int
+    kept_bytes: int
+    resident_bytes: int
+    shared: tuple[weakref.ref[torch.Tensor], ...] = field(repr=False, compare=False)
+    written: tuple[weakref.ref[torch.Tensor], ...] = field(repr=False, compare=False)
+    sample: torch.Tensor = field(repr=False, compare=False)
+    gemm_bytes: tuple[int, ...]
+    weight_bytes: int
+    num_parameters: int
+    replaced: tuple[str, ...]
+    watched: tuple[str, ...]
+    forward_flops: int
+    backward_flops: int
+    input_flops: int
+    gemm_flops: tuple[int, ...]
+
+
+class _Reading(NamedTuple):
+    """The bytes that something in a ledger needs, and those that live without."""
+
+    needed: int
+    unneeded: int
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> _Reading:
+        ledger.find(BIRTHS.taken())
+        unneeded = ledger.unneeded_bytes()
+        return cls(ledger.needed_bytes, unneeded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DryRun:
+    """One stage on one input, ``score`` its loss where it is the last."""
+
+    stage: int
+    layer: OwnLayer
+    x: torch.Tensor
+    score: Callable[[torch.Tensor], torch.Tensor]
+    shared: Sequence[torch.Tensor] = ()
+
+    def measured(
+        self, spec: ModelSpec, replaced: Sequence[str], plain_flops: tuple[int, int]
+    ) -> StageFacts:
+        """The bytes that live after a forward, after an I and after each GEMM.
+
+        The stage runs twice: what it keeps from one microbatch to the next, and no more of the
+        second, is its own (``kept_bytes``); what grows is nobody's and is not predicted.
+        """
+        ledger = Ledger()
+        ledger.exclude([*self.layer.parameters(), *self.layer.buffers()])
+        constants = constants_of([self.layer])  # also those that ``gc.freeze`` hides
+        ledger.exclude_storages([*living_storages(), *(t.untyped_storage() for t in constants)])
+        ledger.follow(constants)
+        ledger.elsewhere.append(lambda: (each.grad for each in self.layer.parameters()))
+        try:
+            with BIRTHS.watched():
+                BIRTHS.guard(self.shared)
+                BIRTHS.forget()
+                first, flops = self._readings(ledger)
+                second, _ = self._readings(ledger)
+                written = BIRTHS.changed()
+                resident = self._resident_bytes(spec, replaced)
+        except BrokenProgram as error:
+            raise ValueError(f"model stage {self.stage}: {error}") from error
+        kept = first[-1].unneeded
+        held = [reading.needed + max(reading.unneeded - kept, 0) for reading in first]
+        require_gradients(self.stage, self.layer.module)
+        return StageFacts(
+            sample=self.x.detach(),
+            input_shape=tuple(self.x.shape),
+            input_bytes=self.x.numel() * self.x.element_size(),
+            activation_bytes=held[0],
+            operand_bytes=held[1],
+            gemm_bytes=tuple(before - after for before, after in pairwise(held[1:-1])),
+            kept_bytes=max(2 * kept - max(second[-1].unneeded, kept), 0),
+            resident_bytes=resident,
+            shared=tuple(map(weakref.ref, self.shared)),
+            written=tuple(map(weakref.ref, written)),
+            weight_bytes=sum(p.numel() * p.element_size() for p in self.layer.parameters()),
+            num_parameters=len([*self.layer.parameters()]),
+            replaced=tuple(replaced),
+            watched=watched(self.layer.module),
+            forward_flops=plain_flops[0],
+            backward_flops=plain_flops[1],
+            input_flops=flops[1],
+            gemm_flops=tuple(flops[2:]),
+        )
+
+    def _resident_bytes(self, spec: ModelSpec, replaced: Sequence[str]) -> int:
+        """The bytes of a new build of the stage, after a forward."""
+        BIRTHS.forget()
+        layer = OwnLayer(self.stage, build(spec).stages[self.stage], replaced)
+        layer(self.x.detach().clone(), None)
+        return sum(settled_bytes(BIRTHS.taken()).values())
+
+    def _readings(self, ledger: Ledger) -> tuple[list[_Reading], list[int]]:
+        """After F, after I, after each GEMM of W, and at the end; and the operations of each."""
+        with FlopCount() as count:
+            readings = []
+            flops = [0]
+            for reading in self._run(ledger):
+                readings.append(reading)
+                flops.append(count.flops)
+        return readings, [after - before for before, after in pairwise(flops[:-1])]
+
+    def _run(self, ledger: Ledger) -> Iterator[_Reading]:
+        store = WeightGradStore(ledger)
+        store.is_deferring = True
+        given = self._input()
+        with SavedTensors(ledger) as saved:
+            root = self._forward(given, store)
+        saved.end_with(root, given)
+        yield _Reading.of(ledger)
+        self._backward(root, given)
+        del root, given
+        yield _Reading.of(ledger)
+        for weight in filter(store.has, reversed(self.layer.gemm_weights().values())):
+            with of_model(self.stage, "W"):
+                store.run([weight])
+            yield _Reading.of(ledger)
+        yield _Reading.of(ledger)
+
+    def backward(self, scale: float = 1.0, store: WeightGradStore | None = None) -> None:
+        """A forward and a backward of the loss times ``scale``, uncounted."""
+        given = self._input()
+        self._backward(self._forward(given, store), given, scale)
+
+    def _input(self) -> torch.Tensor:
+        return self.x.detach().clone().requires_grad_(self.stage > 0)
+
+    def _forward(self, given: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        root = self.layer(given, store)
+        if not root.requires_grad:
+            raise ValueError(
+                f"model stage {self.stage}: its output has no gradient; a stage needs "
+                "parameters, or an input of the stage before that it does not cut off"
+            )
+        return self.score(root)
+
+    def _backward(self, root: torch.Tensor, given: torch.Tensor, scale: float = 1.0) -> None:
+        with of_model(self.stage, "B"):
+            torch.autograd.backward([root], [torch.full_like(root, scale)])
+        require_dense_gradients(self.stage, self.layer.module)
+        if self.stage and given.grad is None:
+            raise ValueError(f"model stage {self.stage}: its input gets no gradient to send back")

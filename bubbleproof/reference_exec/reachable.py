@@ -1,0 +1,105 @@
+"""Constants: the tensors that code can reach before anything runs, which a run may swap or write.
+
+*Of modules*: beside parameters and buffers these are attributes, whatever containers and objects
+they lie in, and what a user's own classes and the globals of their file hold.
+
+*Of the executor*: what the modules of this package reach through their globals, classes, closures
+and default values; and the files of functions that stand in its classes and come from elsewhere.
+
+What code reaches by other ways (a module that it imports while it runs, an object that only a C++
+extension keeps) is not found.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from types import FunctionType, ModuleType
+
+import torch
+from torch import nn
+
+_DEPTH = 8  # an attribute of an object in a list of a dictionary, and some more
+_LIBRARIES = ("torch", "bubbleproof", "builtins")  # nobody's model
+_EXECUTOR = __name__.rpartition(".")[0]
+_KINDS = (torch.Tensor, torch.UntypedStorage)
+Reach = Callable[[object], Iterable[object]]
+
+
+def storages_of(objects: Iterable[object]) -> Iterator[torch.UntypedStorage]:
+    """Those of the tensors and storages among the objects.
+
+    Sparse tensors have none, nor have parameters without a shape, which torch tells by another
+    error each.
+    """
+    listed = list(objects)
+    kinds = {kind for kind in {*map(type, listed)} if issubclass(kind, _KINDS)}
+    for each in [each for each in listed if type(each) in kinds]:
+        if isinstance(each, torch.UntypedStorage):
+            yield each
+        elif isinstance(each, torch.Tensor):
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                yield each.untyped_storage()
+
+
+def constants_of(modules: Iterable[nn.Module]) -> list[torch.Tensor]:
+    """All tensors with a storage that can be reached from modules, each once."""
+    return _tensors(_roots(modules), _reached)
+
+
+def constants_of_executor() -> list[torch.Tensor]:
+    """All tensors with a storage that can be reached from the code of this package."""
+    modules = [module for name, module in [*sys.modules.items()] if _is_ours(name)]
+    return _tensors((value for module in modules for value in vars(module).values()), _of_code)
+
+
+def _tensors(roots: Iterable[object], reached: Reach) -> list[torch.Tensor]:
+    layer, seen = list(roots), dict[int, object]()
+    for _ in range(_DEPTH):
+        new = {id(each): each for each in layer if id(each) not in seen}
+        seen |= new
+        layer = [o for each in new.values() for o in reached(each) if gc.is_tracked(o)]
+    tensors = (each for each in seen.values() if isinstance(each, torch.Tensor))
+    return [tensor for tensor in tensors if [*storages_of([tensor])]]
+
+
+def _roots(modules: Iterable[nn.Module]) -> Iterator[object]:
+    for part in {part: None for module in modules for part in module.modules()}:
+        yield part
+        for kind in type(part).__mro__:
+            if kind.__module__.partition(".")[0] not in _LIBRARIES:
+                yield from vars(kind).values()
+                yield from getattr(kind.__dict__.get("forward"), "__globals__", {}).values()
+
+
+def _reached(each: object) -> Iterable[object]:
+    if isinstance(each, FunctionType):  # without its globals, which are a whole file
+        return [*(each.__closure__ or ()), *(each.__defaults__ or ())]
+    if isinstance(each, ModuleType | type):
+        return []
+    return gc.get_referents(each)
+
+
+def _of_code(each: object) -> Iterable[object]:
+    if isinstance(each, FunctionType):
+        defaults = (*(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values())
+        is_foreign = not (_is_ours(each.__module__) or _is_library(each.__module__))
+        around = each.__globals__.values() if is_foreign else ()
+        return [*(each.__closure__ or ()), *defaults, *around]
+    if isinstance(each, type):
+        return [] if _is_library(each.__module__) else [*vars(each).values()]
+    if isinstance(each, ModuleType):
+        return []
+    return gc.get_referents(each)
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and f"{module}.".startswith(f"{_EXECUTOR}.")
+
+
+def _is_library(module: str | None) -> bool:
+    """Whether a module is nobody's fault: Python's own, torch, or another room of this package."""
+    top = (module or "builtins").partition(".")[0]
+    return top in {*_LIBRARIES, *sys.stdlib_module_names} and not _is_ours(module)

@@ -1,0 +1,117 @@
+"""A table of wrong inputs: each is refused in one line that says what, where, and what would do.
+
+The lines were read one by one when they were put down; ``wrong_inputs.toml`` holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.commands.conftest import Run
+
+TABLE = tomllib.loads(Path(__file__).with_name("wrong_inputs.toml").read_text("utf-8"))
+BASES = {
+    "empty": "",
+    "problem": """name = "a"
+ranks = 2
+microbatches = 2
+[durations]
+forward = 2
+backward = 4
+[memory]
+capacity = 3
+[plan]
+chunks = [1, 2]
+""",
+    "model": """[model]
+name = "llama-2-7b"
+[cluster]
+card = "a100-80gb"
+cards = 8
+[batch]
+samples = 8
+sequence = 4096
+""",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with files of every kind."""
+    texts = {"odd.json": "{}", "empty.toml": "", "empty.csv": "", "table.csv": "0F0,0B0\n"}
+    for name, text in {**texts, "good.toml": BASES["problem"]}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def require_line(error: str, says: str) -> None:
+    assert error.count("\n") == 1
+    line = error.removeprefix("bubbleproof: ").rstrip("\n")
+    if says.endswith("..."):
+        assert line.startswith(says.removesuffix("..."))
+    else:
+        assert line == says
+
+
+def test_the_table_is_large() -> None:
+    assert len(TABLE["commands"]) + len(TABLE["files"]) >= 80
+
+
+@pytest.mark.parametrize("row", TABLE["commands"], ids=lambda row: row["words"])
+def test_a_wrong_command_line(row: dict[str, str], folder: Path, command: Run) -> None:
+    before = sorted(folder.iterdir())
+    answer = command(*shlex.split(row["words"]))
+    assert (answer.status, answer.out) == (2, "")
+    require_line(answer.err, row["says"])
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("row", TABLE["files"], ids=lambda row: f"{row['of']} {row['new']!r}")
+def test_a_wrong_file(row: dict[str, str], folder: Path, command: Run) -> None:
+    base = BASES[row["of"]]
+    assert base.count(row["old"]) == 1 or not row["old"]
+    text = base.replace(row["old"], row["new"]) if row["old"] else base + row["new"]
+    (folder / "p.toml").write_text(text, "utf-8")
+    before = sorted(folder.iterdir())
+    answer = command("plan", "p.toml", "--time-limit", 2)
+    assert (answer.status, answer.out) == (2, "")
+    require_line(answer.err, f"p.toml: {row['says']}")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_is_too_large_to_plan_is_not_told_to_need_memory(folder: Path, command: Run) -> None:
+    """10^8 samples in microbatches of 1 to 8: of those deployments that fit each has too many."""
+    text = BASES["model"].replace("samples = 8", "samples = 100000000")
+    (folder / "p.toml").write_text(text, "utf-8")
+    answer = command("plan", "p.toml", "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["status"]) == (3, "UNKNOWN")
+    assert "larger than a plan takes (expected at most 4000000 actions" in found["statement"]
+    by_status = {row["status"] for row in found["candidates"]}
+    assert by_status == {"TOO_LARGE", "INFEASIBLE"}
+    assert "fits with" not in command("plan", "p.toml").out
+
+
+def test_what_does_not_fit_is_told_the_memory_it_needs(folder: Path, command: Run) -> None:
+    text = BASES["model"].replace("7b", "70b").replace("cards = 8", "cards = 1")
+    (folder / "p.toml").write_text(text, "utf-8")
+    answer = command("plan", "p.toml")
+    assert answer.status == 1
+    assert "infeasible: no deployment fits" in answer.out
+    assert "GiB on each card" in answer.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_schedules_file_is_measured_like_a_family(command: Run) -> None:
+    assert command("convert", "1f1b", "p=2", "m=2", "own.json").status == 0
+    own = json.loads(command("measure", "own.json", "--json").out)
+    published = json.loads(command("measure", "1f1b", "p=2", "m=2", "--json").out)
+    assert own.pop("schedule") == "1f1b p=2 m=2"
+    assert (own.pop("family"), own.pop("params")) == (None, {})
+    assert own == {key: published[key] for key in own}

@@ -1,0 +1,47 @@
+"""What the claims of Figure 14 and of AdaPipe measure, counted another way."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from bubbleproof.costs.tpipe_formulas import chunk_life, kept_limit
+from bubbleproof.papers.claims.tpipe_chunks import (
+    RECOMPUTED_1F1B,
+    RECOMPUTED_INTERLEAVED,
+    adapipe_over_trecomp,
+    kept,
+    share_of,
+)
+from bubbleproof.papers.claims.tpipe_schedules import TRECOMP
+
+
+def test_what_is_kept_of_1f1b_is_its_share_of_p_stages() -> None:
+    # p microbatches on rank 0, of which v - k of v parts stay; interleaved likewise, on its chunks.
+    for v in (2, 3, 4):
+        for k in range(1, v):
+            at = {"p": 4, "m": 12, "v": v, "k": k}
+            assert kept(RECOMPUTED_1F1B, at) == 4 * (v - k) == kept(RECOMPUTED_INTERLEAVED, at)
+
+
+def test_what_trecomp_keeps_of_one_chunk_is_its_life_in_rounds() -> None:
+    # All but the deepest recomputed. It lives 3p - 2 units, and 1 more for every recomputation that
+    # its forward passes over on its p - 1 hops, v - 1 of v cells (Appendix C: ceil((p-1)/2) for
+    # two); the backward's own 2 units count too. A round is 4v - 1.
+    for p, v in ((4, 2), (8, 2), (4, 3), (8, 4)):
+        at = {"p": p, "m": 3 * p, "v": v, "k": v - 1}
+        passed = p - 1 - (p - 1) // v
+        assert kept(TRECOMP, at) == -(-(chunk_life(p, v, v - 1) + passed + 2) // (4 * v - 1))
+
+
+def test_shares_of_figure_14_come_from_above() -> None:
+    for v in (2, 3, 4):
+        shares = [share_of(v, {"p": p, "m": 3 * p}) for p in (4, 8, 16)]
+        assert all(share >= kept_limit(v) for share in shares)
+        assert shares[-1] - kept_limit(v) < Fraction(1, 16)
+
+
+def test_adapipe_beside_trecomp_on_eight_ranks() -> None:
+    # T-Recomp holds 5 halves of a rank, 15 or 30 parts. The fullest rank of 6 parts keeps 1 of each
+    # of 8 microbatches (2 would be 16); that of 12 keeps 3 (24 of 30). The finer loses less.
+    coarse, fine = (adapipe_over_trecomp({"p": 8, "m": 32, "v": v}) for v in (6, 12))
+    assert 1 < fine < coarse < Fraction(107, 100)

@@ -1,0 +1,382 @@
+"""Ways to hold more than the model from the start, or at a moment that no peak shows.
+
+One patch each, as in ``hoarding``: of what ranks are made of, of what was there before them, of
+single passes of a training, of their hosts, and of what stands for less than its storage has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.models import layers, linear, reference
+from bubbleproof.reference_exec.models.model_spec import ModelSpec
+from bubbleproof.reference_exec.runtime import (
+    batch,
+    compute,
+    evict_load,
+    host,
+    optimizers,
+    rank_messages,
+    stage_shards,
+    updates,
+)
+from bubbleproof.theory.model.actions import Action
+
+Kept = list[object]
+T = TypeVar("T")
+Key = tuple[int, int, int]
+POOL_BYTES = 4 << 20
+SPARE_BYTES = 64
+_CACHE = torch.empty(0)  # there from the import of this module on, as are these
+_SHOWN = torch.empty(0)
+
+
+def _taking() -> Callable[[torch.Tensor], object]:
+    """A function that keeps what it is given in a tensor of its own, there from now on."""
+    pool = torch.zeros(1 << 16, dtype=torch.float64)
+
+    def take(x: torch.Tensor) -> object:
+        return pool[: x.numel()].copy_(x.detach().reshape(-1))
+
+    return take
+
+
+_TAKE = _taking()
+
+
+def _after(
+    patch: pytest.MonkeyPatch, owner: type[T], method: str, then: Callable[[T], object]
+) -> None:
+    """Do something after each call of a method."""
+    right = getattr(owner, method)
+
+    def call(self: T, *given: object, **options: object) -> object:
+        result = right(self, *given, **options)
+        then(self)
+        return result
+
+    patch.setattr(owner, method, call)
+
+
+def _pool(kept: Kept) -> torch.Tensor:
+    kept.append("made")
+    return torch.empty(POOL_BYTES, dtype=torch.uint8)
+
+
+# From the constructor on.
+
+
+def pool_in_a_constructor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """4 MB are taken as a rank is made, for whatever may come."""
+    _after(patch, evict_load.EvictLoad, "__init__", lambda it: setattr(it, "pool", _pool(kept)))
+
+
+def pool_of_a_stage(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """The same, as an attribute of each stage, which is nobody's parameter."""
+    _after(patch, reference.Stage, "__init__", lambda it: setattr(it, "pool", [_pool(kept)]))
+
+
+def whole_weights_of_a_member(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A member of ZeRO keeps the whole weights beside its shards."""
+    right = stage_shards.StageShards.__init__
+
+    def make(self: stage_shards.StageShards, *given: object) -> None:
+        module = given[3]
+        assert isinstance(module, nn.Module)
+        kept.append([parameter.detach().clone() for parameter in module.parameters()])
+        right(self, *given)  # type: ignore[arg-type]  # passed on
+
+    patch.setattr(stage_shards.StageShards, "__init__", make)
+
+
+def _refilled(parameters: list[torch.Tensor], kept: Kept) -> None:
+    for parameter in parameters:
+        parameter.untyped_storage().resize_(parameter.nbytes)
+        kept.append("filled")
+
+
+def weights_not_emptied(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """The parameters of a member are not hollow."""
+    _after(
+        patch,
+        stage_shards.StageShards,
+        "__init__",
+        lambda it: _refilled([*it._hollow.values()], kept),
+    )
+
+
+def off_loaded_weights_stay(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """The weights of a stage that its host updates stay on the rank from the start."""
+
+    def fill(it: host.Host) -> None:
+        for stage in it._stages.values():
+            _refilled([*stage.parameters()], kept)
+
+    _after(patch, host.Host, "__init__", fill)
+
+
+def master_weights_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A host has its master weights twice, and the ledger of the host knows it."""
+
+    def copy(it: host.Host) -> None:
+        kept.extend(it._copies(held) for held in it._master.values())
+
+    _after(patch, host.Host, "__init__", copy)
+
+
+def data_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A rank has its data twice."""
+
+    def copy(it: batch.Batch) -> None:
+        kept.extend(given.clone() for given in it.tensors())
+
+    _after(patch, batch.Batch, "__init__", copy)
+
+
+def inputs_of_the_whole_batch(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Each input is a part of a larger tensor."""
+    right = reference.microbatch_input
+
+    def given(spec: ModelSpec, *part: int, step: int = 0) -> torch.Tensor:
+        own = right(spec, *part, step=step)
+        kept.append("larger")
+        return torch.cat([own, own])[: len(own)]
+
+    patch.setattr(batch, "microbatch_input", given)
+
+
+def masks_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Each layer has its mask twice."""
+
+    def copy(it: layers.TransformerLayer) -> None:
+        it.spare = it.mask.clone()
+        kept.append("copied")
+
+    _after(patch, layers.TransformerLayer, "__init__", copy)
+
+
+# In single passes.
+
+
+def _spare_in(step: int) -> Callable[[pytest.MonkeyPatch, Kept], None]:
+    """Some bytes from the first F of a pass to the next one, far below the peak."""
+
+    def spare(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+        right = compute.Compute._run
+
+        def run(self: compute.Compute, *given: object) -> object:
+            self.__dict__.pop("spare", None)
+            if self.batch.step == step and given[1] == (0, 0, 0):
+                self.spare = torch.empty(SPARE_BYTES, dtype=torch.uint8)  # type: ignore[attr-defined]  # ours
+                kept.append("kept")
+            return right(self, *given)  # type: ignore[arg-type]  # passed on
+
+        patch.setattr(compute.Compute, "_run", run)
+
+    return spare
+
+
+def bytes_in_the_first_pass(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Some bytes beyond the model's in the first pass of a training only, and below its peak."""
+    _spare_in(0)(patch, kept)
+
+
+def bytes_in_the_middle_pass(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """The same in the second of three."""
+    _spare_in(1)(patch, kept)
+
+
+def loss_of_the_first_pass(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """One loss of the first pass is a little off."""
+    right = compute.Compute._keep_loss
+
+    def keep(self: compute.Compute, sample: int, slice_: int, output: torch.Tensor) -> None:
+        if self.batch.step == 0 and sample == 1:
+            kept.append(sample)
+            output = output * (1 + 1e-9)
+        right(self, sample, slice_, output)
+
+    patch.setattr(compute.Compute, "_keep_loss", keep)
+
+
+def gradients_between_passes(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Gradients are set to 0 where they are to be let go."""
+    right = updates.Updates.begin_pass
+
+    def begin(self: updates.Updates) -> None:
+        old = [(p, p.grad) for stage in self._stages.values() for p in stage.parameters()]
+        right(self)
+        for parameter, gradient in old:
+            if gradient is not None:
+                parameter.grad = gradient.zero_()
+                kept.append("zeroed")
+
+    patch.setattr(updates.Updates, "begin_pass", begin)
+
+
+def optimizer_state_twice(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """What an optimizer keeps after its step is copied, too."""
+    right = updates.Updates._update
+
+    def update(self: updates.Updates, stage: int) -> None:
+        right(self, stage)
+        own = optimizers.kept_by([self.optimizers[stage]])
+        kept.append([state.clone() for state in own])
+
+    patch.setattr(updates.Updates, "_update", update)
+
+
+# On hosts.
+
+
+def host_copy_freed_early(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A host lets go of the copy that comes up as its RELOAD begins, not as it ends."""
+    right_begin, right_end = host.Host._begin_reload, host.Host._end_reload
+
+    def begin(self: host.Host, stage: int) -> None:
+        right_begin(self, stage)
+        self._upload[stage] = {}
+        kept.append(stage)
+
+    patch.setattr(host.Host, "_begin_reload", begin)
+    patch.setattr(host.Host, "_end_reload", right_end)
+
+
+def host_copy_freed_late(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """It lets go of it as the stage's OFFLOAD begins."""
+    right_end, right_begin = host.Host._end_reload, host.Host._begin_offload
+    late: dict[tuple[int, int], object] = {}
+
+    def end(self: host.Host, stage: int) -> None:
+        late[id(self), stage] = self._upload[stage]
+        kept.append(stage)
+        right_end(self, stage)
+
+    def begin(self: host.Host, stage: int) -> None:
+        del late[id(self), stage]
+        right_begin(self, stage)
+
+    patch.setattr(host.Host, "_end_reload", end)
+    patch.setattr(host.Host, "_begin_offload", begin)
+
+
+# In what was there before.
+
+
+def _with_outputs(
+    patch: pytest.MonkeyPatch, kept: Kept, take: Callable[[torch.Tensor], object]
+) -> None:
+    right = reference.Stage.forward
+
+    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
+        output = right(self, x, *more)  # type: ignore[arg-type]  # passed on
+        take(output)
+        kept.append("taken")
+        return output
+
+    patch.setattr(reference.Stage, "forward", forward)
+
+
+def buffer_from_before(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A buffer that was there before the run takes each output."""
+    _with_outputs(patch, kept, _taking())
+
+
+def closure_of_an_import(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """The same, in the closure of a function that an import has made."""
+    _with_outputs(patch, kept, lambda output: _TAKE(output))
+
+
+def cache_of_a_module(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A tensor of a module grows by each output."""
+    patch.setitem(globals(), "_CACHE", torch.empty(0, dtype=torch.float64))
+    _with_outputs(patch, kept, lambda y: _CACHE.resize_(_CACHE.numel() + y.numel()))
+
+
+def old_tensor_shows_another(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A tensor of a module shows a copy of the last output."""
+    patch.setitem(globals(), "_SHOWN", torch.empty(0, dtype=torch.float64))
+    _with_outputs(patch, kept, lambda y: setattr(_SHOWN, "data", y.detach().clone()))
+
+
+def dictionary_of_a_module(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """A dictionary that everybody sees gets a copy of each output."""
+    found: dict[int, torch.Tensor] = {}
+    _with_outputs(patch, kept, lambda y: found.update({len(found): y.detach().clone()}))
+
+
+# What shows less than it has.
+
+
+def loss_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Each loss that is kept is a part of a larger tensor."""
+
+    def keep(self: compute.Compute, sample: int, slice_: int, output: torch.Tensor) -> None:
+        larger = torch.cat([output.reshape(1), output.new_zeros(SPARE_BYTES)])
+        self.losses[self.batch.step, sample, slice_] = loss = larger[0]
+        self.ledger.set_apart(loss)
+        kept.append("larger")
+
+    patch.setattr(compute.Compute, "_keep_loss", keep)
+
+
+def message_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Each message that is to leave is a part of a larger tensor."""
+    right = rank_messages.Messages.hand_over
+
+    def hand_over(self: rank_messages.Messages, tag: Action, tensor: torch.Tensor) -> None:
+        right(self, tag, tensor)
+        ready = self._ready[tag]
+        self._ready[tag] = torch.cat([ready, ready])[: len(ready)]
+        kept.append(tag)
+
+    patch.setattr(rank_messages.Messages, "hand_over", hand_over)
+
+
+def gradient_of_a_larger_tensor(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Each gradient that W has made lies in a larger tensor."""
+    right = linear.WeightGradStore.run
+
+    def run(self: linear.WeightGradStore, weights: object = None) -> None:
+        own = [weight for weight, *_ in self._left]
+        right(self, weights)  # type: ignore[arg-type]  # passed on
+        for weight in own:
+            gradient = weight.grad
+            assert gradient is not None
+            weight.grad = torch.cat([gradient, gradient])[: len(gradient)]
+            kept.append("larger")
+
+    patch.setattr(linear.WeightGradStore, "run", run)
+
+
+FAULTS = (
+    (pool_in_a_constructor, "1f1b"),
+    (pool_of_a_stage, "1f1b"),
+    (whole_weights_of_a_member, "zero"),
+    (weights_not_emptied, "zero"),
+    (off_loaded_weights_stay, "toffload"),
+    (master_weights_twice, "toffload"),
+    (data_twice, "1f1b"),
+    (inputs_of_the_whole_batch, "1f1b"),
+    (masks_twice, "svpp"),
+    (bytes_in_the_first_pass, "three steps"),
+    (bytes_in_the_middle_pass, "three steps"),
+    (loss_of_the_first_pass, "three steps"),
+    (gradients_between_passes, "three steps"),
+    (optimizer_state_twice, "training"),
+    (host_copy_freed_early, "toffload"),
+    (host_copy_freed_late, "toffload"),
+    (buffer_from_before, "1f1b"),
+    (closure_of_an_import, "1f1b"),
+    (cache_of_a_module, "1f1b"),
+    (old_tensor_shows_another, "1f1b"),
+    (dictionary_of_a_module, "1f1b"),
+    (loss_of_a_larger_tensor, "1f1b"),
+    (message_of_a_larger_tensor, "1f1b"),
+    (gradient_of_a_larger_tensor, "zb-h1"),
+)

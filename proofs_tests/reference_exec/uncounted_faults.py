@@ -1,0 +1,98 @@
+"""Faults that a replay does not see, each of which its own lists admit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from bubbleproof.reference_exec.models import reference
+from bubbleproof.reference_exec.runtime import batch, compute
+from bubbleproof.reference_exec.runtime.rank import Rank
+
+Marks = list[object]
+Key = tuple[int, int, int]
+SCRATCH_BYTES = 4 << 20
+
+
+def _after_forward(
+    patch: pytest.MonkeyPatch, then: Callable[[reference.Stage, torch.Tensor], object]
+) -> None:
+    right = reference.Stage.forward
+
+    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
+        output = right(self, x, *more)  # type: ignore[arg-type]  # passed on
+        then(self, output)
+        return output
+
+    patch.setattr(reference.Stage, "forward", forward)
+
+
+def work_space(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F takes 4 MB that it frees again."""
+
+    def take(*_: object) -> None:
+        marks.append(torch.empty(SCRATCH_BYTES, dtype=torch.uint8).numel())
+
+    _after_forward(patch, take)
+
+
+def arrays_of_their_own(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each output is kept as a copy that numpy made."""
+    _after_forward(patch, lambda _, output: marks.append(output.detach().numpy().copy()))
+
+
+def work_as_a_rank_is_made(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A rank multiplies matrices as it is made."""
+    right = Rank.__init__
+
+    def made(self: Rank, *given: object, **how: object) -> None:
+        right(self, *given, **how)  # type: ignore[arg-type]  # passed on
+        marks.append((torch.ones(3, 4) @ torch.ones(4, 5)).shape)
+
+    patch.setattr(Rank, "__init__", made)
+
+
+def slow_forwards(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F sleeps for a millisecond."""
+    right = compute.Compute.forward
+
+    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+        marks.append(key[1])
+        time.sleep(0.001)
+        return right(self, key, x)
+
+    patch.setattr(compute.Compute, "forward", forward)
+
+
+def inputs_of_equals_swapped(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Microbatches 0 and 1, which have the same data, are given each other's input."""
+    right = batch.Batch.input
+
+    def given(self: batch.Batch, key: Key) -> torch.Tensor:
+        marks.append(key[1])
+        return right(self, (key[0], {0: 1, 1: 0}.get(key[1], key[1]), key[2]))
+
+    patch.setattr(batch.Batch, "input", given)
+
+
+def element_by_element(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F squares its output once more, for nobody."""
+
+    def square(_: reference.Stage, output: torch.Tensor) -> None:
+        marks.append(output.detach().square().numel())
+
+    _after_forward(patch, square)
+
+
+FAULTS = ()
+NOT_COUNTED = (
+    (work_space, "1f1b", "What an action allocates and frees within itself"),
+    (arrays_of_their_own, "1f1b", "Memory that no tensor shows: Python objects, copies"),
+    (work_as_a_rank_is_made, "1f1b", "What is computed before the first action"),
+    (slow_forwards, "1f1b", "Durations:"),
+    (inputs_of_equals_swapped, "alike", "Which input went where:"),
+    (element_by_element, "1f1b", "Operations without a formula"),
+)

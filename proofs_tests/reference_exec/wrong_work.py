@@ -1,0 +1,265 @@
+"""Executor faults in what is computed when: work at the wrong action, extra work, missing work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from bubbleproof.reference_exec.ledger import Hold
+from bubbleproof.reference_exec.models import layers, linear, reference, words
+from bubbleproof.reference_exec.models.linear import WeightGradStore, weight_gradient
+from bubbleproof.reference_exec.runtime import (
+    compute,
+    weight_parts,
+)
+
+Marks = list[object]
+Key = tuple[int, int, int]
+
+
+def _multiply() -> torch.Size:
+    """The shape of a product of matrices that nobody needs."""
+    return (torch.ones(3, 4) @ torch.ones(4, 5)).shape
+
+
+def _add(weight: nn.Parameter, gradient: torch.Tensor) -> None:
+    if weight.grad is None:
+        weight.grad = gradient
+    else:
+        weight.grad += gradient
+
+
+@torch.no_grad()
+def _at_once(
+    store: WeightGradStore, weight: nn.Parameter, dy: torch.Tensor, x: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of one GEMM, whose operands the store holds on as if it were to come."""
+    store._left.append((weight, Hold(store._ledger, dy), Hold(store._ledger, x)))
+    return weight_gradient(dy.detach(), x.detach())
+
+
+def weights_computed_in_i(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """I computes the weights' gradients and adds them; W lets go of operands and does no more."""
+
+    def put(self: WeightGradStore, weight: nn.Parameter, dy: torch.Tensor, x: torch.Tensor) -> None:
+        marks.append(weight)
+        _add(weight, _at_once(self, weight, dy, x))
+
+    def run(self: WeightGradStore, weights: object = None) -> None:
+        del weights
+        self._left = []
+
+    patch.setattr(WeightGradStore, "put", put)
+    patch.setattr(WeightGradStore, "run", run)
+
+
+def weights_computed_in_i_and_added_in_w(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """I computes the weights' gradients, W only adds them."""
+    ready: dict[int, list[tuple[nn.Parameter, torch.Tensor]]] = {}
+
+    def put(self: WeightGradStore, weight: nn.Parameter, dy: torch.Tensor, x: torch.Tensor) -> None:
+        marks.append(weight)
+        ready.setdefault(id(self), []).append((weight, _at_once(self, weight, dy, x)))
+
+    def run(self: WeightGradStore, weights: object = None) -> None:
+        del weights
+        self._left = []
+        for weight, gradient in ready.pop(id(self)):
+            _add(weight, gradient)
+
+    patch.setattr(WeightGradStore, "put", put)
+    patch.setattr(WeightGradStore, "run", run)
+
+
+def _gemm(patch: pytest.MonkeyPatch, then: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
+    def product(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        then(dy, x)
+        return weight_gradient(dy, x)
+
+    patch.setattr(linear, "weight_gradient", product)
+
+
+def gemms_of_w_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """W computes each product twice and throws one away."""
+    _gemm(patch, lambda dy, x: marks.append(weight_gradient(dy, x).shape))
+
+
+def one_w_added_by_the_next(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """What the first W computes is added by the second."""
+    right, late = WeightGradStore.run, list[tuple[nn.Parameter, torch.Tensor]]()
+
+    def run(self: WeightGradStore, weights: object = None) -> None:
+        if marks:
+            right(self, weights)  # type: ignore[arg-type]  # passed on
+            while late:
+                _add(*late.pop())
+            return
+        marks.append(self)
+        with torch.no_grad():
+            for weight, dy, x in self._left:
+                late.append((weight, weight_gradient(dy.tensor, x.tensor)))
+        self._left = []
+
+    patch.setattr(WeightGradStore, "run", run)
+
+
+def all_gemms_in_the_first_part(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """The first part of a W runs the GEMMs of all parts."""
+    right = weight_parts.DeferredWeight.run
+
+    def run(self: weight_parts.DeferredWeight, label: str, part: int) -> None:
+        if part == 0:
+            marks.append(label)
+            self._left[0] = [weight for share in self._left.values() for weight in share]
+            for other in [key for key in self._left if key]:
+                self._left[other] = []
+        right(self, label, part)
+
+    patch.setattr(weight_parts.DeferredWeight, "run", run)
+
+
+def _forward_again(patch: pytest.MonkeyPatch, marks: Marks, when: Callable[[Key], bool]) -> None:
+    right = compute.Compute.forward
+
+    def forward(self: compute.Compute, key: Key, x: torch.Tensor) -> torch.Tensor | None:
+        if when(key):
+            with torch.no_grad():
+                marks.append(self.stages[key[0]](x.detach(), None).shape)
+        return right(self, key, x)
+
+    patch.setattr(compute.Compute, "forward", forward)
+
+
+def an_extra_forward(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F runs its stage once more, without a graph, and throws the output away."""
+    _forward_again(patch, marks, lambda _: True)
+
+
+def one_extra_forward(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """The F of one microbatch on one stage runs twice."""
+    _forward_again(patch, marks, lambda key: key[:2] == (1, 2))
+
+
+def forwards_run_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Each F runs its stage twice with a graph, of which the second is used."""
+    right = reference.Stage.forward
+
+    def forward(self: reference.Stage, x: torch.Tensor, *more: object) -> torch.Tensor:
+        if any(each is not None for each in more):
+            marks.append(right(self, x.detach(), None).shape)
+        return right(self, x, *more)  # type: ignore[arg-type]  # passed on
+
+    patch.setattr(reference.Stage, "forward", forward)
+
+
+def _run(
+    patch: pytest.MonkeyPatch, method: str, act: Callable[[compute.Compute, Key], object]
+) -> None:
+    right = getattr(compute.Compute, method)
+
+    def run(self: compute.Compute, key: Key, *given: object, **how: object) -> object:
+        act(self, key)
+        return right(self, key, *given, **how)
+
+    patch.setattr(compute.Compute, method, run)
+
+
+def recomputed_before_its_backward(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """B runs the forward again, of what was not to be recomputed."""
+
+    def again(self: compute.Compute, key: Key) -> None:
+        with torch.no_grad():
+            marks.append(self.stages[key[0]](self._forwarded[key].x.detach(), None).shape)
+
+    _run(patch, "backward", again)
+
+
+def recomputed_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """R runs its forward twice."""
+
+    def again(self: compute.Compute, key: Key) -> None:
+        with torch.no_grad():
+            marks.append(self.stages[key[0]](self._checkpoints[key].tensor, None).shape)
+
+    _run(patch, "recompute", again)
+
+
+def work_in_i(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """I multiplies two matrices that nobody needs."""
+    _run(patch, "backward", lambda _, key: marks.append((key, _multiply())))
+
+
+def work_in_w(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """W multiplies two matrices that nobody needs."""
+    _run(patch, "weight", lambda _, key: marks.append((key, _multiply())))
+
+
+def attention_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A rank computes its attention twice."""
+    right = layers.attend
+
+    def attend(query: torch.Tensor, *more: object) -> torch.Tensor:
+        with torch.no_grad():
+            marks.append(right(query, *more).shape)  # type: ignore[arg-type]  # passed on
+        return right(query, *more)  # type: ignore[arg-type]  # passed on
+
+    patch.setattr(layers, "attend", attend)
+
+
+def embedding_by_a_product(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """Words are looked up by a product with ones and zeros."""
+
+    def forward(self: words.Embedding, given: torch.Tensor) -> torch.Tensor:
+        marks.append(given.shape)
+        chosen = nn.functional.one_hot(given, len(self.weight)).to(self.weight.dtype)
+        with torch.no_grad():
+            chosen @ self.weight
+        return nn.functional.embedding(given, self.weight)
+
+    patch.setattr(words.Embedding, "forward", forward)
+
+
+def head_twice(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """The head scores each word twice."""
+    right = words.Head.forward
+
+    def forward(self: words.Head, x: torch.Tensor, store: WeightGradStore | None) -> torch.Tensor:
+        with torch.no_grad():
+            marks.append(right(self, x, None).shape)
+        return right(self, x, store)
+
+    patch.setattr(words.Head, "forward", forward)
+
+
+def a_vector_scaled(patch: pytest.MonkeyPatch, marks: Marks) -> None:
+    """A W scales a vector that nobody needs, by itself element by element."""
+
+    def scale(_: object, key: Key) -> None:
+        marks.append((key, torch.ones(64).mul(2).sum().shape))
+
+    _run(patch, "weight", scale)
+
+
+FAULTS = (
+    (weights_computed_in_i, "zb-h1"),
+    (weights_computed_in_i, "training"),
+    (weights_computed_in_i_and_added_in_w, "zb-h1"),
+    (gemms_of_w_twice, "zb-h1"),
+    (one_w_added_by_the_next, "zb-h1"),
+    (all_gemms_in_the_first_part, "parts"),
+    (an_extra_forward, "1f1b"),
+    (one_extra_forward, "1f1b"),
+    (forwards_run_twice, "zb-h1"),
+    (recomputed_before_its_backward, "1f1b"),
+    (recomputed_twice, "trecomp"),
+    (work_in_i, "zb-h1"),
+    (work_in_w, "zb-h1"),
+    (attention_twice, "svpp"),
+    (embedding_by_a_product, "tied"),
+    (head_twice, "tied"),
+)
+
+NOT_COUNTED = ((a_vector_scaled, "zb-h1", "Operations without a formula"),)

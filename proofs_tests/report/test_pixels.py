@@ -1,0 +1,150 @@
+"""The area of a colour is its share of time: pictures and pages are painted and pixels counted.
+
+The expected shares are sums of durations over ranks times makespan. A page is painted by a browser,
+where there is one on the machine.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from bubbleproof.report.gantt import draw
+from bubbleproof.report.page import Report, ScheduleSection, write_page
+from bubbleproof.report.palette import IDLE, darker, fill
+from bubbleproof.report.timeline import timeline
+from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.model.actions import Kind
+
+image = pytest.importorskip("matplotlib.image", reason="pictures need the report extra")
+Pixels = npt.NDArray[np.int64]
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+TOLERANCE = Fraction(1, 200)  # of the chart's area
+SHAPES = [
+    ("1f1b", {"p": 4, "m": 8}),
+    ("interleaved", {"p": 64, "v": 2, "m": 128}),  # 32,768 actions: cells
+    ("1f1b", {"p": 64, "m": 128}),
+    ("zb-h1", {"p": 16, "m": 256}),
+    ("dualpipe", {"p": 8, "m": 80, "tF": 1, "tB": 2}),  # overlapped pairs: half a row each
+    ("1f1b", {"p": 2, "m": 3000}),  # 9,003 ticks: several to a pixel, in a steady beat
+]
+NAMES = [" ".join([name, *(f"{k}={v}" for k, v in at.items())]) for name, at in SHAPES]
+
+
+def shares(drawn: FamilyMember, window: tuple[int, int] | None = None) -> dict[str, Fraction]:
+    """By colour, its part of ranks x time, idle time included; by counting half ticks."""
+    view = timeline(drawn.problem, drawn.schedule, max_bars=10**9)
+    first, last = window or view.window
+    total = 2 * len(view.rows) * (last - first)
+    found: dict[str, Fraction] = {}
+    for kind, chunk, bars in view.bars.by_kind():
+        colour = fill(kind, chunk=chunk, num_chunks=view.num_chunks)
+        length = np.clip(bars.end, first, last) - np.clip(bars.start, first, last)
+        ran = int((length * np.where(bars.lane == 0, 2, 1)).sum())
+        found[colour] = found.get(colour, Fraction(0)) + Fraction(ran, total)
+    found[IDLE] = 1 - sum(found.values(), Fraction(0))
+    return found
+
+
+def pixels(path: Path) -> Pixels:
+    """Each pixel of a PNG as one number, 0xRRGGBB; shape (height, width)."""
+    red, green, blue = np.rint(image.imread(path)[:, :, :3] * 255).astype(np.int64).T
+    whole: Pixels = (red.T << 16) + (green.T << 8) + blue.T
+    return whole
+
+
+def code(colour: str) -> int:
+    return int(colour[1:], 16)
+
+
+def counted(found: Pixels, colours: list[str], *, with_idle: bool) -> dict[str, Fraction]:
+    """The share of each colour among the lines of pixels that cross bars and hold no text.
+
+    The darker line at which a bar begins belongs to it. Without idle time the shares are of what
+    runs: a page's ground shows idle time, and has no edge.
+    """
+    known = {code(c): c for c in colours} | {code(darker(c)): c for c in colours}
+    if with_idle:
+        known[code(IDLE)] = IDLE
+    busy = np.isin(found, [number for number in known if number != code(IDLE)]).sum(axis=1)
+    width = np.isin(found, list(known)).sum(axis=1)
+    lines = (busy > 0.4 * busy.max()) & (width >= (0.99 if with_idle else 0) * width.max())
+    total = int(width[lines].sum())
+    shown = dict.fromkeys([*colours, IDLE], Fraction(0))
+    for number, colour in known.items():
+        shown[colour] += Fraction(int((found[lines] == number).sum()), total)
+    return shown
+
+
+@pytest.mark.parametrize(("name", "at"), SHAPES, ids=NAMES)
+def test_a_pictures_colours_have_the_area_of_their_time(
+    name: str, at: dict[str, int], tmp_path: Path
+) -> None:
+    drawn = member(name, **at)
+    wanted = shares(drawn)
+    path = draw(drawn.problem, drawn.schedule, tmp_path / "a.png")
+    colours = [colour for colour in wanted if colour != IDLE]
+    shown = counted(pixels(path), colours, with_idle=True)
+    for colour, share in wanted.items():
+        assert abs(shown[colour] - share) <= TOLERANCE, (colour, float(share))
+
+
+def test_a_drain_is_striped_as_it_runs(tmp_path: Path) -> None:
+    """1F1B drains by B and F's length of waiting in turn: a third of the last ticks is idle."""
+    drawn = member("1f1b", p=64, m=128)
+    makespan = 191 * 3
+    first = makespan - 63 * 3  # rank 0's last forward ends before its 65th last backward
+    path = draw(drawn.problem, drawn.schedule, tmp_path / "a.png", window=(first, makespan))
+    wanted = shares(drawn, (first, makespan))
+    backward = fill(Kind.B)
+    shown = counted(pixels(path), [fill(Kind.F), backward], with_idle=True)
+    assert abs(shown[backward] - wanted[backward]) <= TOLERANCE
+
+
+def windows(makespan: int) -> Iterator[tuple[int, int] | None]:
+    """All of it, and ever less of it from the middle on."""
+    yield None
+    for part in (4, 30):
+        yield makespan // 2, makespan // 2 + makespan // part
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine paints the page")
+@pytest.mark.parametrize(("name", "at"), SHAPES[3:4], ids=NAMES[3:4])
+def test_a_pages_colours_have_the_area_of_their_time_at_every_zoom(
+    name: str, at: dict[str, int], tmp_path: Path
+) -> None:
+    drawn = member(name, **at)
+    makespan = timeline(drawn.problem, drawn.schedule).window[1]
+    for number, window in enumerate(windows(makespan)):
+        part = ScheduleSection(name="a", problem=drawn.problem, schedule=drawn.schedule)
+        page = tmp_path / f"{number}.html"
+        write_page(page, Report(title="T", sections=(part,)))
+        if window is not None:  # as a reader zooms
+            zoom = 'setTimeout(function () { Plotly.relayout(document.querySelector(".chart"),'
+            zoom += f' {{"xaxis.range": {list(window)}}}); }}, 1500);'
+            page.write_text(page.read_text() + f"<script>{zoom}</script>")
+        picture = tmp_path / f"{number}.png"
+        assert BROWSER is not None
+        subprocess.run(
+            [
+                *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+                *("--force-device-scale-factor=1", "--window-size=1300,1400"),
+                *("--virtual-time-budget=6000", f"--screenshot={picture}", page.as_uri()),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+        wanted = shares(drawn, window)
+        colours = [colour for colour in wanted if colour != IDLE]
+        shown = counted(pixels(picture), colours, with_idle=False)
+        for colour in colours:
+            share = wanted[colour] / sum(wanted[c] for c in colours)
+            assert abs(shown[colour] - share) <= 2 * TOLERANCE, (window, colour)
