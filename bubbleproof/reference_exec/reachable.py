@@ -23,7 +23,9 @@ from torch import nn
 
 _DEPTH = 8  # an attribute of an object in a list of a dictionary, and some more
 _LIBRARIES = ("torch", "bubbleproof", "builtins")  # nobody's model
+_STANDARD = frozenset((*_LIBRARIES, *sys.stdlib_module_names))
 _EXECUTOR = __name__.rpartition(".")[0]
+_IMPORTERS = ("__spec__", "__loader__", "__builtins__")  # who imported a module: nothing of it
 _KINDS = (torch.Tensor, torch.UntypedStorage)
 Reach = Callable[[object], Iterable[object]]
 
@@ -51,8 +53,9 @@ def constants_of(modules: Iterable[nn.Module]) -> list[torch.Tensor]:
 
 def constants_of_executor() -> list[torch.Tensor]:
     """All tensors with a storage that can be reached from the code of this package."""
-    modules = [module for name, module in [*sys.modules.items()] if _is_ours(name)]
-    return _tensors((value for module in modules for value in vars(module).values()), _of_code)
+    modules = [vars(module) for name, module in [*sys.modules.items()] if _is_ours(name)]
+    roots = (value for names in modules for name, value in names.items() if name not in _IMPORTERS)
+    return _tensors(roots, _of_code)
 
 
 def _tensors(roots: Iterable[object], reached: Reach) -> list[torch.Tensor]:
@@ -102,4 +105,4 @@ def _is_ours(module: str | None) -> bool:
 def _is_library(module: str | None) -> bool:
     """Whether a module is nobody's fault: Python's own, torch, or another room of this package."""
     top = (module or "builtins").partition(".")[0]
-    return top in {*_LIBRARIES, *sys.stdlib_module_names} and not _is_ours(module)
+    return top in _STANDARD and not _is_ours(module)
