@@ -36,9 +36,9 @@ from typing import Self
 from bubbleproof.reference_exec.drivers.gloo_run import (
     GRACE_SECONDS,
     STARTUP_SECONDS,
+    GlooRun,
     Process,
     RankFailed,
-    Run,
 )
 from bubbleproof.reference_exec.drivers.gloo_server import FIRST_OPTIMIZER, server_context
 from bubbleproof.reference_exec.drivers.gloo_worker import Seat, Worker, give_order, work
@@ -117,7 +117,7 @@ class GlooPool:
             self._start(plan.num_processes, *([FIRST_OPTIMIZER] if plan.training else []))
             self._begin(plan, timeout, debug_headers=debug_headers)
             seated = self._processes[: plan.num_processes]
-            results = Run(plan, seated, timeout=timeout, progress=progress).results()
+            results = GlooRun(plan, seated, timeout=timeout, progress=progress).results()
         except BaseException:
             self._end()
             raise

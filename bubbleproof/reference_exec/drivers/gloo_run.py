@@ -94,7 +94,7 @@ class Process:
             self.connection.send(order)
 
 
-class Run:
+class GlooRun:
     """The processes that have been given a plan, in rank order, and what they reported last."""
 
     def __init__(
