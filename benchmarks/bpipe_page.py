@@ -20,7 +20,7 @@ from bubbleproof.planners.papers.bpipe_grid import (
     bandwidth,
     saved_bytes,
 )
-from bubbleproof.planners.papers.paper_choice import Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 GIB = 1 << 30
@@ -149,7 +149,7 @@ def _makespan(p: int, forward: str, backward: str, transfer: str | None) -> int:
         run = plain_run(pipeline, None, None)
     else:
         run = balanced_run(pipeline, dict.fromkeys(range(p), _ticks(transfer)), None)
-    assert isinstance(run, Run)
+    assert isinstance(run, AcceptedSchedule)
     return run.measured.makespan
 
 
@@ -168,7 +168,7 @@ def stage_bytes(name: str, point: Point, scope: str, *, is_balanced: bool) -> li
     )  # fmt: skip
     every = dict.fromkeys(range(point.pipeline), 1)
     run = balanced_run(pipeline, every, None) if is_balanced else plain_run(pipeline, None, None)
-    assert isinstance(run, Run)
+    assert isinstance(run, AcceptedSchedule)
     return list(run.measured.peak_memory)
 
 

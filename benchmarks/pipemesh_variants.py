@@ -15,7 +15,7 @@ from benchmarks.paper_numbers import Number, number_table
 from bubbleproof.planners.papers.mesh_numbers import Meshed
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked
 from bubbleproof.planners.papers.mesh_variants import VARIANTS, variant_plan
-from bubbleproof.planners.papers.paper_choice import Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule
 from bubbleproof.planners.papers.pipemesh import printed_plan
 from bubbleproof.planners.papers.recomputed_operations import Selection
 
@@ -116,5 +116,5 @@ def loss(own: MeshPlan, plan: MeshPlan) -> Fraction:
 def ticks_of(plan: MeshPlan) -> int:
     """Of its built and checked schedule."""
     run = checked(plan)
-    assert isinstance(run, Run), run
+    assert isinstance(run, AcceptedSchedule), run
     return run.ticks

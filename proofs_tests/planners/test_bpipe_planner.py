@@ -8,7 +8,7 @@ from bubbleproof.planners import plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.balanced_runs import balanced_run
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, known_of
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -103,7 +103,7 @@ def test_some_pairs_alone_may_move() -> None:
     for some in ((0,), (0, 1), (1, 2), (0, 1, 2)):
         pipeline = space(None).pipeline
         run = balanced_run(pipeline, dict.fromkeys(some, 2), None)
-        assert isinstance(run, Run)
+        assert isinstance(run, AcceptedSchedule)
         assert {moved.source for moved in run.pipeline.choices.evictions} == {*some}
         # A rank that moves holds mu_opt = 5, another one p - s.
         held = [5 if s in some else 8 - s for s in range(4)]

@@ -11,7 +11,7 @@ import pytest
 from bubbleproof.planners import plan
 from bubbleproof.planners.papers import paper_choice, planners
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, known_of
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedEvictions, AllowedRecompute
@@ -149,7 +149,7 @@ def test_a_run_of_a_candidate_that_is_longer_there_stands_beside() -> None:
     given = Given(space=PlanSpace(pipeline=pipeline), table={})
     chosen = paper_choice("mepipe", given)
     run = chosen.run
-    assert isinstance(run, Run)
+    assert isinstance(run, AcceptedSchedule)
     assert run.candidate is not None
     found = plan(given.space, FIRST_LOOKS)
     longer = [replace(one, cost=10**9) if one.value else one for one in found.judged]

@@ -10,7 +10,7 @@ import pytest
 from bubbleproof.planners import PlanOptions, plan
 from bubbleproof.planners.papers import paper_choice
 from bubbleproof.planners.papers.joint_plan import with_paper
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, known_of
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice, known_of
 from bubbleproof.theory.pipelines.allowed import Allowed, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.plan_space import PlanSpace
@@ -50,7 +50,7 @@ def test_choices_run_within_the_memory_that_the_paper_counts() -> None:
         found = chosen(capacity)
         run = found.run
         assert run is not None
-        assert isinstance(run, Run)
+        assert isinstance(run, AcceptedSchedule)
         verdict = check_whole(run.pipeline.problem(), run.schedule)
         assert verdict.ok
         assert max(run.measured.peak_memory) <= capacity

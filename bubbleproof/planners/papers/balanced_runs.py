@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bubbleproof.planners.papers.paper_choice import Run, verified_run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, verified_run
 from bubbleproof.theory.families.bpipe import BPipe
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.schedule import Program
@@ -25,7 +25,7 @@ BPIPE = BPipe()
 
 def plain_run(
     pipeline: Pipeline, again: AllowedRecompute | None, candidate: Candidate | None
-) -> Run | str:
+) -> AcceptedSchedule | str:
     """1F1B, every stage recomputed as ``again`` says."""
     program = BPIPE.base.program(pipeline)
     if again is None:
@@ -46,7 +46,7 @@ def plain_run(
 
 def balanced_run(
     pipeline: Pipeline, transfers: Mapping[int, int], candidate: Candidate | None
-) -> Run | str:
+) -> AcceptedSchedule | str:
     """1F1B whose stages in ``transfers`` move activations, in so many ticks each way."""
     whole = BPIPE.balanced(pipeline)
     choices = whole.choices

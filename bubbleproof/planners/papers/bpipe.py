@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from bubbleproof.planners.papers.balanced_runs import balanced_run, plain_run
 from bubbleproof.planners.papers.pair_placement import PairPlacement, pair_placement
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice
 from bubbleproof.theory.pipelines.allowed import AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.node_places import Mesh
 from bubbleproof.theory.pipelines.plan_space import WHOLE, Candidate, PlanSpace
@@ -81,7 +81,7 @@ def bpipe_choice(given: Given) -> PaperChoice:
     tried = planner.combinations()
     chosen = planner.chosen()
     runs = {one: planner.run(one) for one in tried}
-    working = {one: run for one, run in runs.items() if isinstance(run, Run)}
+    working = {one: run for one, run in runs.items() if isinstance(run, AcceptedSchedule)}
     best = min(working, key=lambda one: working[one].measured.makespan, default=None)
     own = None if chosen is None else working.get(chosen)
     run = own or (None if best is None else working[best])
@@ -209,7 +209,7 @@ class _Planner:
                 each[s] = self.between
         return each
 
-    def run(self, one: Combination) -> Run | str:
+    def run(self, one: Combination) -> AcceptedSchedule | str:
         """Its schedule, accepted by the checker; or the rule that it breaks."""
         candidate = _candidate(self.space)
         if one.is_balanced:
@@ -238,7 +238,7 @@ class _Planner:
         tried: tuple[Combination, ...],
         chosen: Combination | None,
         best: Combination | None,
-        runs: dict[Combination, Run | str],
+        runs: dict[Combination, AcceptedSchedule | str],
     ) -> str:
         """What the paper's rules said of each combination, and what the schedules say."""
         return "; ".join(self._sentences(tried, chosen, best, runs))
@@ -248,7 +248,7 @@ class _Planner:
         tried: tuple[Combination, ...],
         chosen: Combination | None,
         best: Combination | None,
-        runs: dict[Combination, Run | str],
+        runs: dict[Combination, AcceptedSchedule | str],
     ) -> Iterator[str]:
         for one in tried:
             if (why := self.refusal(one)) and one != chosen:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bubbleproof.planners.looks import FirstLook, first_look
-from bubbleproof.planners.papers.paper_choice import PaperChoice, Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.planned import Judged, Plan, unsolved_status, why_not
 from bubbleproof.planners.planning import verdict_of
 from bubbleproof.solvers import Status
@@ -74,7 +74,7 @@ def _told_again(one: Judged, best: int | None) -> Judged:
     return replace(told, status=unsolved_status(one.bound, best)) if is_open else told
 
 
-def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, Run]]:
+def _beside(listed: list[Judged], chosen: PaperChoice) -> Iterator[tuple[str, AcceptedSchedule]]:
     """The paper's pipelines that are none of the candidates', each with its shortest schedule."""
     run, better = chosen.run, chosen.improved
     if run is not None and better is not None and run.pipeline == better.pipeline:
@@ -96,7 +96,7 @@ def less(one: Judged, ticks: int) -> Judged:
     return replace(one, cost=one.value - ticks, bound=one.bound - ticks)
 
 
-def _judged(candidate: Candidate, run: Run) -> Judged:
+def _judged(candidate: Candidate, run: AcceptedSchedule) -> Judged:
     """The paper's run as a candidate in which nothing is open, with a bound."""
     shape = Shaped(pipeline=run.pipeline, allowed=None)
     seen, value = first_look(FirstLook(shaped=shape, most=0)), run.ticks

@@ -35,7 +35,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run, verified_run
+from bubbleproof.planners.papers.paper_choice import (
+    AcceptedSchedule,
+    Given,
+    PaperChoice,
+    verified_run,
+)
 from bubbleproof.theory.families.printed import PrintedSVPP
 from bubbleproof.theory.families.svpp import SVPP, SVPPWeights, least_forwards, most_forwards
 from bubbleproof.theory.model.measures import measure
@@ -107,11 +112,11 @@ def mepipe_choice(given: Given) -> PaperChoice:
     nearest = None if chosen is None else largest_that_runs(chosen)
     ours = [run for one in fitting if (run := largest_that_runs(one)) is not None]
     shortest = min(ours, key=lambda run: run.measured.makespan, default=None)
-    run = own if isinstance(own, Run) else nearest or shortest
+    run = own if isinstance(own, AcceptedSchedule) else nearest or shortest
     return PaperChoice(
         paper=PAPER,
         choice=_told(chosen),
-        executable=isinstance(own, Run),
+        executable=isinstance(own, AcceptedSchedule),
         note="; ".join(_sentences(shapes, chosen, own, shortest)),
         value=None if run is None else run.measured.makespan,
         run=run,
@@ -147,7 +152,7 @@ def table_3_slots(pipeline: Pipeline) -> int:
     return n * v * s + p - 1 + (v - 1) * max(p - s * n, 0)
 
 
-def printed_run(one: Variant) -> Run | str:
+def printed_run(one: Variant) -> AcceptedSchedule | str:
     """The paper's order where it runs as counted; or what it does instead."""
     if one.is_split:
         program = SVPPWeights(forwards=one.forwards).program(one.pipeline)
@@ -179,12 +184,12 @@ def _generated(one: Variant, *, forward: int, backward: int) -> int:
     return measure(problem, schedule).makespan
 
 
-def largest_that_runs(one: Variant) -> Run | None:
+def largest_that_runs(one: Variant) -> AcceptedSchedule | None:
     """Our order with the largest f that the checker accepts."""
     for forwards in range(one.forwards, one.least - 1, -1):
         chosen = (SVPPWeights if one.is_split else SVPP)(forwards=forwards)
         run = verified_run(one.pipeline, chosen.program(one.pipeline), one.candidate)
-        if isinstance(run, Run):
+        if isinstance(run, AcceptedSchedule):
             return run
     return None
 
@@ -244,7 +249,10 @@ def _told(chosen: Variant | None) -> dict[str, object]:
 
 
 def _sentences(
-    shapes: tuple[Variant, ...], chosen: Variant | None, own: Run | str | None, shortest: Run | None
+    shapes: tuple[Variant, ...],
+    chosen: Variant | None,
+    own: AcceptedSchedule | str | None,
+    shortest: AcceptedSchedule | None,
 ) -> Iterator[str]:
     for one in shapes:
         if one.forwards < one.least and (not one.is_split or len(shapes) == 1):
@@ -254,6 +262,6 @@ def _sentences(
     elif isinstance(own, str):
         yield f"{chosen} does not run as printed: {own}"
     if shortest is not None and not (
-        isinstance(own, Run) and own.measured.makespan <= shortest.measured.makespan
+        isinstance(own, AcceptedSchedule) and own.measured.makespan <= shortest.measured.makespan
     ):
         yield f"shortest of ours: {shortest.candidate}, {shortest.measured.makespan} ticks"

@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil
 
 from bubbleproof.costs.pipemesh_queue import Queue
-from bubbleproof.planners.papers.paper_choice import Run, verified_run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, verified_run
 from bubbleproof.planners.papers.recomputed_operations import Operation, Selection
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
@@ -97,7 +97,7 @@ def _family(queue: Queue) -> PipeMesh:
     return PipeMesh(queue.enqueue, queue.dequeue)
 
 
-def checked(plan: MeshPlan) -> Run | str:
+def checked(plan: MeshPlan) -> AcceptedSchedule | str:
     """The plan's schedule, of Algorithm 1 repaired, or what is wrong with it."""
     pipeline = built(plan)
     candidate = plan.candidate if plan.is_plain else None

@@ -42,7 +42,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class AcceptedSchedule:
     """A pipeline and its schedule, accepted by the checker.
 
     ``candidate`` is the one of the space that it is a schedule of; None where it is of none.
@@ -77,9 +77,9 @@ class PaperChoice:
     executable: bool
     note: str
     value: int | None
-    run: Run | None
+    run: AcceptedSchedule | None
     cost: Cost = iteration
-    improved: Run | None = None
+    improved: AcceptedSchedule | None = None
 
 
 def known_of(chosen: PaperChoice) -> Known | None:
@@ -95,7 +95,7 @@ def known_of(chosen: PaperChoice) -> Known | None:
 
 def verified_run(
     pipeline: Pipeline, program: Program, candidate: Candidate | None = None
-) -> Run | str:
+) -> AcceptedSchedule | str:
     """The left-shifted order as a run, or what is wrong with it in a few words."""
     problem = pipeline.problem()
     try:
@@ -105,7 +105,9 @@ def verified_run(
     verdict = check(problem, schedule)
     if not verdict.ok or verdict.measured is None:
         return _short(verdict.violations[0].message if verdict.violations else "it has no times")
-    return Run(pipeline=pipeline, schedule=schedule, measured=verdict.measured, candidate=candidate)
+    return AcceptedSchedule(
+        pipeline=pipeline, schedule=schedule, measured=verdict.measured, candidate=candidate
+    )
 
 
 def _short(text: str) -> str:

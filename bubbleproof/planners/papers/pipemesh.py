@@ -23,7 +23,7 @@ from functools import partial
 from bubbleproof.planners.papers.mesh_numbers import Meshed, MeshTable, meshes_of
 from bubbleproof.planners.papers.mesh_runs import MeshPlan, checked, runs_as_printed
 from bubbleproof.planners.papers.optimizer_sharding import with_optimizer_sharding
-from bubbleproof.planners.papers.paper_choice import Given, PaperChoice, Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, Given, PaperChoice
 from bubbleproof.planners.papers.recomputed_operations import least_ticks, printed_selection
 
 MOST_BUILT = 12
@@ -42,7 +42,7 @@ def pipemesh_choice(given: Given) -> PaperChoice:
     own = None if plan is None else checked(plan)
     trouble = _trouble(chosen, plan, own)
     best = best_run([chosen]) if trouble else None
-    run = own if not trouble and isinstance(own, Run) else best and best[1]
+    run = own if not trouble and isinstance(own, AcceptedSchedule) else best and best[1]
     every = best_run(meshes)
     cost = partial(with_optimizer_sharding, ticks=table.communication)
     return PaperChoice(
@@ -91,13 +91,13 @@ def plans(meshed: Meshed) -> Iterator[MeshPlan]:
             yield meshed.plan(queue, table[count - 1])
 
 
-def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, Run] | None:
+def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, AcceptedSchedule] | None:
     """The plan of the least measured ticks, of the first ``MOST_BUILT`` that run."""
     listed = sorted((plan for one in meshes for plan in plans(one)), key=lambda p: p.predicted)
-    found: list[tuple[int, MeshPlan, Run]] = []
+    found: list[tuple[int, MeshPlan, AcceptedSchedule]] = []
     for plan in listed:
         run = checked(plan)
-        if isinstance(run, Run):
+        if isinstance(run, AcceptedSchedule):
             found.append((run.ticks, plan, run))
         if len(found) == MOST_BUILT:
             break
@@ -105,7 +105,7 @@ def best_run(meshes: list[Meshed]) -> tuple[MeshPlan, Run] | None:
     return None if best is None else best[1:]
 
 
-def _trouble(meshed: Meshed, plan: MeshPlan | None, own: Run | str | None) -> str:
+def _trouble(meshed: Meshed, plan: MeshPlan | None, own: AcceptedSchedule | str | None) -> str:
     """What keeps the choice from running as printed; empty where it runs."""
     if plan is None:
         return "no queue fits the memory, whatever is recomputed"
@@ -119,7 +119,10 @@ def _trouble(meshed: Meshed, plan: MeshPlan | None, own: Run | str | None) -> st
 
 
 def _note(
-    trouble: str, plan: MeshPlan | None, best: tuple[MeshPlan, Run] | None, run: Run | None
+    trouble: str,
+    plan: MeshPlan | None,
+    best: tuple[MeshPlan, AcceptedSchedule] | None,
+    run: AcceptedSchedule | None,
 ) -> str:
     if trouble:
         if best is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.planners.papers.paper_choice import PaperChoice, Run
+from bubbleproof.planners.papers.paper_choice import AcceptedSchedule, PaperChoice
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.theory.pipelines.timing import step_ticks
@@ -28,7 +28,7 @@ def with_shorter_order(chosen: PaperChoice, options: PlanOptions) -> PaperChoice
     return chosen if found is None else replace(chosen, improved=found)
 
 
-def _solved(known: Run, options: PlanOptions) -> Run | None:
+def _solved(known: AcceptedSchedule, options: PlanOptions) -> AcceptedSchedule | None:
     """A run that takes fewer ticks, everything told; None where none was found."""
     problem = known.pipeline.problem()
     least = min(MOST_SECONDS, options.time_limit / SHARE)

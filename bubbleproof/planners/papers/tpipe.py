@@ -42,9 +42,9 @@ from bubbleproof.costs.tpipe_formulas import (
     trecomp_peak,
 )
 from bubbleproof.planners.papers.paper_choice import (
+    AcceptedSchedule,
     Given,
     PaperChoice,
-    Run,
     even_candidate,
     verified_run,
 )
@@ -196,7 +196,7 @@ def _base(pipeline: Pipeline) -> int:
 
 def _run(
     space: PlanSpace, candidate: Candidate, shape: Shaped, host: HostNumbers, way: Way
-) -> Run | str:
+) -> AcceptedSchedule | str:
     """The way as a checked schedule, or what is wrong with it."""
     pipeline = built(shape, host, way)
     name = "toffload" if way.offload else "trecomp" if way.recompute else "tpipe"
@@ -236,9 +236,9 @@ def _answer(
     pipeline: Pipeline,
     host: HostNumbers,
     chosen: Way | None,
-    runs: Mapping[Way, Run | str],
+    runs: Mapping[Way, AcceptedSchedule | str],
 ) -> PaperChoice:
-    timed = {way: run.ticks for way, run in runs.items() if isinstance(run, Run)}
+    timed = {way: run.ticks for way, run in runs.items() if isinstance(run, AcceptedSchedule)}
     best = min(timed, key=lambda way: timed[way], default=None)
     ran = chosen if chosen in timed else best
     return PaperChoice(
@@ -252,9 +252,9 @@ def _answer(
     )
 
 
-def _run_of(runs: Mapping[Way, Run | str], way: Way | None) -> Run | None:
+def _run_of(runs: Mapping[Way, AcceptedSchedule | str], way: Way | None) -> AcceptedSchedule | None:
     run = None if way is None else runs[way]
-    return run if isinstance(run, Run) else None
+    return run if isinstance(run, AcceptedSchedule) else None
 
 
 def _choice(pipeline: Pipeline, chosen: Way | None) -> dict[str, object]:
@@ -275,7 +275,7 @@ def _note(
     host: HostNumbers,
     chosen: Way | None,
     ran: Way | None,
-    runs: Mapping[Way, Run | str],
+    runs: Mapping[Way, AcceptedSchedule | str],
     timed: Mapping[Way, int],
 ) -> str:
     told = []
