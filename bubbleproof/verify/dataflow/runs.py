@@ -42,7 +42,7 @@ class Standstill:
     waiting: tuple[Mistake, ...]
 
 
-class Run:
+class SymbolicRun:
     """A run in progress: the machine, and the mistakes so far."""
 
     def __init__(self, machine: Machine) -> None:
@@ -69,7 +69,7 @@ def by_time(
     machine: Machine, rows: Sequence[Row], start: Sequence[int], end: Sequence[int]
 ) -> list[Mistake]:
     """All mistakes of a run in which row i takes from ``start[i]`` to ``end[i]`` (ticks)."""
-    run = Run(machine)
+    run = SymbolicRun(machine)
     running: list[tuple[int, int]] = []
 
     def fire(number: int) -> None:
@@ -93,7 +93,10 @@ def by_time(
 
 
 def _settle(
-    queues: dict[int, deque[int]], rows: Sequence[Row], run: Run, fire: Callable[[int], None]
+    queues: dict[int, deque[int]],
+    rows: Sequence[Row],
+    run: SymbolicRun,
+    fire: Callable[[int], None],
 ) -> None:
     """Fire all rows of one instant."""
     while any(queues.values()):
@@ -106,7 +109,10 @@ def _settle(
 
 
 def _advance(
-    queues: dict[int, deque[int]], rows: Sequence[Row], run: Run, fire: Callable[[int], None]
+    queues: dict[int, deque[int]],
+    rows: Sequence[Row],
+    run: SymbolicRun,
+    fire: Callable[[int], None],
 ) -> bool:
     """Fire what can be fired, or else one row that takes something away; whether there was one."""
     moved = False
@@ -129,7 +135,7 @@ def _advance(
 
 def by_order(machine: Machine, rows: Sequence[Row]) -> tuple[list[Mistake], Standstill | None]:
     """All mistakes of a run in which every resource keeps the order of its rows."""
-    run = Run(machine)
+    run = SymbolicRun(machine)
     pending: dict[Supply, Counter[int]] = defaultdict(Counter)
     queues: dict[int, deque[int]] = defaultdict(deque)
     for number, row in enumerate(rows):
