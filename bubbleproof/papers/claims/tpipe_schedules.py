@@ -33,7 +33,7 @@ _NAMES = ("p", "m", "v", "tF", "tB")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class MeasuredMember:
     """A schedule with what was measured of it; ``start`` and ``end`` are by task number."""
 
     member: FamilyMember
@@ -61,18 +61,18 @@ class Run:
         return [(Kind(kind), stage) for kind, stage in zip(kinds, stages, strict=True)]
 
 
-def run(family: Family, at: Params) -> Run:
+def run(family: Family, at: Params) -> MeasuredMember:
     """The family's schedule for the parameters that it knows."""
     return _run(family, tuple((name, at[name]) for name in _NAMES if name in at))
 
 
 @lru_cache(maxsize=256)
-def _run(family: Family, params: tuple[tuple[str, int], ...]) -> Run:
+def _run(family: Family, params: tuple[tuple[str, int], ...]) -> MeasuredMember:
     made = family.member(make_parameters(dict(params)))
     problem = made.problem
     start = np.zeros(problem.num_tasks, dtype=np.int64)
     start[problem.locate(made.schedule.program.actions)] = made.schedule.start
-    return Run(
+    return MeasuredMember(
         member=made,
         measures=measure(problem, made.schedule),
         start=start,
