@@ -44,7 +44,7 @@ INSTANCES: dict[str, Pipeline] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class EngineRun:
     """One engine on one problem."""
 
     entry: str
@@ -68,7 +68,7 @@ def run_bench(
         ProblemInput(name=name, problem=pipeline.problem(), pipeline=pipeline, file=None)
         for name, pipeline in INSTANCES.items()
     ]
-    runs: list[Run] = []
+    runs: list[EngineRun] = []
     is_whole = True
     try:
         runs.extend(_runs(chosen, engines, time_limit, threads, quiet=json))
@@ -98,7 +98,7 @@ def _runs(
     threads: int,
     *,
     quiet: bool,
-) -> Iterator[Run]:
+) -> Iterator[EngineRun]:
     for entry in chosen:
         results: dict[str, Result] = {}
         for name in engines:
@@ -108,7 +108,7 @@ def _runs(
             search = Search(entry.problem, options, is_certifying=name == AUTO)
             result = results[name] = search.run(entry.starts)
             _require_agreement(results)
-            yield Run(entry=entry.name, engine=name, result=result)
+            yield EngineRun(entry=entry.name, engine=name, result=result)
             if options.stop.is_set():  # the search took the Ctrl-C
                 raise KeyboardInterrupt
 
@@ -127,7 +127,7 @@ def _machine(threads: int, limit: float) -> str:
     return f"{this_machine(PACKAGES)}; {threads} threads, at most {limit:g} s each"
 
 
-def _rows(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+def _rows(runs: Sequence[EngineRun]) -> Iterator[tuple[str, ...]]:
     by_auto = {run.entry: run.result.seconds for run in runs if run.engine == AUTO}
     for run in runs:
         result = run.result
@@ -144,7 +144,7 @@ def _ratio(result: Result, auto: float | None) -> str:
     return f"{sign}{max(result.seconds, LEAST_SECONDS) / max(auto, LEAST_SECONDS):.1f}"
 
 
-def _to_json(run: Run) -> dict[str, object]:
+def _to_json(run: EngineRun) -> dict[str, object]:
     result = run.result
     return {
         "problem": run.entry,
