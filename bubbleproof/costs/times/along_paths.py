@@ -16,7 +16,7 @@ from bubbleproof.costs.times.critical_paths import Path, graph, longest_path
 from bubbleproof.costs.times.iteration import HALF, stage_times, steps_of
 from bubbleproof.costs.times.job_rows import Row
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, step_times
-from bubbleproof.costs.times.work import Floats, Step, Work, stacked, work
+from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step, stacked, work
 
 MESSAGE_FLOOR = 1e-6  # ms: what the schedule's whole nanosecond comes to
 
@@ -26,7 +26,7 @@ class Prepared:
     """Rows as columns: their work, and the steps of their stages, [stage, row]."""
 
     rows: tuple[Row, ...]
-    work: Work
+    work: MicrobatchWork
     steps: Step
     layers: Floats
 

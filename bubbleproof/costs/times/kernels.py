@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.costs.times.work import Floats, Step, Work
+from bubbleproof.costs.times.work import Floats, MicrobatchWork, Step
 
 Constants = Mapping[str, float] | Mapping[str, Floats]
 SHARPNESS = 8
@@ -59,7 +59,7 @@ class KernelTimes:
     latency: Floats
 
 
-def kernel_times(work: Work, c: Constants) -> KernelTimes:
+def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
     forward = _forward_card(work, c)
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
@@ -101,7 +101,7 @@ def slower(card: Floats, host: Floats) -> Floats:
     return np.asarray(most * (1 + (least / most) ** SHARPNESS) ** (1 / SHARPNESS))
 
 
-def all_reduce(work: Work, c: Constants) -> Floats:
+def all_reduce(work: MicrobatchWork, c: Constants) -> Floats:
     """Of one all-reduce of the stream in the tensor group; 0 where there is none."""
     t = work.tensor
     part = np.where(t <= 1, 1.0, np.where(t <= 2, c["group_2"], 1.0))
@@ -116,7 +116,7 @@ def together(card: Floats, host: Floats, wait: Floats) -> Floats:
     return slower(card + np.minimum(wait, host) * np.minimum(1.0, host / card), host)
 
 
-def _forward_card(work: Work, c: Constants) -> Floats:
+def _forward_card(work: MicrobatchWork, c: Constants) -> Floats:
     traffic = (work.scores * c["scores"] + work.stream * c["stream"]) / _bytes(c["memory"])
     return np.asarray(
         _matmul(work.forward, work.forward_thin, c)
@@ -128,7 +128,7 @@ def _forward_card(work: Work, c: Constants) -> Floats:
     )
 
 
-def grouped(work: Work, moved: Floats, c: Constants) -> Floats:
+def grouped(work: MicrobatchWork, moved: Floats, c: Constants) -> Floats:
     """How much longer experts' products take for moving so many bytes of weights or gradients.
 
     Products of few rows overlap only part of that with their arithmetic. (a^r + b^r)^(1/r), r 1.5,
@@ -140,7 +140,7 @@ def grouped(work: Work, moved: Floats, c: Constants) -> Floats:
     return np.asarray((products**OVERLAP + bytes_**OVERLAP) ** (1 / OVERLAP) - products)
 
 
-def exchange(work: Work, c: Constants) -> Floats:
+def exchange(work: MicrobatchWork, c: Constants) -> Floats:
     """Of what a pass of a layer copies and sends all to all."""
     sent = work.exchanged / _bytes(c["gradient"])
     sent = sent + work.exchanged_out / _bytes(c["network_gradient"])
@@ -148,19 +148,19 @@ def exchange(work: Work, c: Constants) -> Floats:
     return np.asarray(sent + work.doublings * c["collective"] * US)
 
 
-def _partly_again(work: Work, c: Constants) -> Floats:
+def _partly_again(work: MicrobatchWork, c: Constants) -> Floats:
     """The attention, where that alone is recomputed."""
     traffic = THIRD * work.scores_again * c["scores"] + work.softmax_again
     traffic = traffic / _bytes(c["memory"])
     return np.asarray(_matmul(work.again, work.again_thin, c) + traffic)
 
 
-def _embedding(work: Work, c: Constants) -> Floats:
+def _embedding(work: MicrobatchWork, c: Constants) -> Floats:
     moved = ENDS * work.hidden / _bytes(c["memory"])
     return np.asarray(moved + AT_EMBEDDING * c["head"] + all_reduce(work, c))
 
 
-def _head(work: Work, c: Constants) -> Floats:
+def _head(work: MicrobatchWork, c: Constants) -> Floats:
     rate = np.where(work.is_odd > 0, c["odd"], 1.0)
     products = 3 * _matmul(work.head, work.head_thin, c) / rate
     moved = (work.logits * c["logits"] + ENDS * work.hidden) / _bytes(c["memory"])

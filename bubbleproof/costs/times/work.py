@@ -44,7 +44,7 @@ SCORE = STREAM = 2  # bytes of a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class MicrobatchWork:
     """One microbatch on one card, as numbers or as columns of many; FLOPs, bytes and counts.
 
     Of a layer: ``forward``, ``input_backward``, ``weight_backward`` and what is computed ``again``,
@@ -95,18 +95,18 @@ class Work:
     message: Floats
 
 
-def stacked(works: Sequence[Work]) -> Work:
+def stacked(works: Sequence[MicrobatchWork]) -> MicrobatchWork:
     """The same as columns."""
-    return Work(
+    return MicrobatchWork(
         **{
             field.name: np.array([getattr(work, field.name) for work in works], dtype=np.float64)
-            for field in fields(Work)
+            for field in fields(MicrobatchWork)
         }
     )
 
 
 @lru_cache(maxsize=4096)
-def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> Work:
+def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int) -> MicrobatchWork:
     """What one microbatch is on one card."""
     sums = _products(model, at, runs)
     tokens = at.micro_batch * at.sequence / at.context
@@ -147,8 +147,10 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     )
 
 
-def _columns(**numbers: float) -> Work:
-    return Work(**{name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()})
+def _columns(**numbers: float) -> MicrobatchWork:
+    return MicrobatchWork(
+        **{name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
+    )
 
 
 def _products(model: Transformer, at: Deployment, runs: Software) -> dict[str, float]:
