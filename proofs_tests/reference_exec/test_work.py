@@ -18,7 +18,7 @@ from bubbleproof.reference_exec.models.reference import (
     microbatch_target,
 )
 from bubbleproof.reference_exec.models.stage_flops import stage_flops
-from bubbleproof.reference_exec.plans.predicted_work import Work, predicted_work
+from bubbleproof.reference_exec.plans.predicted_work import ActionWork, predicted_work
 from bubbleproof.reference_exec.plans.training import Training
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -85,15 +85,15 @@ def test_the_predicted_work_by_hand() -> None:
     case = family_case("zb-h1", p=2, m=2)
     plan = case.plan(ModelSpec())
     named = {
-        "F": Work(8192, 0),
-        "I": Work(8192, 4),
-        "W": Work(8192, 2),
+        "F": ActionWork(8192, 0),
+        "I": ActionWork(8192, 4),
+        "W": ActionWork(8192, 2),
     }
     for rank, row in enumerate(predicted_work(plan)):
         *of_actions, after = row
         for action, work in zip(plan.order(rank), of_actions, strict=True):
-            assert work == named.get(action.kind.name, Work())
-        assert after == Work()
+            assert work == named.get(action.kind.name, ActionWork())
+        assert after == ActionWork()
 
 
 def test_parts_of_a_w_share_its_gemms() -> None:
@@ -108,9 +108,9 @@ def test_parts_of_a_w_share_its_gemms() -> None:
     # 3 tokens of 8: down and up take 2 x 3 x 8 x 32 each, the four of attention 2 x 3 x 8 x 8
     up, square = 2 * 3 * 8 * 32, 2 * 3 * 8 * 8
     assert by_part == {
-        0: Work(2 * up, 2),
-        1: Work(2 * square, 2),
-        2: Work(2 * square, 2),
+        0: ActionWork(2 * up, 2),
+        1: ActionWork(2 * square, 2),
+        2: ActionWork(2 * square, 2),
     }
     assert run(case, replace(TINY, kind="transformer", hidden=8)).ok
 
@@ -161,9 +161,9 @@ def test_work_that_is_not_counted_is_not_asked_for() -> None:
     assert (report.work, report.flops.measured, report.not_counted_work) == ((), (), ())
 
 
-def _worked(*passes: tuple[Work, ...]) -> RankWorked:
+def _worked(*passes: tuple[ActionWork, ...]) -> RankWorked:
     actions = (Action.parse("0F0"), Action.parse("0I0"))
-    predicted = (Work(8), Work(8, 2), Work())
+    predicted = (ActionWork(8), ActionWork(8, 2), ActionWork())
     return RankWorked(
         name="rank 0",
         actions=actions,
@@ -173,25 +173,35 @@ def _worked(*passes: tuple[Work, ...]) -> RankWorked:
     )
 
 
-RIGHT = (Work(8), Work(8, 2), Work())
+RIGHT = (ActionWork(8), ActionWork(8, 2), ActionWork())
 
 
 @pytest.mark.parametrize(
     ("passes", "flops", "gradients"),
     [
         ([RIGHT], "", ""),
-        ([(Work(16), *RIGHT[1:])], "0F0 (action 0) did 16 floating-point operations, 8 were", ""),
         (
-            [RIGHT, (Work(8), Work(9, 3), Work(1))],
+            [(ActionWork(16), *RIGHT[1:])],
+            "0F0 (action 0) did 16 floating-point operations, 8 were",
+            "",
+        ),
+        (
+            [RIGHT, (ActionWork(8), ActionWork(9, 3), ActionWork(1))],
             "0I0 (action 1) of pass 1 did 9 floating-point operations, 8 were predicted; 2 actions",
             "0I0 (action 1) of pass 1 added to 3 gradients, 2 were predicted",
         ),
-        ([(*RIGHT[:2], Work(4))], "the rank, after its last action, did 4 floating-point", ""),
+        (
+            [(*RIGHT[:2], ActionWork(4))],
+            "the rank, after its last action, did 4 floating-point",
+            "",
+        ),
         ([], "0F0 (action 0) did None floating-point", "0F0 (action 0) added to None"),
         ([RIGHT[:1]], "0I0 (action 1) did None", "0I0 (action 1) added to None"),
     ],
 )
-def test_what_differs_is_named(passes: list[tuple[Work, ...]], flops: str, gradients: str) -> None:
+def test_what_differs_is_named(
+    passes: list[tuple[ActionWork, ...]], flops: str, gradients: str
+) -> None:
     worked = _worked(*passes)
     assert flops in worked.told("flops")
     assert gradients in worked.told("gradients")
@@ -220,7 +230,7 @@ def test_a_stage_whose_w_does_nothing_is_told() -> None:
     assert report.weight_backward[0] == "stage 0: I makes all 2 gradients, W none"
     w = [rank.predicted[n] for rank in report.work for n, a in enumerate(rank.actions)
          if str(a).startswith("0W")]  # fmt: skip
-    assert w == [Work(0, 0)] * 3
+    assert w == [ActionWork(0, 0)] * 3
 
 
 def test_a_stage_without_known_operations_is_told() -> None:
@@ -255,4 +265,4 @@ def test_a_trainings_plan_predicts_nothing_of_its_steps() -> None:
             for action, work in zip(plan.order(rank), row, strict=False)
             if action.kind.name in ("STEP", "REDUCE_GRAD")
         ]
-        assert added == [Work()] * 4  # an exchange and a STEP for each of two stages
+        assert added == [ActionWork()] * 4  # an exchange and a STEP for each of two stages

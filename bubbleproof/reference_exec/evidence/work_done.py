@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bubbleproof.reference_exec.models.stage_flops import stage_flops
-from bubbleproof.reference_exec.plans.predicted_work import Work
+from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.actions import Action, Kind
 
@@ -37,8 +37,8 @@ class RankWorked:
 
     name: str
     actions: tuple[Action, ...]
-    predicted: tuple[Work, ...]
-    passes: tuple[tuple[Work, ...], ...]
+    predicted: tuple[ActionWork, ...]
+    passes: tuple[tuple[ActionWork, ...], ...]
     num_passes: int = 1
 
     @property

@@ -30,19 +30,19 @@ from bubbleproof.reference_exec.plans.replay_plan import Plan
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 
 
-class Work(NamedTuple):
+class ActionWork(NamedTuple):
     """Floating-point operations, and how many gradients were added to."""
 
     flops: int = 0
     gradients: int = 0
 
-    def __add__(self, other: object) -> Work:
+    def __add__(self, other: object) -> ActionWork:
         """Both."""
-        assert isinstance(other, Work)
-        return Work(self.flops + other.flops, self.gradients + other.gradients)
+        assert isinstance(other, ActionWork)
+        return ActionWork(self.flops + other.flops, self.gradients + other.gradients)
 
 
-def predicted_work(plan: Plan) -> tuple[tuple[Work, ...], ...]:
+def predicted_work(plan: Plan) -> tuple[tuple[ActionWork, ...], ...]:
     """The work of each action of each rank, and at its end that after the last action.
 
     Precondition: the plan can run to its end.
@@ -62,7 +62,7 @@ def predicted_work(plan: Plan) -> tuple[tuple[Work, ...], ...]:
                 pair = action.partner
                 rows[-1] += _computed(plan, pair, flops(pair.stage, _slice(plan, pair)))
             begun.add(action)
-        found.append((*rows, Work()))
+        found.append((*rows, ActionWork()))
     return tuple(found)
 
 
@@ -71,30 +71,30 @@ def _slice(plan: Plan, action: Action) -> int:
     return action.slice if action.slice < plan.num_slices else 0
 
 
-def _of(plan: Plan, action: Action, flops: StageFlops, begun: set[Action]) -> Work:
+def _of(plan: Plan, action: Action, flops: StageFlops, begun: set[Action]) -> ActionWork:
     is_second, parallel = action in begun, plan.parallel
-    everything = Work(0, parameter_tensors(plan.spec, action.stage))
+    everything = ActionWork(0, parameter_tensors(plan.spec, action.stage))
     if action.kind is Kind.RELOAD and action.stage in plan.hosted:
-        return Work() if is_second else everything
+        return ActionWork() if is_second else everything
     if action.kind is Kind.REDUCE_GRAD and parallel is not None and action in parallel.homes:
-        return everything if is_second and not plan.is_sharded else Work()
+        return everything if is_second and not plan.is_sharded else ActionWork()
     return _computed(plan, action, flops)
 
 
-def _computed(plan: Plan, action: Action, flops: StageFlops) -> Work:
+def _computed(plan: Plan, action: Action, flops: StageFlops) -> ActionWork:
     """The work of a computation, none of anything else."""
     weights = len(flops.gemms)
     others = parameter_tensors(plan.spec, action.stage) - weights
     if action.kind in (Kind.F, Kind.R, Kind.OVERLAP_F_B):
-        return Work(flops.forward)
+        return ActionWork(flops.forward)
     if action.kind is Kind.I:
-        return Work(flops.input_backward, others)
+        return ActionWork(flops.input_backward, others)
     if action.kind is Kind.B:
-        return Work(flops.backward, weights + others)
+        return ActionWork(flops.backward, weights + others)
     if action.kind is not Kind.W:
-        return Work()
+        return ActionWork()
     if action.part == NONE:
-        return Work(sum(flops.gemms), weights)
+        return ActionWork(sum(flops.gemms), weights)
     num_parts = plan.weight_parts[action.stage]
     share = shares(weights, num_parts)[action.part]
-    return Work(sum(flops.gemms[k] for k in share), len(share))
+    return ActionWork(sum(flops.gemms[k] for k in share), len(share))

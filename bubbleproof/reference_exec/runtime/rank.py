@@ -22,7 +22,7 @@ import torch
 
 from bubbleproof.reference_exec.births import BIRTHS
 from bubbleproof.reference_exec.broken import BrokenProgram, ModelFailed
-from bubbleproof.reference_exec.plans.predicted_work import Work
+from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS, Plan, key_of
 from bubbleproof.reference_exec.plans.state_bytes import StateAt
 from bubbleproof.reference_exec.runtime.compute import Compute, Forward, Gradients, Losses
@@ -72,7 +72,7 @@ class RankResult:
     kept_bytes: int = 0
     written_bytes: int = 0
     saved_bytes: Mapping[Forward, int] = field(default_factory=dict)
-    work: tuple[tuple[Work, ...], ...] = ()
+    work: tuple[tuple[ActionWork, ...], ...] = ()
 
 
 def account(plan: Plan) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from typing import TypeVar
 
 from bubbleproof.reference_exec.flop_count import FlopCount
-from bubbleproof.reference_exec.plans.predicted_work import Work
+from bubbleproof.reference_exec.plans.predicted_work import ActionWork
 from bubbleproof.reference_exec.runtime.compute import Compute
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class RankWork:
     """
 
     def __init__(self, compute: Compute) -> None:
-        self.passes: list[list[Work]] = []
+        self.passes: list[list[ActionWork]] = []
         self._parameters = [p for stage in compute.stages.values() for p in stage.parameters()]
         self._shards = compute.shards
         self._count = FlopCount()
@@ -56,7 +56,7 @@ class RankWork:
         gradients = sum(
             self._additions(self._before.get(key), now) for key, now in versions.items()
         )
-        self.passes[-1].append(Work(flops - self._flops, gradients))
+        self.passes[-1].append(ActionWork(flops - self._flops, gradients))
         self._flops, self._before = flops, versions
 
     def _versions(self) -> Versions:
