@@ -45,7 +45,7 @@ class ConnectionClosed(RuntimeError):  # noqa: N818 - what happened to the conne
     """A transfer that cannot be posted any more: the peer gave up, or is gone."""
 
 
-class Work(Protocol):
+class PendingWork(Protocol):
     """The part of ``torch.distributed.Work`` used here."""
 
     def is_completed(self) -> bool: ...
@@ -62,7 +62,7 @@ class GroupTransfer:
     """
 
     tag: Action
-    work: Work
+    work: PendingWork
     tensor: torch.Tensor = field(repr=False)
     device: Device
     is_queued: bool
@@ -93,7 +93,7 @@ class GroupTransfer:
         self.waited = True
 
 
-def await_end(work: Work, seconds: float) -> None:
+def await_end(work: PendingWork, seconds: float) -> None:
     """Wait here, on the host, for a queued transfer. Raises ``RuntimeError`` after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not work.is_completed():
@@ -102,7 +102,7 @@ def await_end(work: Work, seconds: float) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def require_work(work: Work | None, peer: int) -> Work:
+def require_work(work: PendingWork | None, peer: int) -> PendingWork:
     """What torch posted; it posts nothing for a process that is not in the group."""
     if work is None:
         raise RuntimeError(f"no process group to meet process {peer} in")
@@ -211,7 +211,7 @@ class GroupTransport:
             return Lane.TRANSFERS, self.links.get(ends)
         return Lane.SENDS if is_send else self.receives, self.messages.get(ends)
 
-    def _transfer(self, tag: Action, work: Work, tensor: torch.Tensor) -> GroupTransfer:
+    def _transfer(self, tag: Action, work: PendingWork, tensor: torch.Tensor) -> GroupTransfer:
         transfer = GroupTransfer(
             tag=tag,
             work=work,

@@ -32,7 +32,7 @@ from bubbleproof.reference_exec.drivers.group_transport import (
     POLL_SECONDS,
     GroupTransfer,
     GroupTransport,
-    Work,
+    PendingWork,
 )
 from bubbleproof.reference_exec.plans.replay_plan import TRANSFER_KINDS
 from bubbleproof.reference_exec.runtime.device import Device, Lane, handed_over
@@ -87,8 +87,8 @@ class Header:
 class _Sent:
     """A header and its message, under way; what is queued on a device has no time limit."""
 
-    header: Work
-    message: Work
+    header: PendingWork
+    message: PendingWork
 
     def is_completed(self) -> bool:
         return self.header.is_completed() and self.message.is_completed()
@@ -110,7 +110,7 @@ class _Awaited(threading.Thread):
         self,
         header: GroupTransfer,
         look: Callable[[torch.Tensor], None],
-        receive: Callable[[], Work],
+        receive: Callable[[], PendingWork],
         limit: timedelta,
     ) -> None:
         super().__init__(daemon=True)
@@ -146,8 +146,8 @@ class _Queued:
     may keep a header from coming.
     """
 
-    header: Work
-    message: Work
+    header: PendingWork
+    message: PendingWork
     numbers: torch.Tensor = field(repr=False)
     look: Callable[[torch.Tensor], None]
     device: Device = field(repr=False)
