@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.mistakes import Fault, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, SymbolicAction, Thing, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep
 
 
@@ -69,7 +69,7 @@ class Where:
     place: Place
     rank: int
     link: int
-    by: Work
+    by: SymbolicAction
 
 
 class Activations:
@@ -79,11 +79,13 @@ class Activations:
         self._step = step
         self.where: dict[Part, Where] = {}
         self._pieces_done: dict[Part, set[int]] = {}
-        self._states: dict[Part, Work] = {}  # key/value states, by the forward that made them
+        self._states: dict[
+            Part, SymbolicAction
+        ] = {}  # key/value states, by the forward that made them
         self._backward_done: set[Part] = set()
         self._returned: dict[Part, set[Kind]] = defaultdict(set)
 
-    def of_forward(self, work: Work) -> Iterator[Fault]:
+    def of_forward(self, work: SymbolicAction) -> Iterator[Fault]:
         """A forward runs once, after the forwards of earlier slices and before their backwards."""
         if (known := self.where.get(work.part)) is not None:
             needed = said("to run for the first time")
@@ -96,7 +98,7 @@ class Activations:
                 needed = ("the key/value states of {}", Kind.F, part)
                 yield self._absent(needed, part, (Kind.F, *part))
 
-    def of_backward(self, work: Work) -> Iterator[Fault]:
+    def of_backward(self, work: SymbolicAction) -> Iterator[Fault]:
         """A backward takes the key/value gradients of all later slices of its sample."""
         stage, microbatch, slice_ = work.part
         for later in range(slice_ + 1, self._step.last_slice.get(microbatch, 0) + 1):
@@ -110,7 +112,7 @@ class Activations:
                     awaited=(Kind.B, *part),
                 )
 
-    def of_move(self, work: Work) -> Iterator[Fault]:
+    def of_move(self, work: SymbolicAction) -> Iterator[Fault]:
         """The activations must be where the kind of work finds them."""
         wanted = MOVES[work.kind][0]
         needed: Thing = ("the activations of {}" + _phrase(work, wanted), Kind.F, work.part)
@@ -125,7 +127,7 @@ class Activations:
                 supply = (kind, *work.part)
                 yield Fault(needed=needed, found=found, origin=known.by.row, awaited=supply)
 
-    def _is_elsewhere(self, work: Work, known: Where) -> bool:
+    def _is_elsewhere(self, work: SymbolicAction, known: Where) -> bool:
         if work.kind in _ON_OWN_RANK:
             return known.rank != work.resource
         link = self._step.links.get
@@ -139,7 +141,7 @@ class Activations:
             return Fault(needed=needed, found=found, awaited=supply)
         return Fault(needed=needed, found=self._is(known), origin=known.by.row, awaited=supply)
 
-    def _supply(self, work: Work, known: Where | None) -> tuple[int, ...] | None:
+    def _supply(self, work: SymbolicAction, known: Where | None) -> tuple[int, ...] | None:
         """Which action would bring the activations to where they are wanted."""
         if known is None:
             return (Kind.F, *work.part)
@@ -151,7 +153,7 @@ class Activations:
     def _is(self, known: Where) -> Thing:
         return known.place.value.format(rank=known.rank), known.by.kind, known.by.part
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: SymbolicAction) -> None:
         """Nobody else finds activations that are being moved or used."""
         known = self.where.get(work.part)
         rank = work.resource if known is None else known.rank
@@ -160,7 +162,7 @@ class Activations:
         if work.kind in (Kind.B, Kind.I):
             self._states.pop(work.part, None)
 
-    def end(self, work: Work) -> None:
+    def end(self, work: SymbolicAction) -> None:
         """What the work leaves behind."""
         part, rank = work.part, self.where[work.part].rank if work.part in self.where else NONE
         if work.kind is Kind.F:
@@ -177,13 +179,13 @@ class Activations:
             return
         self.where[part] = Where(MOVES[work.kind][1], rank, work.resource, work)
 
-    def _is_last_piece(self, work: Work) -> bool:
+    def _is_last_piece(self, work: SymbolicAction) -> bool:
         done = self._pieces_done.setdefault(work.part, set())
         done.add(work.piece)
         return done >= self._step.pieces.get(work.part, done)
 
 
-def _phrase(work: Work, wanted: Place) -> str:
+def _phrase(work: SymbolicAction, wanted: Place) -> str:
     if wanted is not Place.RANK:
         return _PHRASES[wanted]
     return f" on rank {work.resource}" if work.kind in _ON_OWN_RANK else " on their rank"

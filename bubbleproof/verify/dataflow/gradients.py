@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction, Thing, said
 from bubbleproof.verify.dataflow.training_step import Contribution, TrainingStep
 
 Sum = Counter[Contribution]
@@ -29,11 +29,11 @@ class Gradients:
     def __init__(self, step: TrainingStep, num_ranks: int) -> None:
         self._step, self._num_ranks = step, num_ranks
         self._on_rank: dict[int, dict[int, Sum]] = defaultdict(lambda: defaultdict(Counter))
-        self._moving: dict[Work, Sum] = {}
+        self._moving: dict[SymbolicAction, Sum] = {}
         self._moved: dict[int, Sum] = defaultdict(Counter)  # reduced, or on the host
-        self.added_by: dict[tuple[int, Contribution], Work] = {}
+        self.added_by: dict[tuple[int, Contribution], SymbolicAction] = {}
 
-    def of_step(self, work: Work) -> Iterator[Fault]:
+    def of_step(self, work: SymbolicAction) -> Iterator[Fault]:
         """OFFLOAD of a hosted stage and STEP need every contribution once."""
         stage = work.part[0]
         found = self._seen_by(work)
@@ -44,7 +44,7 @@ class Gradients:
         needed = said(_WHOLE.format(stage=stage))
         yield self._fault(needed, stage, wrong[0], found[wrong[0]], len(wrong))
 
-    def _seen_by(self, work: Work) -> Sum:
+    def _seen_by(self, work: SymbolicAction) -> Sum:
         stage = work.part[0]
         if stage in self._step.reduced or (stage in self._step.hosted and work.kind is Kind.STEP):
             return self._moved[stage]
@@ -74,14 +74,14 @@ class Gradients:
     def _supply(kind: Kind, part: tuple[int, int, int], piece: int) -> Supply:
         return (kind, *part) if kind is Kind.B else (kind, *part, piece)
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: SymbolicAction) -> None:
         """REDUCE_GRAD, and OFFLOAD of a hosted stage, take what is there."""
         if work.kind in (Kind.REDUCE_GRAD, Kind.OFFLOAD):
             sums = self._on_rank[work.part[0]]
             ranks = (work.resource,) if work.resource < self._num_ranks else tuple(sums)
             self._moving[work] = sum((sums.pop(r, Counter()) for r in ranks), Counter())
 
-    def end(self, work: Work) -> None:
+    def end(self, work: SymbolicAction) -> None:
         """B and W have added, REDUCE_GRAD and OFFLOAD have moved."""
         stage, microbatch, slice_ = work.part
         if work.kind in (Kind.B, Kind.W):

@@ -14,12 +14,12 @@ from bubbleproof.theory.model.actions import NONE, Kind
 from bubbleproof.verify.dataflow.activations import Activations
 from bubbleproof.verify.dataflow.gradients import Gradients
 from bubbleproof.verify.dataflow.messages import RECVS, SENDS, Messages, channel_supply
-from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Work
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 from bubbleproof.verify.dataflow.parameter_versions import PARAMETER_USERS, Parameters
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
-Check = Callable[[Work], Iterator[Fault]]
-Change = Callable[[Work], None]
+Check = Callable[[SymbolicAction], Iterator[Fault]]
+Change = Callable[[SymbolicAction], None]
 Phases = tuple[list[Check], list[Change], list[Change]]
 _COLLECTIVES = (Kind.UNSHARD, Kind.RESHARD)
 
@@ -80,17 +80,17 @@ class Machine:
             [gradients.end],
         )
 
-    def _is_hosted(self, work: Work) -> bool:
+    def _is_hosted(self, work: SymbolicAction) -> bool:
         return work.part[0] in self._step.hosted
 
-    def is_known(self, work: Work) -> bool:
+    def is_known(self, work: SymbolicAction) -> bool:
         """Whether the work belongs to this training step at all."""
         stage, microbatch, _ = work.part
         if microbatch == NONE:
             return 0 <= stage < self._step.num_stages
         return work.part in self._step.home
 
-    def faults(self, work: Work) -> list[Fault]:
+    def faults(self, work: SymbolicAction) -> list[Fault]:
         """Everything that stands against beginning the work now."""
         return [
             fault
@@ -98,18 +98,18 @@ class Machine:
             for fault in check(work)
         ]
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: SymbolicAction) -> None:
         for change in self._of[self._is_hosted(work)][work.kind][1]:
             change(work)
 
-    def end(self, work: Work) -> list[Fault]:
+    def end(self, work: SymbolicAction) -> list[Fault]:
         """Run the work to its end; faults where what it used is no longer there."""
         faults = list(self._parameters.of_end_of_use(work)) if work.kind in PARAMETER_USERS else []
         for change in self._of[self._is_hosted(work)][work.kind][2]:
             change(work)
         return faults
 
-    def supply(self, work: Work) -> Supply:
+    def supply(self, work: SymbolicAction) -> Supply:
         """The key under which faults await this work; an I makes what a B makes."""
         channel = self._messages.channel(work) if work.kind in SENDS else None
         if channel is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction, Thing, said
 from bubbleproof.verify.dataflow.training_step import Part, TrainingStep, name
 
 _FORWARD_MESSAGES = (Kind.SEND_F, Kind.RECV_F)
@@ -34,7 +34,7 @@ class _Held(NamedTuple):
     """A tensor where another (or the same) is looked for, and the work that put it there."""
 
     tensor: Tensor
-    by: Work
+    by: SymbolicAction
 
 
 class Messages:
@@ -44,12 +44,12 @@ class Messages:
         self._step, self._is_explicit = step, is_explicit
         self._held: dict[tuple[int, Tensor], _Held] = {}
         self._sent: dict[tuple[int, int], deque[_Held]] = defaultdict(deque)
-        self._posted: dict[tuple[int, int], deque[tuple[tuple[int, Tensor], Work]]] = defaultdict(
-            deque
+        self._posted: dict[tuple[int, int], deque[tuple[tuple[int, Tensor], SymbolicAction]]] = (
+            defaultdict(deque)
         )
-        self._expected: dict[tuple[int, Tensor], tuple[tuple[int, int], Work]] = {}
+        self._expected: dict[tuple[int, Tensor], tuple[tuple[int, int], SymbolicAction]] = {}
 
-    def input_of(self, work: Work) -> Tensor | None:
+    def input_of(self, work: SymbolicAction) -> Tensor | None:
         """What an F, B or I takes from the stage before or after it; None at the ends."""
         stage, microbatch, slice_ = work.part
         if work.kind is Kind.F:
@@ -58,7 +58,7 @@ class Messages:
             return None
         return Tensor(Kind.B, (stage + 1, microbatch, slice_))
 
-    def of_input(self, work: Work) -> Iterator[Fault]:
+    def of_input(self, work: SymbolicAction) -> Iterator[Fault]:
         """The right tensor lies where the work takes its input from."""
         wanted = self.input_of(work)
         if wanted is None:
@@ -73,7 +73,7 @@ class Messages:
             return
         yield self._absent(needed, work, wanted)
 
-    def _absent(self, needed: Thing, work: Work, wanted: Tensor) -> Fault:
+    def _absent(self, needed: Thing, work: SymbolicAction, wanted: Tensor) -> Fault:
         if not self._is_explicit:
             supply = (wanted.kind, *wanted.part)
             return Fault(needed=needed, found=said("it has not been made"), awaited=supply)
@@ -84,7 +84,7 @@ class Messages:
         found: Thing = (f"rank {channel[0]} has not sent what {{}} receives", by.kind, by.part)
         return Fault(needed=needed, found=found, origin=by.row, awaited=channel_supply(channel))
 
-    def of_message(self, work: Work) -> Iterator[Fault]:
+    def of_message(self, work: SymbolicAction) -> Iterator[Fault]:
         """A message goes to or comes from another stage, and SEND finds the tensor it names."""
         tensor = self._named(work)
         if tensor is None or self.channel(work) is None:
@@ -95,7 +95,7 @@ class Messages:
                 found = said(f"it is not on rank {work.resource}, or was sent before")
                 yield Fault(needed=self._text("the {what} of {{}}", tensor), found=found)
 
-    def channel(self, work: Work) -> tuple[int, int] | None:
+    def channel(self, work: SymbolicAction) -> tuple[int, int] | None:
         """(from, to) ranks of a SEND or RECV; None where no stage is on the other side."""
         stage, microbatch, slice_ = work.part
         step = 1 if work.kind in (Kind.SEND_F, Kind.RECV_B) else -1
@@ -104,7 +104,7 @@ class Messages:
             return None
         return (work.resource, peer) if work.kind in SENDS else (peer, work.resource)
 
-    def _named(self, work: Work) -> Tensor | None:
+    def _named(self, work: SymbolicAction) -> Tensor | None:
         stage, microbatch, slice_ = work.part
         kind = Kind.F if work.kind in _FORWARD_MESSAGES else Kind.B
         if work.kind in RECVS:
@@ -112,7 +112,7 @@ class Messages:
         part = (stage, microbatch, slice_)
         return Tensor(kind, part) if part in self._step.home else None
 
-    def transfer(self, work: Work) -> None:
+    def transfer(self, work: SymbolicAction) -> None:
         """Run a SEND or a RECV; what should be there to send and is not is taken as right."""
         tensor, channel = self._named(work), self.channel(work)
         if tensor is None or channel is None:
@@ -138,12 +138,12 @@ class Messages:
             found = said("nobody receives from its channel any more")
             yield Fault(needed=needed, found=found, origin=by.row, subject=subject)
 
-    def take(self, work: Work) -> None:
+    def take(self, work: SymbolicAction) -> None:
         """An F, B or I uses its input up."""
         if (wanted := self.input_of(work)) is not None:
             self._held.pop((self._place(work.resource), wanted), None)
 
-    def make(self, work: Work) -> None:
+    def make(self, work: SymbolicAction) -> None:
         """An F, B or I has made what the next stage wants."""
         tensor = Tensor(Kind.F if work.kind is Kind.F else Kind.B, work.part)
         self._held[self._place(work.resource), tensor] = _Held(tensor, work)
@@ -161,7 +161,7 @@ def channel_supply(channel: tuple[int, int]) -> Supply:
     return (Kind.SEND_F, *channel)
 
 
-def _end_text(by: Work) -> str:
+def _end_text(by: SymbolicAction) -> str:
     return f"{name(by.kind, by.part)} on rank {by.resource}"
 
 

@@ -1,6 +1,6 @@
 """What the symbolic run executes, and what it finds wrong with it.
 
-A ``Work`` is one action of a program's row (an ``OVERLAP_F_B`` is two of one row). A ``Fault`` says
+A ``SymbolicAction`` is one action of a program's row (an ``OVERLAP_F_B`` is two of one row). A ``Fault`` says
 what the work needs, what it finds instead, and in which row that came about; sentences are made
 only for faults that are shown. ``awaited`` is the ``supply`` that would end the fault, if any can.
 """
@@ -18,7 +18,7 @@ Thing = tuple[str, Kind | None, Part]  # a sentence with {} for the action, whic
 NO_PART: Part = (NONE, NONE, NONE)
 
 
-class Work(NamedTuple):
+class SymbolicAction(NamedTuple):
     """One action: its row, the resource it stands on, and which action it is."""
 
     row: int

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bubbleproof.theory.model.actions import NONE, Kind
-from bubbleproof.verify.dataflow.mistakes import Fault, Thing, Work, said
+from bubbleproof.verify.dataflow.mistakes import Fault, SymbolicAction, Thing, said
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 
 PARAMETER_USERS = (Kind.F, Kind.R, Kind.B, Kind.I)
@@ -30,13 +30,13 @@ class Parameters:
         self._copies: dict[int, dict[int, int]] = {
             g: {} if g in step.gathered | step.hosted else {NONE: 0} for g in stages
         }
-        self._made_by: dict[tuple[int, int], Work] = {}
-        self._changed_by: dict[int, Work] = {}
-        self._stepped_by: dict[int, Work] = {}
-        self._freed_by: dict[int, Work] = {}
-        self._in_use: dict[Work, set[int]] = {}
+        self._made_by: dict[tuple[int, int], SymbolicAction] = {}
+        self._changed_by: dict[int, SymbolicAction] = {}
+        self._stepped_by: dict[int, SymbolicAction] = {}
+        self._freed_by: dict[int, SymbolicAction] = {}
+        self._in_use: dict[SymbolicAction, set[int]] = {}
 
-    def of_use(self, work: Work) -> Iterator[Fault]:
+    def of_use(self, work: SymbolicAction) -> Iterator[Fault]:
         """The rank holds the stage, and a copy of the step's parameters lies there."""
         stage = work.part[0]
         if work.resource not in self._step.holders[stage]:
@@ -64,7 +64,7 @@ class Parameters:
             found = ("{} has freed them", last.kind, last.part)
             yield Fault(needed=needed, found=found, origin=last.row, awaited=supply)
 
-    def of_end_of_use(self, work: Work) -> Iterator[Fault]:
+    def of_end_of_use(self, work: SymbolicAction) -> Iterator[Fault]:
         """One of the copies that were there when the work began still is."""
         stage, used = work.part[0], self._in_use.pop(work, set())
         if not used or used & self._fresh(work):
@@ -76,7 +76,7 @@ class Parameters:
         needed = said(f"the parameters of stage {stage} until it ends")
         yield Fault(needed=needed, found=found, origin=last.row)
 
-    def _fresh(self, work: Work) -> set[int]:
+    def _fresh(self, work: SymbolicAction) -> set[int]:
         """The copies of version 0 that are where the work runs."""
         stage = work.part[0]
         return {
@@ -89,12 +89,12 @@ class Parameters:
         by = self._made_by.get((stage, number))
         return by is None or by.resource >= self._num_ranks or by.resource == rank
 
-    def begin_use(self, work: Work) -> None:
+    def begin_use(self, work: SymbolicAction) -> None:
         """What a work uses from now on."""
         if work.resource in self._step.holders[work.part[0]]:
             self._in_use[work] = self._fresh(work)
 
-    def of_change(self, work: Work) -> Iterator[Fault]:
+    def of_change(self, work: SymbolicAction) -> Iterator[Fault]:
         """A copy is made once and freed while it is there."""
         stage, _, number = work.part
         is_there = number in self._copies[stage]
@@ -113,7 +113,7 @@ class Parameters:
                 found = ("{} has freed them", last.kind, last.part)
                 yield Fault(needed=needed, found=found, origin=last.row)
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: SymbolicAction) -> None:
         """RESHARD and OFFLOAD free their copy as they start."""
         stage, _, number = work.part
         if work.kind in (Kind.RESHARD, Kind.OFFLOAD):
@@ -121,7 +121,7 @@ class Parameters:
             self._changed_by[stage] = work
             self._freed_by[stage] = work
 
-    def end(self, work: Work) -> None:
+    def end(self, work: SymbolicAction) -> None:
         """UNSHARD and RELOAD have brought the current version; STEP has made the next."""
         stage, _, number = work.part
         if work.kind is Kind.STEP:

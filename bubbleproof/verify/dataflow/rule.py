@@ -13,7 +13,7 @@ from bubbleproof.theory.pipelines.links import (
     without_messages,
 )
 from bubbleproof.verify.dataflow.machine import Machine
-from bubbleproof.verify.dataflow.mistakes import Work
+from bubbleproof.verify.dataflow.mistakes import SymbolicAction
 from bubbleproof.verify.dataflow.runs import Row, by_order, by_time
 from bubbleproof.verify.dataflow.training_step import TrainingStep
 from bubbleproof.verify.explain.symbolic_run import Report
@@ -65,11 +65,11 @@ def _rows(problem: Problem, program: Program, machine: Machine) -> list[Row]:
     for row, (r, k, g, j, slice_, piece, b_stage, b_microbatch, is_repeat) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):
-        works = [Work(row, r, Kind(k), (g, j, slice_), piece)]
+        works = [SymbolicAction(row, r, Kind(k), (g, j, slice_), piece)]
         if works[0].kind is Kind.OVERLAP_F_B:
             works = [
-                Work(row, r, Kind.F, (g, j, slice_)),
-                Work(row, r, Kind.B, (b_stage, b_microbatch, slice_)),
+                SymbolicAction(row, r, Kind.F, (g, j, slice_)),
+                SymbolicAction(row, r, Kind.B, (b_stage, b_microbatch, slice_)),
             ]
         is_run = not is_repeat and all(machine.is_known(work) for work in works)
         rows.append(tuple(works) if is_run else ())

@@ -20,9 +20,9 @@ from itertools import groupby
 
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.verify.dataflow.machine import Machine
-from bubbleproof.verify.dataflow.mistakes import Fault, Supply, Work
+from bubbleproof.verify.dataflow.mistakes import Fault, Supply, SymbolicAction
 
-Row = tuple[Work, ...]  # the works of one row, which begin and end together
+Row = tuple[SymbolicAction, ...]  # the works of one row, which begin and end together
 _FIRST = (Kind.UNSHARD, Kind.RELOAD)
 _LAST = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.OFFLOAD)
 
@@ -31,7 +31,7 @@ _LAST = (Kind.RESHARD, Kind.REDUCE_GRAD, Kind.STEP, Kind.OFFLOAD)
 class Mistake:
     """A fault of a work; without a work it is one of the whole run."""
 
-    work: Work | None
+    work: SymbolicAction | None
     fault: Fault
 
 
