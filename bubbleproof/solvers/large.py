@@ -52,7 +52,7 @@ SHARE = 4  # of the time left goes to one short instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ShortInstance:
     """A short instance worth solving: its microbatches, with a band of a given period."""
 
     microbatches: int
@@ -137,7 +137,7 @@ class LargeSearch:
             if self.budget.seconds and self._can_improve(plan):
                 yield from self._at_full_size(self._at_best(plan, bound), plan.band)
 
-    def _at_best(self, plan: Plan, bound: int) -> _Answer:
+    def _at_best(self, plan: ShortInstance, bound: int) -> _Answer:
         """Starts with the least makespan from ``bound`` on that is not refuted at a glance."""
         low, high = bound, bound if self.best is None else self.best - 1
         middle, grain = low, (high - low) // GRAIN
@@ -152,7 +152,7 @@ class LargeSearch:
             return _Answer()
         return self._solve(plan, low, self.budget, work=BRIEF)
 
-    def plans(self) -> Iterator[Plan]:
+    def plans(self) -> Iterator[ShortInstance]:
         """Short instances by rising ticks per microbatch, then by size."""
         ranks = self.problem.num_ranks
         classes = len(self.alike.members)
@@ -170,19 +170,19 @@ class LargeSearch:
                 short += (self.microbatches - short) % count
                 if short < self.microbatches and short * classes <= MOST_TASKS:
                     band = Band(first=margin, last=short - margin, count=count, ticks=ticks)
-                    yield Plan(microbatches=short, band=band)
+                    yield ShortInstance(microbatches=short, band=band)
 
-    def _added(self, plan: Plan) -> int:
+    def _added(self, plan: ShortInstance) -> int:
         """Ticks of the periods that lengthen a plan's schedule to the real size."""
         return (self.microbatches - plan.microbatches) // plan.band.count * plan.band.ticks
 
-    def _can_improve(self, plan: Plan) -> bool:
+    def _can_improve(self, plan: ShortInstance) -> bool:
         """Whether a plan at its best, no bubble at its ends, beats the incumbent."""
         least = plan.microbatches * self.rate + self._added(plan)
         return self.best is None or least < self.best
 
     def _solve(
-        self, plan: Plan, limit: int | None, budget: Budget, *, work: float = math.inf
+        self, plan: ShortInstance, limit: int | None, budget: Budget, *, work: float = math.inf
     ) -> _Answer:
         """A short instance with the plan's band, at most ``limit`` ticks at the real size.
 
